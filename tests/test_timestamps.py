@@ -25,7 +25,8 @@ from context_builder.session.messages.message import Message, from_fields
 from context_builder.storage.migrations import apply
 from context_builder.testing import ManualClock
 from context_builder.timestamps import day, epoch, in_utc, moment, with_offset
-from context_builder.transcript.json_lines import parse_json_lines
+from context_builder.transcript.formats.json_lines import read_json_lines
+from context_builder.transcript.source import Source
 from tests.archive.rows import ORIGINAL_TABLE
 from tests.session.saying import spoken, summarize, words
 from tests.zones import AUCKLAND, NEW_YORK, ZONES, local_time
@@ -175,4 +176,4 @@ def test_a_transcript_may_mix_both_and_cross_a_change_of_the_clocks() -> None:
     lines = ("2025-11-02T01:59:50", "2025-11-02T06:00:00Z", "2025-11-02T01:00:10", "2025-11-02T03:00:10")
     text = "\n".join(f'{{"text": "a", "timestamp": "{timestamp}"}}' for timestamp in lines)
     with local_time(NEW_YORK):
-        assert [one.at for one in parse_json_lines(text, "x")] == [0.0, 10.0, 20.0, 7220.0]
+        assert [one.at for one in read_json_lines(Source("x", text)).utterances] == [0.0, 10.0, 20.0, 7220.0]

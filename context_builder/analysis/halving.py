@@ -15,9 +15,12 @@ from context_builder.analysis.analyst import (
     Analyst,
     AnalystMessage,
     Compact,
+    CompactionRequest,
+    CompactionResult,
     DomainResult,
     KeywordResult,
     KnownPoint,
+    PointKind,
     PreferenceResult,
     ProjectDocument,
     ReadBoth,
@@ -35,6 +38,8 @@ MOST_REMEMBERED: Final = 10_000
 
 PROBE: Final = AnalystMessage(1, "Ida", "The meeting about the new freezer is on Tuesday at nine.")
 """Probe message: if the model refuses this too, the server is at fault, not what people said."""
+
+POINT_PROBE: Final = KnownPoint(1, PROBE.text, PointKind.CLAIM, (PROBE.speaker,))
 
 
 class _WithText(Protocol):
@@ -138,8 +143,9 @@ class HalvingAnalyst(Analyst):
 
     @property
     def compact(self) -> Compact | None:
-        """Return a function that rewrites points, where the model can; what is refused leaves them as they are."""
-        return self._model.compact
+        """Return a function that rewrites points, where the model can; those that it refuses stay as they are."""
+        compact = self._model.compact
+        return compact and partial(self._compact, compact)
 
     @property
     def project_document(self) -> ProjectDocument | None:
@@ -164,6 +170,30 @@ class HalvingAnalyst(Analyst):
         keywords = await self.extract_keywords(keyword_messages)
         domains = await self.infer_domains(domain_messages)
         return keywords, replace(domains, usage=spent + domains.usage)
+
+    async def _compact(self, compact: Compact, request: CompactionRequest) -> CompactionResult:
+        beside, spent = self._allowed(request.beside), NO_USAGE
+        if len(self._allowed(request.points)) == len(request.points):
+            try:
+                return await compact(replace(request, beside=beside))
+            except (ContentRefused, RequestRefused) as error:
+                beside, spent = (), error.usage or NO_USAGE
+        characters = sum(len(point.text) for point in request.points)
+
+        async def ask(points: Sequence[KnownPoint]) -> CompactionResult:
+            share = sum(len(point.text) for point in points) / characters
+            return await compact(CompactionRequest(points, max(1, int(share * request.tokens)), beside))
+
+        parts, usage = await self._parts("summary", request.points, ask, probe=POINT_PROBE)
+        results = [part.result for part in parts if part.result is not None]
+        refused = [point.id for part in parts if part.result is None for point in part.items]
+        return CompactionResult(
+            tuple(point for result in results for point in result.points),
+            self.name,
+            frozenset(refused).union(*(result.kept for result in results)),
+            sum(result.rejected for result in results),
+            spent + usage,
+        )
 
     async def _read_preferences(self, read: ReadPreferences, messages: Sequence[AnalystMessage]) -> PreferenceResult:
         parts, usage = await self._parts("preferences", messages, read)
@@ -208,6 +238,7 @@ class HalvingAnalyst(Analyst):
         ask: Callable[[Sequence[Item]], Awaitable[Result]],
         *,
         whole_is_refused: bool = False,
+        probe: AnalystMessage | KnownPoint = PROBE,
     ) -> tuple[list[_Part[Item, Result]], Usage]:
         """Return the parts of ``items`` in order, each with what ``ask`` said of it or refused, and what that cost."""
         waiting = deque(self._runs(task, items))
@@ -232,7 +263,7 @@ class HalvingAnalyst(Analyst):
                 usage += error.usage or NO_USAGE
                 error.usage = usage if usage.calls else None
                 if isinstance(error, RequestRefused) and not is_clear and not any(one.result for one in done):
-                    usage += await self._check_others_are_answered(error, ask)
+                    usage += await self._check_others_are_answered(error, ask, probe)
                 is_clear = True
                 if len(part.items) > 1:
                     waiting += _halves(part)
@@ -260,11 +291,11 @@ class HalvingAnalyst(Analyst):
         return runs
 
     async def _check_others_are_answered(
-        self, error: RequestRefused, ask: Callable[[Sequence[Any]], Awaitable[_WithUsage]]
+        self, error: RequestRefused, ask: Callable[[Sequence[Any]], Awaitable[_WithUsage]], probe: _WithText
     ) -> Usage:
         """Return what the probe cost. Raises ``error`` if the server refuses that as well."""
         try:
-            return (await ask([PROBE])).usage
+            return (await ask([probe])).usage
         except (ContentRefused, AnalystUnavailable):
             raise error from None
         except AnalystError as answered:

@@ -33,6 +33,16 @@ class SummaryRow(BaseModel):
     domains_covered: list[str]
 
 
+class RevisedSummaryRow(SummaryRow):
+    """Holds a row that takes the place of the session's rows from number ``supersedes_from`` on.
+
+    These are marked ``superseded_by`` its number; deleted, where it ``strikes`` what they may tell.
+    """
+
+    supersedes_from: int
+    strikes: bool
+
+
 class Archive(Protocol):
     """Keeps summary rows. Raises :class:`~context_builder.errors.ArchiveError` on failure."""
 
@@ -45,7 +55,8 @@ class Archive(Protocol):
         """Keep the row, and return the ``summary_seq`` it is kept under. Delivering a row again changes nothing.
 
         That is another one than the row's when there is another row under that already, because Redis lost the
-        session, or its last moments: then it is the one after the session's highest.
+        session, or its last moments: then it is the one after the session's highest. A :class:`RevisedSummaryRow`
+        supersedes or deletes the rows that it says, in the same step or after it is kept.
         """
         ...
 
@@ -75,6 +86,9 @@ MIGRATIONS: Final = "context_builder_migrations"
 
 COLUMNS: Final = tuple(SummaryRow.model_fields)
 KEY: Final = ("session_id", "summary_seq")
+SUPERSEDED_BY: Final = "superseded_by"
+"""Column of a row that others took the place of: the number of the latest of them."""
+
 SAME_BY: Final = ("session_id", "covers_message_end", "message_count", "summary_text")
 """Rows that are equal in these are the same summary."""
 
@@ -88,7 +102,7 @@ def as_record(row: SummaryRow) -> dict[str, Any]:
     """Return the row's values by column. NUL is dropped from texts: PostgreSQL's cannot hold it."""
     record = {
         name: value.replace("\x00", "") if isinstance(value, str) else value
-        for name, value in row.model_dump(mode="json").items()
+        for name, value in row.model_dump(mode="json", include=set(COLUMNS)).items()
     }
     return record | {name: _moment(record[name]) for name in _MOMENTS}
 

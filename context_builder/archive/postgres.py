@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from context_builder.archive.archive import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, SummaryRow, as_record
+from context_builder.archive.archive import (
+    COLUMNS,
+    KEY,
+    MIGRATIONS,
+    SAME_BY,
+    TABLE,
+    RevisedSummaryRow,
+    SummaryRow,
+    as_record,
+)
 from context_builder.errors import ArchiveRejected
 from context_builder.storage.postgres import TIMEOUT, MovingDatabase, PostgresPool
 from context_builder.storage.store_errors import ARCHIVE_ERRORS
@@ -26,6 +35,12 @@ WHERE ({", ".join(SAME_BY)}) = (SELECT {", ".join(SAME_BY)} FROM jsonb_populate_
 """  # noqa: S608
 _NEXT: Final = f"SELECT coalesce(max(summary_seq), 0) + 1 FROM {TABLE} WHERE session_id = $1"  # noqa: S608
 _FORGET: Final = f"DELETE FROM {TABLE} WHERE session_id = $1"  # noqa: S608
+_EARLIER: Final = "session_id = $1 AND summary_seq < $3 AND summary_seq >= $2"
+_STRIKE: Final = f"DELETE FROM {TABLE} WHERE {_EARLIER}"  # noqa: S608
+_SUPERSEDE: Final = f"""
+UPDATE {TABLE} SET superseded_by = $3
+WHERE session_id = $1 AND summary_seq < $3 AND (summary_seq >= $2 OR superseded_by >= $2)
+"""  # noqa: S608
 _READ_NOTHING: Final = f"SELECT {_COLUMNS} FROM {TABLE} LIMIT 0"  # noqa: S608
 _MAY_SEE_MIGRATIONS: Final = f"SELECT coalesce(has_table_privilege(to_regclass('{MIGRATIONS}'), 'SELECT'), false)"
 _APPLIED: Final = f"SELECT coalesce(array_agg(name), '{{}}') FROM {MIGRATIONS}"  # noqa: S608
@@ -49,9 +64,14 @@ class PostgresArchive:
             following = await self._value(_NEXT, row.session_id)
             same = await self._value(_SAME, json.dumps(record))
             if same is not None:
-                return int(same)
+                record["summary_seq"] = same
+                break
             record["summary_seq"] = following
-        return int(record["summary_seq"])
+        seq = int(record["summary_seq"])
+        if isinstance(row, RevisedSummaryRow):
+            for statement in (_STRIKE, _SUPERSEDE) if row.strikes else (_SUPERSEDE,):
+                await self._execute(statement, row.session_id, row.supersedes_from, seq)
+        return seq
 
     async def forget(self, session_id: str) -> int:
         status = await self._execute(_FORGET, session_id)
@@ -72,9 +92,9 @@ class PostgresArchive:
     async def close(self) -> None:
         await self._pool.close()
 
-    async def _execute(self, statement: str, argument: str) -> str:
+    async def _execute(self, statement: str, *arguments: Any) -> str:
         async with self._pool.connected() as pool:
-            return str(await pool.execute(statement, argument))
+            return str(await pool.execute(statement, *arguments))
 
     async def _value(self, query: str, argument: str) -> Any:
         async with self._pool.connected() as pool:

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import structlog
 
-from context_builder.archive.archive import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, SummaryRow, as_record
+from context_builder.archive.archive import (
+    COLUMNS,
+    KEY,
+    MIGRATIONS,
+    SAME_BY,
+    SUPERSEDED_BY,
+    TABLE,
+    RevisedSummaryRow,
+    SummaryRow,
+    as_record,
+)
 from context_builder.storage.store_errors import ARCHIVE_ERRORS
 from context_builder.storage.supabase import TIMEOUT, SupabaseProject
 
@@ -51,7 +61,10 @@ class SupabaseArchive:
 
     async def deliver(self, row: SummaryRow) -> int:
         record = as_record(row)
-        return await self._adapting(lambda table: self._insert(table, record))
+        seq = await self._adapting(lambda table: self._insert(table, record))
+        if isinstance(row, RevisedSummaryRow):
+            await self._adapting(lambda table: self._supersede(table, row, record, seq))
+        return seq
 
     async def forget(self, session_id: str) -> int:
         client = await self._project.client()
@@ -96,6 +109,23 @@ class SupabaseArchive:
             known["summary_seq"] = following
         return int(known["summary_seq"])
 
+    async def _supersede(
+        self, table: postgrest.AsyncRequestBuilder, row: RevisedSummaryRow, record: dict[str, Any], seq: int
+    ) -> None:
+        """Delete or mark the rows that a row takes the place of; without numbers, all others may have been struck."""
+        since = row.supersedes_from
+        if "summary_seq" in self._lacking:
+            if row.strikes:
+                await table.delete().eq("session_id", row.session_id).execute()
+                await self._insert(table, record)
+            return
+        if row.strikes:
+            struck = table.delete().eq("session_id", row.session_id).gte("summary_seq", since)
+            await struck.lt("summary_seq", seq).execute()
+        if SUPERSEDED_BY not in self._lacking:
+            marked = table.update({SUPERSEDED_BY: seq}).eq("session_id", row.session_id).lt("summary_seq", seq)
+            await marked.or_(f"summary_seq.gte.{since},{SUPERSEDED_BY}.gte.{since}").execute()
+
     async def _adapting(self, request: Callable[[postgrest.AsyncRequestBuilder], Awaitable[T]]) -> T:
         """Do the request, again with less for as long as the project turns out to lack something."""
         client = await self._project.client()
@@ -108,7 +138,10 @@ class SupabaseArchive:
                     break
                 except APIError as error:
                     lacking = _what_is_lacking(error)
-                    if lacking not in (*self._columns(), _UNIQUE) or lacking in self._lacking | INDISPENSABLE:
+                    if (
+                        lacking not in (*self._columns(), SUPERSEDED_BY, _UNIQUE)
+                        or lacking in self._lacking | INDISPENSABLE
+                    ):
                         raise
                     self._lacking.add(lacking)
         if self._lacking and not self._warned:

@@ -6,7 +6,7 @@ import asyncio
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from context_builder.assembly.access import AccessPolicy
 from context_builder.assembly.background import Background
@@ -29,7 +29,7 @@ from context_builder.assembly.retrieval.preference_history import (
     by_patterns,
 )
 from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegraded, Retriever
-from context_builder.assembly.retrieval.somabrain_source import SomaBrain, SomaBrainSource
+from context_builder.assembly.retrieval.somabrain_source import KeptBySomaBrain, SomaBrain, SomaBrainSource
 from context_builder.assembly.retrieval.source import MemorySource, RecordStore
 from context_builder.assembly.retrieval.store_source import StoreSource
 from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, StrategyRequest, no_session
@@ -97,7 +97,7 @@ class ContextBuilder:
         self._policy = RedactionPolicy(redactor or NoopRedactor())
         memories: list[MemorySource] = [SomaBrainSource(somabrain)] if somabrain is not None else []
         if store is not None:
-            memories.append(StoreSource(store, config.scope))
+            memories.append(_source_of(store, config.scope))
         memories += sources
         self._retriever = Retriever(
             memories,
@@ -294,3 +294,10 @@ class ContextBuilder:
         changed = copy.copy(self)
         changed._options = replace(self._options, **changes)
         return changed
+
+
+def _source_of(store: MemoryStore, scope: Literal["tenant", "session"]) -> MemorySource:
+    """Return the store as the memory of turns."""
+    if isinstance(store, KeptBySomaBrain):
+        return SomaBrainSource(store.somabrain, store.name, scope)
+    return StoreSource(store, scope)

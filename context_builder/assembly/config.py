@@ -28,7 +28,8 @@ class AssemblyConfig:
     turn asked for again with the same content and limit is answered with the same context; 0, not.
     ``feedback_weight`` is how much it counts whether a memory helped before; 0, not.
     ``by_query`` lets the kind of the turn's message choose weights and what is kept first. ``window`` is the model's
-    context window in tokens; a prompt leaves ``reply_tokens`` of it free, whatever limit was asked for. Raises
+    context window in tokens; a prompt leaves ``reply_tokens`` of it free, whatever limit was asked for, and of the rest
+    the share ``margin``, for a model that may count more tokens than are counted here. Raises
     :class:`ValueError` for what cannot be meant.
     """
 
@@ -40,6 +41,12 @@ class AssemblyConfig:
     )
     reply_tokens: Count = setting(
         1000, "CONTEXT_REPLY_TOKENS", "Tokens of the model's context window that a prompt leaves for the reply. tokens"
+    )
+    margin: Share | None = setting(
+        None,
+        "CONTEXT_MARGIN",
+        "Share of CONTEXT_MODEL's window that is kept free besides, as it may count more tokens than are counted here; "
+        "default: 0.4 for a model whose encoding is not o200k_base, else 0. 0 to 1",
     )
     by_query: bool = setting(
         False,
@@ -124,7 +131,7 @@ class AssemblyConfig:
         """
         if self.window is None:
             return asked if asked is not None else default or self.max_prompt_tokens
-        free = self.window - self.reply_tokens
+        free = max(int((self.window - self.reply_tokens) * (1 - (self.margin or 0.0))), 1)
         return free if asked is None else min(asked, free)
 
     def memories_wanted(self, state: HealthState) -> int:

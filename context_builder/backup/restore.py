@@ -65,7 +65,7 @@ async def restore(
         told("the file is whole")
         held = _servers(reader.manifest)
         described = check_tables(reader.manifest.get("tables"))
-        if reader.manifest["members"].keys() != {SESSIONS, *described}:
+        if {*reader.manifest["members"]} != {SESSIONS, *described}:
             raise BackupError("is damaged: its parts are not its sessions and tables")
         listed: list[dict[str, Any]] = []
         left_out: set[str] = set()

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from context_builder import __version__
+from context_builder.errors import ContextBuilderError
 
 _LIVE, _LOOK, _KEEP = "While people talk", "Looking", "Keeping house"
 COMMANDS: Final = {
@@ -23,6 +24,9 @@ COMMANDS: Final = {
     "replay": ("replay", "replay_command", _LIVE),
     "listen": ("listen", "listen", _LIVE),
     "fleet": ("fleet", "fleet", _LIVE),
+    "correct": ("revising", "correct", _LIVE),
+    "rename-speaker": ("revising", "rename_speaker", _LIVE),
+    "strike": ("revising", "strike", _LIVE),
     "end": ("end", "end", _LIVE),
     "serve": ("serve", "serve", _LIVE),
     "mcp": ("mcp", "mcp", _LIVE),
@@ -31,7 +35,6 @@ COMMANDS: Final = {
     "explain": ("explain", "explain_command", _LOOK),
     "build": ("build", "build", _LOOK),
     "replay-log": ("playback", "replay_log", _LOOK),
-    "diff": ("diff", "diff", _LOOK),
     "cost": ("cost", "cost", _LOOK),
     "sessions": ("sessions", "sessions", _LOOK),
     "doctor": ("doctor", "doctor", _LOOK),
@@ -44,7 +47,6 @@ COMMANDS: Final = {
     "forget": ("forget", "forget", _KEEP),
     "init": ("init", "init", _KEEP),
     "engines": ("engines", "engines", _KEEP),
-    "local-model": ("local_model", "local_model", _KEEP),
     "migrate": ("migrate", "migrate", _KEEP),
     "backup": ("backup", "backup", _KEEP),
     "restore": ("backup", "restore", _KEEP),
@@ -101,6 +103,15 @@ def _unwrapped(docstring: str) -> str:
 class _Commands(TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "commands": _LoadedCommands()})
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what it raises before its own work begins, such as a missing extra, is a line as well."""
+        try:
+            return super().invoke(ctx)
+        except ContextBuilderError as error:
+            from context_builder.cli.command import told
+
+            raise typer.Exit(told(error)) from None
 
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
+from context_builder.extras import require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.audit_chain import Anchor, AuditReport
@@ -47,6 +48,7 @@ def audit(
 
         context-builder audit verify --anchor anchors.jsonl
     """
+    require_extra("server", "ulid", "audit")
     from context_builder.knowledge.audit_chain import lines_of
 
     if verb is AuditAction.ANCHORS:

@@ -108,7 +108,7 @@ async def _build(
 ) -> None:
     from context_builder import log
     from context_builder.wiring.app import open_builder, open_redis
-    from context_builder.wiring.builders import counter_of
+    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, counter_of
     from context_builder.wiring.session_prompt import build_for_session
 
     settings = await settings_for(session_id)
@@ -125,12 +125,12 @@ async def _build(
             await builder.drain()
         client = SessionClient(redis, session_id)
         built = await build_for_session(client, asking, max_prompt_tokens=max_tokens, **turn)
-        counter = counter_of(settings)
-        counted = f"{counter.encoding_name}, assumed for {counter.model}" if counter.assumed else counter.encoding_name
+        assumed = assumed_encoding(settings)
         if as_json:
-            print_json(document(built, counted, explain=explain), str)
+            print_json(document(built, assumed or counter_of(settings).encoding_name, explain=explain), str)
         else:
-            show(built, console, counted if counter.assumed else "")
+            margin = assembly_rules_of(settings).margin or 0.0
+            show(built, console, f"{assumed}; {margin:.0%} of its window is kept free" if assumed else "")
             if explain:
                 console.print(explanation(built))
             console.print(memory_line(built, memory_is.what, memory_is.hint))
@@ -216,8 +216,9 @@ def memory_line(built: BuiltContext, name: str, hint: str = "") -> Text:
     if outcome == "ok":
         found, seconds = built.debug["snippet_count"], built.debug["retrieval_seconds"]
         return Text(f"memory: {found} from {plain(name)} in {seconds * 1000:.0f} ms", style="dim")
-    advice = f"; {hint}" if hint and outcome == "no memory" else ""
-    return Text(f"memory: nothing, {plain(outcome)}{advice}", style="yellow")
+    if outcome == "no memory":
+        return Text(f"memory: {plain(name)}{f' ({hint})' if hint else ''}", style="dim")
+    return Text(f"memory: nothing, {plain(outcome)}", style="yellow")
 
 
 def _row(one: Receipt, signals: Sequence[str]) -> Iterable[Text]:

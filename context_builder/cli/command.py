@@ -146,10 +146,15 @@ def run(
     except KeyboardInterrupt:
         raise typer.Exit(interrupted) from None
     except ContextBuilderError as error:
-        typer.echo(f"context-builder: {plain(error)}", err=True)
-        if sys.stderr.isatty():  # programs get one line
-            typer.echo(f"  more: {error.page}", err=True)
-        raise typer.Exit(_status(error)) from None
+        raise typer.Exit(told(error)) from None
+
+
+def told(error: ContextBuilderError) -> int:
+    """Print the error in a line, and return the exit status that it has."""
+    typer.echo(f"context-builder: {plain(error)}", err=True)
+    if sys.stderr.isatty():  # programs get one line
+        typer.echo(f"  more: {error.page}", err=True)
+    return _status(error)
 
 
 def quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

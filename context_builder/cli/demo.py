@@ -151,7 +151,7 @@ async def _demo(speed: float, console: Console) -> None:
         seen.look(await client.snapshot())
         if (view := await _package(settings, session.session_id)) is not None:
             console.print(view)
-        console.print(closing(seen, app.archive_is.what))
+        console.print(closing(seen, app.archive_is.what if app.dependencies.archive is not None else "Redis"))
 
 
 async def _package(settings: Settings, session_id: str) -> RenderableType | None:

@@ -178,9 +178,11 @@ async def _model_tasks(app: App) -> list[CheckResult]:
 async def _archive(app: App) -> CheckAnswer:
     from context_builder.storage.migrations import migrations
 
-    await app.dependencies.archive.check()
+    if (archive := app.dependencies.archive) is None:
+        return CheckAnswer(app.archive_is.what, app.archive_is.hint)
+    await archive.check()
     _, *numbered = migrations()
-    applied = await app.dependencies.archive.applied()
+    applied = await archive.applied()
     lacking = [name for name in numbered if applied and name not in applied]
     if applied is not None and not applied:
         advice = "its migrations cannot be seen; `context-builder migrate` applies what it lacks"
@@ -196,7 +198,7 @@ async def _memory(app: App) -> CheckAnswer:
 
     memory = app.dependencies.memory
     if memory is None:
-        return CheckAnswer("there is none")
+        return CheckAnswer(app.memory_is.what, app.memory_is.hint)
     await memory.search(MemoryQuery("doctor", limit=1))
     advice = _both(app.memory_is.hint, await _refused_by("memory", app))
     return CheckAnswer(f"{app.memory_is.what}: it can be searched", advice)
@@ -205,6 +207,8 @@ async def _memory(app: App) -> CheckAnswer:
 async def _embedder(app: App) -> CheckAnswer:
     from context_builder.wiring.stores import WORDS_ALONE, embedder_of
 
+    if app.dependencies.memory is None:
+        return CheckAnswer("none: there is no memory to search")
     embedder = None if app.settings.somabrain.base_url else embedder_of(app.settings)
     if embedder is None:
         return CheckAnswer("none of ours" if app.settings.somabrain.base_url else f"none: memories are {WORDS_ALONE}")

@@ -45,7 +45,8 @@ async def _end(session_id: str) -> None:
         if session.relays.unremembered:
             raise MemoryUnavailable(_closed_but(session_id, session.relays.unremembered, "the long-term memory"))
         summary = session.conversation.summary
-        made = f"{counted(summary.message_count, 'message')}, {counted(summary.seq, 'summary')} archived"
+        kept = "archived" if app.dependencies.archive is not None else "made, kept in Redis"
+        made = f"{counted(summary.message_count, 'message')}, {counted(summary.seq, 'summary')} {kept}"
         typer.echo(f"Session {session_id} is closed: {made}.")
         if refused := sum(session.conversation.undeliverable.values()):
             refusals = f"{counted(refused, 'entry')} refused for good since it began"

@@ -165,7 +165,7 @@ class Delivered:
     ``refusal`` is the memory's, which deletes nothing; ``failure`` tells what was away when it was to be done again.
     """
 
-    def __init__(self, session_id: str, archive: Archive, memory: TenantMemory | None) -> None:
+    def __init__(self, session_id: str, archive: Archive | None, memory: TenantMemory | None) -> None:
         self._session_id = session_id
         self._archive = archive
         self._memory = memory
@@ -175,13 +175,15 @@ class Delivered:
 
     async def forget(self) -> None:
         """Delete it everywhere; a memory that refuses for good does not stop the rest."""
-        await self._archive.check()
+        if self._archive is not None:
+            await self._archive.check()
         if self._memory is not None:
             try:
                 await self._forget_memories(self._memory)
             except MemoryRejected as error:
                 self.refusal = error
-        self.rows += await self._archive.forget(self._session_id)
+        if self._archive is not None:
+            self.rows += await self._archive.forget(self._session_id)
 
     async def forget_again(self) -> None:
         """Delete what came meanwhile; what is away now does not stop the rest."""

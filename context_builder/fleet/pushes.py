@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.storage.redis_availability import translated
 
 EVENTS_NEEDED: Final = "El"
 """Flags of ``notify-keyspace-events``: events of lists, told by the name of the event."""
 
-_PROBE: Final = "context_builder_fleet:probe:"
+_PROBE: Final = "context_builder:probe:"
 """Prefix of lists that are pushed to and deleted in one step, to see whether that is told."""
 
 _ANSWER: Final = 1.0
@@ -39,11 +40,19 @@ async def _push_probe(redis: Redis, name: str) -> None:
 
 
 async def hears_pushes(redis: Redis) -> bool:
-    """Return whether this Redis reports pushes. Raises :class:`~context_builder.errors.StoreError`."""
+    """Return whether this Redis reports pushes, and lets this user hear of them.
+
+    Raises :class:`~context_builder.errors.StoreUnavailable`.
+    """
     async with redis.pubsub() as pubsub:
-        async with translated():
-            await pubsub.subscribe(_push_channel(redis))
-            await pubsub.get_message(timeout=_ANSWER)  # that it is subscribed
+        try:
+            async with translated():
+                await pubsub.subscribe(_push_channel(redis))
+                await pubsub.get_message(timeout=_ANSWER)  # that it is subscribed
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            return False
         name = _probe_name()
         await _push_probe(redis, name)
         try:

@@ -14,6 +14,7 @@ import structlog
 from redis.asyncio import Redis
 
 from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.session.store.scripts import Script
 from context_builder.storage.redis_availability import translated
 from context_builder.storage.redis_clock import redis_time
 
@@ -52,7 +53,7 @@ class Sleepers:
         self._worker = worker
         self._ttl_ms = int(ttl * 1000)
         source = resources.files("context_builder.fleet").joinpath("sleepers.lua").read_text(encoding="utf-8")
-        self._refresh = redis.register_script(source)
+        self._refresh = Script(redis, source)
 
     async def add(self, session_id: str, silent_for: float) -> None:
         """Note that the session, in which somebody spoke so many seconds ago, sleeps."""

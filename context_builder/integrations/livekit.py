@@ -13,6 +13,8 @@ from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing
 from context_builder.session.client import JsonObject
+from context_builder.transcript.repeats import without, words
+from context_builder.transcript.restated import RestatedSpeech
 
 try:
     from livekit.agents import Agent, AgentSession, ConversationItemAddedEvent, UserInputTranscribedEvent
@@ -25,6 +27,45 @@ except ModuleNotFoundError as error:
 
 MOST_HEARD: Final = 100
 """Newest transcripts by which a message of a user is known not to have been typed."""
+
+
+class _SessionSpeech:
+    """Knows what was said lately in one of LiveKit's sessions, some of which may be told again."""
+
+    def __init__(self) -> None:
+        self._heard: deque[str] = deque(maxlen=MOST_HEARD)
+        self._restated = RestatedSpeech()
+        self._answer = ""
+        self._was_cut_off = False
+        self._spoken = ""
+
+    def transcribed(self, speaker: str | None, text: str) -> str:
+        """Return what is new of a final transcript."""
+        self._heard.append(text)
+        self._answer = ""
+        return self._restated.unsaid(speaker, text)
+
+    def typed(self, text: str) -> bool:
+        """Return whether a user's message was typed, not transcribed before."""
+        was_heard = any(part.strip() in text for part in self._heard) or text == self._spoken
+        self._heard.clear()
+        self._spoken = text if was_heard else ""
+        if not was_heard:
+            self._answer = ""
+        return not was_heard
+
+    def answered(self, text: str, *, cut_off: bool) -> str:
+        """Return what is new of an answer: one that was cut off may be committed twice, under a new id.
+
+        The agent may say the same again once somebody else has spoken.
+        """
+        before, now = words(self._answer), words(text)
+        may_be_again = before and (cut_off or self._was_cut_off)
+        self._spoken = ""
+        if may_be_again and before[: len(now)] == now:
+            return ""
+        self._answer, self._was_cut_off = text, cut_off
+        return without(text, len(before)) if may_be_again and now[: len(before)] == before else text
 
 
 class ConversationFeed:
@@ -42,34 +83,40 @@ class ConversationFeed:
         Who speaks is the ``participant``, by identity; without one, whom the transcriber tells apart, else the
         participant that the session is linked to. Where several take part, each has a session of its own.
         """
-        heard: deque[str] = deque(maxlen=MOST_HEARD)
-        session.on("user_input_transcribed", partial(self._transcribed, session, participant, heard))
-        session.on("conversation_item_added", partial(self._added, session, participant, heard))
+        speech = _SessionSpeech()
+        session.on("user_input_transcribed", partial(self._transcribed, session, participant, speech))
+        session.on("conversation_item_added", partial(self._added, session, participant, speech))
 
     async def close(self) -> None:
         """Say the rest."""
         await self._outgoing.close()
 
     def _transcribed(
-        self, session: AgentSession[Any], participant: str | None, heard: deque[str], event: UserInputTranscribedEvent
+        self,
+        session: AgentSession[Any],
+        participant: str | None,
+        speech: _SessionSpeech,
+        event: UserInputTranscribedEvent,
     ) -> None:
         if event.is_final and event.transcript.strip():
-            heard.append(event.transcript)
-            self._outgoing.hear(participant or event.speaker_id or _linked(session), event.transcript)
+            speaker = participant or event.speaker_id or _linked(session)
+            self._outgoing.hear(speaker, speech.transcribed(speaker, event.transcript))
 
     def _added(
-        self, session: AgentSession[Any], participant: str | None, heard: deque[str], event: ConversationItemAddedEvent
+        self,
+        session: AgentSession[Any],
+        participant: str | None,
+        speech: _SessionSpeech,
+        event: ConversationItemAddedEvent,
     ) -> None:
         item = event.item
         if not isinstance(item, ChatMessage):
             return
         text = item.text_content or ""
         if item.role == "assistant":
-            self._outgoing.answer(text)
-        elif item.role == "user":
-            if not any(part.strip() in text for part in heard):  # it was typed
-                self._outgoing.hear(participant or _linked(session), text)
-            heard.clear()
+            self._outgoing.answer(speech.answered(text, cut_off=bool(item.interrupted)))
+        elif item.role == "user" and speech.typed(text):
+            self._outgoing.hear(participant or _linked(session), text)
 
 
 class ConversationAgent(Agent):

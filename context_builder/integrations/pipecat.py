@@ -19,6 +19,8 @@ from context_builder.integrations.outgoing import Outgoing
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
 from context_builder.timestamps import moment
+from context_builder.transcript.repeats import words
+from context_builder.transcript.restated import RestatedSpeech
 
 try:
     from pipecat.frames.frames import (
@@ -28,6 +30,7 @@ try:
         LLMContextAssistantTurnFrame,
         LLMContextFrame,
         TranscriptionFrame,
+        TTSSpeakFrame,
         VADUserStartedSpeakingFrame,
         VADUserStoppedSpeakingFrame,
     )
@@ -59,16 +62,24 @@ class ConversationListener(FrameProcessor):
         self._seconds = silence
         self._speaking: set[type[Frame]] = set()
         self._silence: asyncio.Task[None] | None = None
+        self._restated = RestatedSpeech()
+        self._scripted: list[str] = []
+        self._answer = ""
         self._register_event_handler("on_silence")
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
         await super().process_frame(frame, direction)
         match frame:
             case TranscriptionFrame():
+                self._say_scripted()
                 speaker = self._names.get(frame.user_id, frame.user_id)
-                self._outgoing.hear(speaker, frame.text or "", _time(frame.timestamp))
+                text = self._restated.unsaid(frame.user_id, frame.text or "")
+                self._outgoing.hear(speaker, text, _time(frame.timestamp))
+                self._answer = ""
+            case TTSSpeakFrame():
+                self._scripted.append(frame.text or "")
             case LLMContextAssistantTurnFrame():
-                self._outgoing.answer(frame.text or "")
+                self._answered(frame.text or "")
             case VADUserStartedSpeakingFrame() | BotStartedSpeakingFrame():
                 self._speaking.add(type(frame))
                 await self._stop_waiting()
@@ -80,7 +91,25 @@ class ConversationListener(FrameProcessor):
                 await self._wait(0.0)
         await self.push_frame(frame, direction)
 
+    def _answered(self, text: str) -> None:
+        """Say a turn of the bot, in which what it was told to speak may be, as far as it was spoken."""
+        told = words(text)
+        if told and told == words(self._answer):  # of what was said already
+            return
+        spoken = " ".join(told)
+        self._scripted = [one for one in self._scripted if not _begins_in(words(one), spoken)]
+        self._say_scripted()
+        self._outgoing.answer(text)
+
+    def _say_scripted(self) -> None:
+        """Say what the bot was told to speak, such as a greeting, which the model's context does not get."""
+        for text in self._scripted:
+            self._outgoing.answer(text)
+            self._answer = f"{self._answer} {text}".strip()
+        self._scripted = []
+
     async def cleanup(self) -> None:
+        self._say_scripted()
         await self._stop_waiting()
         await self._outgoing.close()
         await super().cleanup()
@@ -131,6 +160,11 @@ def _role_and_text(message: Any) -> tuple[str, str]:
 
 def _message(one: JsonObject) -> Any:
     return {"role": one["role"], "content": one["content"]}
+
+
+def _begins_in(script: list[str], spoken: str) -> bool:
+    """Return whether a turn holds what was to be spoken, or its beginning, where it was cut off."""
+    return f" {' '.join(script)} " in f" {spoken} " or (bool(spoken) and " ".join(script).startswith(spoken))
 
 
 def _time(timestamp: object) -> datetime | None:

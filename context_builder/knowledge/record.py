@@ -17,6 +17,7 @@ from context_builder.knowledge.revision import (
     JsonObject,
     PackageEntry,
     PackageRevision,
+    RecentPackage,
     RecordedCaller,
     RecordedPackage,
     Usefulness,
@@ -115,6 +116,16 @@ class PackageRecord:
             oldest=self._oldest(),
         )
         return [PackageEntry(row["package_id"], _time(row["created_at"])) for row in rows]
+
+    async def recent(self, tenant_id: str, asked_by: str | None, limit: int) -> list[RecentPackage]:
+        """Return the newest packages that a caller asked for, or with None anybody."""
+        rows = await self._call(
+            "context_package_recent", tenant_id, asked_by=storable(asked_by), most=limit, oldest=self._oldest()
+        )
+        return [
+            RecentPackage(row["package_id"], _time(row["created_at"]), row["intent"] or "", row["task_id"])
+            for row in rows
+        ]
 
     async def audit(self, tenant_id: str, package_id: str) -> dict[str, Any] | None:
         """Return the request and, in ``revisions``, each with its body, decision, candidates and graph; None as above.

@@ -102,6 +102,16 @@ class PackageEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentPackage:
+    """Holds a package's id, the time of its first revision, what it was asked for, and its task, if it has one."""
+
+    package_id: str
+    created_at: datetime
+    intent: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Usefulness:
     """Holds what feedback and assessments say of a source, each from 0 to 1.
 

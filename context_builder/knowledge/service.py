@@ -39,7 +39,7 @@ from context_builder.knowledge.package_request import PackageDraft, PackageReque
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.request import ContextBuildRequest, Scope
-from context_builder.knowledge.revision import PackageEntry, RecordedCaller, RecordedPackage
+from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
 from context_builder.knowledge.services import (
     KnowledgeGraph,
     MemoryPolicy,
@@ -304,6 +304,10 @@ class PackageService:
         if by == "ref" and not of_any_source and await self.viewer.access_to(agent, value) is Access.DENIED:
             return []
         return await self._record.listing(agent.tenant, by, value, limit=limit, before=before)
+
+    async def recent(self, agent: Agent, limit: int, *, of_others: bool) -> list[RecentPackage]:
+        """Return the newest packages that the agent asked for, or ``of_others`` as well."""
+        return await self._record.recent(agent.tenant, None if of_others else agent.sub, limit)
 
     async def knows(self, agent: Agent, package_id: str) -> bool:
         """Return whether the agent's tenant has such a package."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from context_builder.session.client import SessionClient, spoken
+from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.storage.redis_availability import until_available
 from context_builder.transcript.live_speech import LiveSpeech
 from context_builder.transcript.utterance import Utterance
@@ -103,12 +103,19 @@ class Feed:
                 with attempt:
                     if self._number is None:
                         self._number = await self._client.next_number()
-                    said = enumerate(utterances, self._number)
-                    name = self._client.session_id
-                    await self._client.push(*(spoken(name, number, one.speaker, one.text, now) for number, one in said))
-            self._number = (self._number or 1) + len(utterances)
+                    await self._client.push(*self._messages(utterances, self._number, now))
+            self._number = (self._number or 1) + sum(one.contribution is None for one in utterances)
             self.pushed += len(utterances)
             self.waiting -= len(utterances)
+
+    def _messages(self, utterances: Sequence[Utterance], number: int, now: datetime) -> Iterator[JsonObject]:
+        """Yield the messages of utterances; the assistant's take no number of the listener's."""
+        for one in utterances:
+            if one.contribution is not None:
+                yield contributed(one.text, now, one.contribution)
+                continue
+            yield spoken(self._client.session_id, number, one.speaker, one.text, now)
+            number += 1
 
     def _read(self, message: str | bytes, speech: LiveSpeech) -> list[Utterance]:
         try:

@@ -19,8 +19,16 @@ from context_builder.storage.urls import refuse_redirects
 
 Payload = dict[str, Any]
 
+DEFAULT_TOP_K: Final = 8
+"""Memories that are asked for where nobody says how many."""
+
+_UNKNOWN: Final = frozenset({404, 405, 501})
 _TRANSIENT: Final = frozenset({408, 425, 429})
 _INVALID_DATA: Final = frozenset({400, 413, 422})
+
+
+class UnknownCall(MemoryRejected):
+    """Raised where the server does not have the call: of the two ways to ask, some have but one."""
 
 
 class SomaBrainClient:
@@ -48,8 +56,11 @@ class SomaBrainClient:
         """Call ``POST /context/evaluate``, which answers what fits a turn's message as ``candidates``."""
         return await self._post("/context/evaluate", payload)
 
-    async def recall(self, payload: Mapping[str, Any]) -> Payload:
-        """Call ``POST /recall``, which takes ``persona_id`` and ``threshold`` besides the query."""
+    async def recall(self, query: str | Mapping[str, Any], top_k: int = DEFAULT_TOP_K) -> Payload:
+        """Call ``POST /recall`` with a query's text, or with a payload, which may hold ``persona_id`` and
+        ``threshold`` besides.
+        """
+        payload = {"query": query, "top_k": top_k} if isinstance(query, str) else query
         return await self._post("/recall", payload)
 
     async def remember_batch(self, payload: Mapping[str, Any]) -> Payload:
@@ -98,6 +109,8 @@ class SomaBrainClient:
         return answer
 
     def _refusal(self, status: int) -> MemoryStoreError:
+        if status in _UNKNOWN:
+            return UnknownCall(f"{self.name} does not have this call ({status})")
         kind = MemoryUnavailable if status in _TRANSIENT or status >= 500 else MemoryRejected
         return (MemoryDataRejected if status in _INVALID_DATA else kind)(f"{self.name} answers with status {status}")
 

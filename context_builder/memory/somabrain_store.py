@@ -10,13 +10,14 @@ from typing import Final
 from context_builder.errors import CannotForget, MemoryRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
 from context_builder.memory.rows import storable
-from context_builder.memory.somabrain import Payload, SomaBrainClient
+from context_builder.memory.somabrain import Payload, SomaBrainClient, UnknownCall
 from context_builder.memory.somabrain_answer import SomaBrainEntry, read_entries
 
 BATCH: Final = 200
 """Most memories in one call."""
 
 _OURS: Final = ("id", "kind", "session_id", "user_id", "speaker", "position", "tags")
+_OF_A_TURN: Final = ("tenant_id", "session_id", "query", "top_k")
 _OLDEST: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -41,6 +42,11 @@ class SomaBrainStore:
     def name(self) -> str:
         return self._client.name
 
+    @property
+    def somabrain(self) -> SomaBrainClient:
+        """Return what turns ask: ``/context/evaluate``, as is documented for them."""
+        return self._client
+
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         for start in range(0, len(memories), BATCH):
             batch = [_payload(memory) for memory in memories[start : start + BATCH]]
@@ -58,15 +64,23 @@ class SomaBrainStore:
             "threshold": query.threshold,
         }
         best: dict[str, SearchResult] = {}
-        for found in map(_result, read_entries(await self._client.recall(asked))):
+        for found in map(_result, read_entries(await self._asked(asked))):
             known = best.get(found.memory.id)
-            if _passes(where, found.memory) and (known is None or found.score > known.score):
+            fits = found.score >= query.threshold and _passes(where, found.memory)
+            if fits and (known is None or found.score > known.score):
                 best[found.memory.id] = found
         if query.text.strip():
             ordered = sorted(best.values(), key=lambda found: -found.score)
         else:
             ordered = sorted(best.values(), key=lambda found: found.memory.time or _OLDEST, reverse=True)
         return ordered[: query.limit]
+
+    async def _asked(self, payload: Payload) -> Payload:
+        """Return what ``/recall`` answers; where a server lacks it, what fits a turn."""
+        try:
+            return await self._client.recall(payload)
+        except UnknownCall:
+            return await self._client.context_evaluate({name: payload[name] for name in _OF_A_TURN})
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
         if ratings:

@@ -1,4 +1,4 @@
-"""Recordings of sessions: written beside the loop, replayed and compared without Redis and without a model.
+"""Recordings of sessions: written beside the loop, and replayed without Redis and without a model.
 
 A recording is a file of JSON lines. Every line has ``event``, ``run`` (which process' run of the session it belongs to)
 and ``at``, the moment on both clocks: ``[epoch seconds, monotonic seconds]``; ``offset`` is that of its local time to
@@ -15,7 +15,8 @@ event                   besides
 ``task_started``        ``kind``, ``task`` (a number within the run; null when there was nothing to do), ``ids`` of its
                         messages; of domains also ``through`` and ``new``; of a summary ``known``,
                         ``topic_keywords``, and ``entries`` that came from the pending list
-``task_finished``       ``task``, ``result`` (null when nothing came of it), ``usage`` (what it cost all the same)
+``task_finished``       ``task``, ``result`` (null when nothing came of it), ``usage`` (what it cost all the same),
+                        ``reason`` (why nothing came of it; left out where nobody was asked)
 ``phase_changed``       ``phase``: ``closing``, ``ended`` or ``pending_lost``
 ``published``           ``revision``, ``state``: a digest of the published JSON
 ======================= =========================================================================================

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -13,12 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from context_builder.errors import RecordingError
-from context_builder.recording.comparison import Comparison, compare
 from context_builder.recording.folder import SUFFIX, RecordingEntry, find_recording, recordings_in
-from context_builder.recording.recording import Recording
 from context_builder.recording.timeline import Span, Timeline
-from context_builder.recording.understanding import Understanding, recorded
 
 MOST_OPEN: Final = 4
 """Recordings whose timelines are kept; one of a day's talk takes some ten megabytes."""
@@ -52,15 +47,6 @@ class Moment:
     stopped: str
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRecordings:
-    """Holds two understandings, and how they compare."""
-
-    left: Understanding
-    right: Understanding
-    comparison: Comparison
-
-
 @dataclass(slots=True)
 class _Open:
     timeline: Timeline
@@ -89,17 +75,6 @@ class RecordingLibrary:
         opened = self._opened(entry.path)
         async with opened.one_at_a_time:
             return await asyncio.to_thread(_moment, opened.timeline, session_id, second)
-
-    async def compared(self, left: str, right: str) -> ComparedRecordings | None:
-        """Return what two recordings of the same messages have in common; None where one is not there."""
-        found = [await self._find(one) for one in (left, right)]
-        paths = [one.path for one in found if one is not None]
-        if len(paths) < len(found):
-            return None
-        try:
-            return await asyncio.to_thread(_compared, *paths)
-        except RecordingError as error:
-            raise RecordingError(str(error).replace(f"{self._folder}{os.sep}", "")) from None
 
     async def _find(self, session_id: str) -> RecordingEntry | None:
         return await asyncio.to_thread(find_recording, self._folder, session_id)
@@ -142,8 +117,3 @@ def _talk(arrivals: Sequence[float], span: Span) -> list[int]:
         place = int((one - span.begin) / span.seconds * BUCKETS) if span.seconds else 0
         counts[min(max(place, 0), BUCKETS - 1)] += 1
     return counts
-
-
-def _compared(left: Path, right: Path) -> ComparedRecordings:
-    one, other = recorded(Recording(left)), recorded(Recording(right))
-    return ComparedRecordings(one, other, compare(one, other))

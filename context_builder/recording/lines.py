@@ -25,12 +25,14 @@ from context_builder.session.conversation.tasks import (
     SummaryTask,
 )
 from context_builder.session.messages.message import Message
+from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike
 from context_builder.session.recorder import (
     Charged,
     DeadLettered,
     DeliveriesRejected,
     PhaseChanged,
     Received,
+    Revised,
     SessionEvent,
     TaskFinished,
     TaskStarted,
@@ -47,7 +49,13 @@ _RESULTS: Final[Mapping[str, TypeAdapter[Any]]] = {
 }
 _USAGE: Final = TypeAdapter(Usage)
 _KNOWN: Final = TypeAdapter(list[KnownPoint])
-_MESSAGE: Final = tuple(name for name in (f.name for f in fields(Message)) if name not in ("identity", "timestamp_raw"))
+_NOT_RECORDED: Final = frozenset({"identity", "timestamp_raw", "stamp", "corrects"})
+_MESSAGE: Final = tuple(f.name for f in fields(Message) if f.name not in _NOT_RECORDED)
+_REVISIONS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    "correction": TypeAdapter(Correction),
+    "strike": TypeAdapter(Strike),
+    "rename": TypeAdapter(SpeakerRename),
+}
 _RULES: Final = frozenset(field.name for field in fields(SessionConfig))
 
 
@@ -76,6 +84,8 @@ class Encoder:
         match what:
             case Received(messages, last_id):
                 return self._line("received", now, {"messages": [_fields(m) for m in messages], "last_id": last_id})
+            case Revised(revisions):
+                return self._line("revised", now, {"revisions": [_described(one) for one in revisions]})
             case DeliveriesRejected(count):
                 return self._line("deliveries_rejected", now, {"count": count})
             case DeadLettered(receiver, count):
@@ -84,9 +94,12 @@ class Encoder:
                 return self._line("charged", now, {"task": task_name, "usage": usage})
             case TaskStarted(kind, task):
                 return self._line("task_started", now, {"kind": kind, **self._described(task)})
-            case TaskFinished(task, result, usage):
+            case TaskFinished(task, result, usage, reason):
+                if id(task) not in self._tasks:  # started before the recording began anew
+                    return b""
                 number, _ = self._tasks.pop(id(task))
-                return self._line("task_finished", now, {"task": number, "result": result, "usage": usage})
+                told = {"task": number, "result": result, "usage": usage}
+                return self._line("task_finished", now, told | ({"reason": reason} if reason else {}))
             case PhaseChanged(phase):
                 return self._line("phase_changed", now, {"phase": phase})
 
@@ -131,6 +144,23 @@ def read_message(written: Mapping[str, Any]) -> Message:
     if raw is None and "timestamp_raw" in written:
         raw = math.nan  # which JSON cannot carry; published as null like it
     return Message(**{name: written[name] for name in _MESSAGE}, identity=b"", timestamp_raw=raw)
+
+
+def _described(revision: Revision) -> dict[str, Any]:
+    match revision:
+        case Correction():
+            return {"what": "correction", **{f.name: getattr(revision, f.name) for f in fields(Correction)}}
+        case Strike(entry_id, origin):
+            return {"what": "strike", "id": entry_id, "origin": origin}
+        case SpeakerRename(old, new):
+            return {"what": "rename", "old": old, "new": new}
+
+
+def read_revision(written: Mapping[str, Any]) -> Revision:
+    """Return a revision of a ``revised`` line."""
+    told = {name: value for name, value in written.items() if name != "what"}
+    revision: Revision = _REVISIONS[written["what"]].validate_python(told)
+    return revision
 
 
 def read_result(kind: str, written: Mapping[str, Any]) -> AnalysisResult:

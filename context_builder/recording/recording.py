@@ -12,10 +12,11 @@ import orjson
 from context_builder.analysis.analyst import AnalystMessage, SummaryRequest
 from context_builder.clock import Instant
 from context_builder.errors import RecordingError
-from context_builder.recording.lines import SCHEMA, read_known, read_message
+from context_builder.recording.lines import SCHEMA, read_known, read_message, read_revision
 from context_builder.session.conversation.conversation import KEYWORD_CONTEXT
 from context_builder.session.conversation.tasks import DomainTask, KeywordTask
 from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.revision import Correction, Revision, SpeakerRename
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,22 @@ class RecordedTasks:
             self._learn(
                 BufferedMessage(first + i, read_message(message), line.at) for i, message in enumerate(messages)
             )
+        elif line.event == "revised":
+            for one in map(read_revision, line.more["revisions"]):
+                self._learn_revision(one)
         elif line.event == "task_started":
             self._learn(read_entries(line, line.more.get("entries", ())))
+
+    def _learn_revision(self, revision: Revision) -> None:
+        said = self._messages_by_id
+        if isinstance(revision, Correction) and revision.id in said:
+            text = said[revision.id].text if revision.text is None else revision.text
+            said[revision.id] = replace(said[revision.id], text=text, speaker=revision.speaker)
+        elif isinstance(revision, SpeakerRename):
+            renamed = {
+                one.id: replace(one, speaker=revision.new) for one in said.values() if one.speaker == revision.old
+            }
+            said.update(renamed)
 
     def keywords(self, line: Line) -> KeywordTask:
         return KeywordTask([replace(said, before=self._before(said)) for said in self._messages(line)])

@@ -12,7 +12,15 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.costs import NO_USAGE
 from context_builder.errors import RecordingError
-from context_builder.recording.lines import digest, ids_of, read_message, read_result, read_rules, read_usage
+from context_builder.recording.lines import (
+    digest,
+    ids_of,
+    read_message,
+    read_result,
+    read_revision,
+    read_rules,
+    read_usage,
+)
 from context_builder.recording.recording import Line, RecordedTasks, Recording, read_entries
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
@@ -63,6 +71,8 @@ class Player:
         match line.event:
             case "received":
                 conversation.receive([read_message(message) for message in more["messages"]], line.at)
+            case "revised":
+                conversation.revise([read_revision(one) for one in more["revisions"]], line.at)
             case "deliveries_rejected":
                 conversation.count_dead_letters(more["count"])
             case "dead_lettered":
@@ -118,7 +128,8 @@ class Player:
         kind, task = self._under_way.pop(line.more["task"])
         result = line.more["result"]
         if result is None:
-            self._conversation.fail(task, line.at, usage=read_usage(line.more.get("usage")))
+            usage, reason = read_usage(line.more.get("usage")), line.more.get("reason", "")
+            self._conversation.fail(task, line.at, usage=usage, reason=reason)
         else:
             self._conversation.finish(task, read_result(kind, result), line.at)
 

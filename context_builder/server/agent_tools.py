@@ -11,9 +11,10 @@ from typing import Annotated, Any, Final
 
 import orjson
 import structlog
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
+from mcp.types import CallToolResult, InputRequiredResult
+from pydantic import AliasChoices, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
@@ -24,10 +25,12 @@ from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.memory.memory import MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
+from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import found_memories
 from context_builder.server.routes.sessions import check_messages
 from context_builder.server.seen_session import SeenSession, seen_session
 from context_builder.server.services import Services
+from context_builder.server.tool_arguments import given_arguments
 from context_builder.server.trace import current_trace
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
@@ -47,12 +50,8 @@ def _named(name: str, **described: Any) -> Any:
     return Field(validation_alias=AliasChoices(to_camel(name), name), **described)
 
 
-def _from_text(value: object) -> object:
-    """Return an array that was sent as text, as some clients do; the library reads it for Python names alone."""
-    return orjson.loads(value) if isinstance(value, str) and value.startswith("[") else value
-
-
 SessionName = Annotated[str, _named("session_id", description="The session's id, such as monday.")]
+MessageName = Annotated[str, Field(description="The message's number, or its id such as id:12.")]
 PackageName = Annotated[str, _named("context_package_id", description="The package's id, such as cpk_01J….")]
 
 
@@ -106,12 +105,42 @@ class AgentTools:
             await SessionClient(redis, session_id).push(message)
             return {"accepted": 1}
 
+    async def correct_message(
+        self,
+        session_id: SessionName,
+        message: MessageName,
+        text: Annotated[str | None, Field(description="What was said; its words stay without it.")] = None,
+        speaker: Annotated[str | None, Field(description="Who said it; the same as before without it.")] = None,
+    ) -> dict[str, Any]:
+        """Correct what was said in a conversation, or by whom; needs the role writer."""
+        with _told():
+            client = await self._writing(session_id)
+            await correct_message(client, message, text, speaker)
+            return {"accepted": 1}
+
+    async def rename_speaker(
+        self,
+        session_id: SessionName,
+        old: Annotated[str, Field(description="What the speaker is called now.")],
+        new: Annotated[str, Field(description="What the speaker is to be called, from the beginning on.")],
+    ) -> dict[str, Any]:
+        """Call a speaker of a conversation otherwise, in all that was said and will be; needs the role writer."""
+        with _told():
+            await rename_speaker(await self._writing(session_id), old, new)
+            return {"accepted": 1}
+
+    async def strike_message(self, session_id: SessionName, message: MessageName) -> dict[str, Any]:
+        """Delete a message everywhere, with all that rests on it, for good; needs the role writer."""
+        with _told():
+            await strike_message(await self._writing(session_id), message)
+            return {"accepted": 1}
+
     async def build_context(
         self,
         intent: Annotated[str, Field(description="What the context is for.")],
         token_budget: Annotated[int, _named("token_budget", description="Most tokens of the prompt.")] = 4_000,
         project_id: Annotated[str, _named("project_id")] = "",
-        session_ids: Annotated[tuple[str, ...], BeforeValidator(_from_text), _named("session_ids")] = (),
+        session_ids: Annotated[tuple[str, ...], _named("session_ids")] = (),
         pinned: tuple[str, ...] = (),
         task_id: Annotated[str, _named("task_id")] = "",
     ) -> dict[str, Any]:
@@ -170,6 +199,9 @@ class AgentTools:
         redis = await self._redis(session_id, Role.READER)
         return await seen_session(self._services, self._caller(), session_id, redis)
 
+    async def _writing(self, session_id: str) -> SessionClient:
+        return SessionClient(await self._redis(session_id, Role.WRITER), session_id)
+
     async def _redis(self, session_id: str, needed: Role) -> Redis:
         redis = await self._services.sessions.redis_of(self._may(needed), validate_session_id(session_id))
         if redis is None:
@@ -195,10 +227,27 @@ def _told() -> Iterator[None]:
         raise ToolError(internal_error().detail) from None
 
 
+class _LenientServer(MCPServer[Any]):
+    """Reads arguments as models write them, and tells what is wrong with one in a line."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises :class:`ToolError`, which names the argument that is wrong, and quotes none."""
+        tool = self._tool_manager.get_tool(name)
+        given = given_arguments(arguments, tool.parameters) if tool is not None else arguments
+        try:
+            return await super().call_tool(name, given, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(invalid(error.__cause__.errors()).detail) from None
+            raise
+
+
 def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[Any]:
     """Return the MCP server, whose library logs nothing: it would quote arguments, and set up logging of its own."""
     logging.getLogger().addHandler(logging.NullHandler())
-    server: MCPServer[Any] = MCPServer(NAME, instructions=_INSTRUCTIONS, version=__version__, log_level="CRITICAL")
+    server = _LenientServer(NAME, instructions=_INSTRUCTIONS, version=__version__, log_level="CRITICAL")
     tools = AgentTools(services, caller)
     for tool in (
         tools.build_context,
@@ -207,6 +256,9 @@ def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[
         tools.session_state,
         tools.explain_point,
         tools.send_message,
+        tools.correct_message,
+        tools.rename_speaker,
+        tools.strike_message,
     ):
         server.tool(description=cleandoc(tool.__doc__ or "").replace("``", "`"))(tool)
     server.resource("session://{id}/state", name="session state", mime_type="application/json")(tools.state_resource)

@@ -31,6 +31,7 @@ from context_builder.server.routes import (
     packages,
     pages,
     policies,
+    revisions,
     sessions,
     turns,
 )
@@ -40,6 +41,7 @@ from context_builder.server.trace import NO_TELEMETRY, TraceMiddleware
 ROUTERS = (
     artifacts.router,
     sessions.router,
+    revisions.router,
     events.router,
     turns.router,
     memories.router,

@@ -15,9 +15,12 @@ from typing import Any, Final, cast
 import orjson
 from redis.asyncio import Redis
 
-from context_builder.errors import StoreError
+from context_builder.clock import SystemClock
+from context_builder.errors import MessageError, StoreError
 from context_builder.session.keys import ARRIVALS, Keys
-from context_builder.session.messages.message import CONSILIENCE, is_assistants
+from context_builder.session.messages.message import CONSILIENCE, delivered, is_assistants
+from context_builder.session.messages.message_index import HeldMessage, MessageIndex, fields_of
+from context_builder.session.messages.reference import MessageReference, str_of
 from context_builder.storage.redis_availability import translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
 
@@ -83,6 +86,43 @@ class SessionClient:
                 pushed, _ = await pipe.execute(raise_on_error=False)
                 if isinstance(pushed, Exception):
                     raise pushed
+
+    async def correct(
+        self, reference: MessageReference, *, text: str | None = None, speaker: str | None = None
+    ) -> None:
+        """Say what a message says: other words, another speaker, or both; what is None stays.
+
+        Like everything that is pushed, it is applied in its turn. Raises :class:`MessageError` without either.
+        """
+        if text is None and speaker is None:
+            raise MessageError("a correction has neither text nor speaker")
+        said = {name: value for name, value in (("text", text), ("speaker", speaker)) if value is not None}
+        await self._revise({"corrects": str_of(reference), **said})
+
+    async def rename_speaker(self, old: str, new: str) -> None:
+        """Call the speaker ``old`` ``new``, in all that was said and is yet to be said in the session."""
+        await self._revise({"renames": old, "speaker": new})
+
+    async def strike(self, reference: MessageReference) -> None:
+        """Let nothing of a message be left anywhere."""
+        await self._revise({"strikes": str_of(reference)})
+
+    async def _revise(self, fields: Mapping[str, object]) -> None:
+        revision = {"session_id": self.session_id, "timestamp": datetime.now().astimezone().isoformat(), **fields}
+        delivered(revision, SystemClock().now())  # which tells what is wrong with it
+        await self.push(revision)
+
+    async def held_message(self, reference: MessageReference) -> HeldMessage:
+        """Return whether the session has the message: ``unknown`` also while it waits to be taken in."""
+        async with translated():
+            fields = [*fields_of(reference)]
+            held = await cast("Any", self._redis.hmget(self._keys.message_index, fields))
+            known = {name: value for name, value in zip(fields, held, strict=True) if value is not None}
+            index = MessageIndex(self.session_id, known, 0)
+            if wanted := [*index.wanted()]:
+                more = await cast("Any", self._redis.hmget(self._keys.message_index, wanted))
+                index.hold({name: value for name, value in zip(wanted, more, strict=True) if value is not None})
+        return index.held_message(reference)
 
     async def is_known(self) -> bool:
         """Return whether anything runs the session, or ever ran it as far as is remembered."""
@@ -198,7 +238,6 @@ def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None =
 
 def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> JsonObject:
     """Return the state that a checkpoint holds."""
-    from context_builder.clock import SystemClock
     from context_builder.session.config import SessionConfig
     from context_builder.session.conversation.checkpoint import restore
     from context_builder.session.conversation.published_state import session_state

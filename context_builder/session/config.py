@@ -47,6 +47,8 @@ class SessionConfig:
         "FEED_MEMORY",
         "Store messages and points in the long-term memory. true or false",
     )
+    archives: bool = True
+    """Whether summaries are put in the archive's outbox; a session without an archive has it false."""
     pending_max: Count = setting(
         5000,
         "PENDING_MAX_MESSAGES",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final, NamedTuple
 
@@ -11,7 +11,9 @@ from context_builder import metrics
 from context_builder.clock import Clock, Instant
 from context_builder.errors import MessageError
 from context_builder.session.config import SessionConfig
-from context_builder.session.messages.message import MAX_NUMBER, Message, decode
+from context_builder.session.messages.message import MAX_NUMBER, Delivered, Message, decode
+from context_builder.session.messages.message_index import MessageIndex, fields_wanted
+from context_builder.session.messages.revision import Revision
 from context_builder.session.store.commit_history import CommitHistory, position_after
 from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.session.store.delivery import CutDelivery
@@ -31,18 +33,27 @@ BLOCK_SECONDS: Final = 1
 class Batch:
     """Holds the deliveries that one commit is to acknowledge together, oldest first.
 
-    ``dead`` are dead letters as they are stored: JSON with the reason and the raw bytes. ``unidentified`` are the
-    positions of new deliveries without identity; the batch leads from position ``begin`` to ``end``. ``committed`` is
-    done when the commit is; only then are the next deliveries read.
+    ``events`` are new messages, and revisions of earlier ones, in their order; ``identities`` those of the deliveries
+    that they came in, and ``index`` the fields that they add to the message index. ``dead`` are dead letters as they
+    are stored: JSON with the reason and the raw bytes. ``unidentified`` are the positions of new deliveries without
+    identity; the batch leads from position ``begin`` to ``end``. ``committed`` is done when the commit is; only then
+    are the next deliveries read.
     """
 
     raw: Sequence[bytes]
-    messages: Sequence[Message]
+    events: Sequence[Message | Revision]
     dead: Sequence[bytes]
+    identities: Sequence[bytes] = ()
+    index: Mapping[str, bytes] = field(default_factory=dict)
     unidentified: Sequence[bytes] = ()
     begin: bytes = b""
     end: bytes = b""
     committed: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """Return the new messages."""
+        return [event for event in self.events if isinstance(event, Message)]
 
     def settle(self) -> None:
         """Let the next deliveries be read, if anybody still waits to."""
@@ -51,10 +62,10 @@ class Batch:
 
 
 class Decoded(NamedTuple):
-    """Holds a delivery, the message or else the dead letter made of it, and the message's identity, if it has one."""
+    """Holds a delivery, what it holds or else the dead letter made of it, and its identity, if it has one."""
 
     raw: bytes
-    message: Message | None
+    held: Delivered | None
     identity: bytes = b""
     letter: bytes = b""
 
@@ -63,8 +74,8 @@ class Inbox:
     """Reads a session's input, one batch at a time.
 
     ``waiting`` deliveries were in the input at the latest commit; ``highest_number`` is the highest message number
-    among those taken in. ``arrived`` is set when there may be something in the input; without it, a blocking read
-    waits. Without room, nothing is read.
+    among those taken in, ``last_id`` the id that was given last. ``arrived`` is set when there may be something in the
+    input; without it, a blocking read waits. Without room, nothing is read.
     """
 
     def __init__(
@@ -82,6 +93,7 @@ class Inbox:
         self._clock = clock
         self.waiting = 0
         self.highest_number = MAX_NUMBER
+        self.last_id = 0
         self._has_room = asyncio.Event()
         self._has_room.set()
 
@@ -144,40 +156,72 @@ class Inbox:
             try:
                 if isinstance(raw, CutDelivery):
                     raise MessageError(f"larger than {self._rules.max_message_bytes} bytes")
-                message = _said_by_now(decode(raw, now, max_bytes=self._rules.max_message_bytes), now)
-                decoded.append(Decoded(raw, message, message.identity))
+                held = _said_by_now(decode(raw, now, max_bytes=self._rules.max_message_bytes), now)
+                decoded.append(Decoded(raw, held, held.identity))
             except MessageError as error:
                 decoded.append(Decoded(raw, None, letter=DeadLetter.of(raw, str(error), now).encode()))
         return decoded
 
     async def _batch(self, decoded: Sequence[Decoded], begin: bytes) -> Batch:
         """Return the deliveries not taken in before, nor earlier in this batch, which begins at this position."""
-        known = await self._known([each.message for each in decoded if each.message])
-        fresh: list[Decoded] = []
-        unidentified: list[bytes] = []
+        known = await self._known([each.held for each in decoded if each.held])
+        fresh: list[tuple[Decoded, bytes]] = []
         position = begin
         for each in decoded:
             position = position_after(position, each.raw)
-            if each.identity:
-                if each.identity in known:
-                    continue
-                known.add(each.identity)
-            else:
-                if position in self._history.unidentified:
-                    continue
-                unidentified.append(position)
-            fresh.append(each)
-        messages = [each.message for each in fresh if each.message]
-        dead = [each.letter for each in fresh if each.message is None]
-        self.highest_number = max([self.highest_number, *map(_spoken_number, messages)])
-        return Batch([each.raw for each in decoded], messages, dead, unidentified, begin, position)
+            if each.identity in known if each.identity else position in self._history.unidentified:
+                continue
+            known.add(each.identity)
+            fresh.append((each, position))
+        index = await self._index([each.held for each, _ in fresh if each.held])
+        events: list[Message | Revision] = []
+        dead: list[bytes] = []
+        identities: list[bytes] = []
+        unidentified: list[bytes] = []
+        for each, place in fresh:
+            event, letter = self._taken(each, index)
+            events += [event] if event is not None else []
+            dead += [letter] if letter else []
+            if each.identity and not letter:
+                identities.append(each.identity)
+            else:  # of a dead letter, too: put back, it is to be read anew
+                unidentified.append(place)
+        self.last_id = index.last_id
+        batch = Batch(
+            [each.raw for each in decoded], events, dead, identities, index.changed, unidentified, begin, position
+        )
+        self.highest_number = max([self.highest_number, *map(_spoken_number, batch.messages)])
+        return batch
 
-    async def _known(self, messages: Sequence[Message]) -> set[bytes]:
+    def _taken(self, each: Decoded, index: MessageIndex) -> tuple[Message | Revision | None, bytes]:
+        """Return what a delivery is, in the light of those before it, or else the dead letter made of it."""
+        if each.held is None:
+            return None, each.letter
+        try:
+            return index.take(each.held), b""
+        except MessageError as error:
+            return None, DeadLetter.of(each.raw, str(error), self._clock.now()).encode()
+
+    async def _index(self, held: Sequence[Delivered]) -> MessageIndex:
+        """Return the message index, as far as what is held may be about earlier messages; Redis is seldom asked."""
+        beyond = {place: isinstance(one, Message) and self._is_beyond(one) for place, one in enumerate(held)}
+        wanted = fields_wanted(held, beyond)
+        fields = await self._store.read_index(wanted) if wanted else {}
+        index = MessageIndex(self._store.keys.session_id, fields, self.last_id)
+        if named := index.wanted():
+            index.hold(await self._store.read_index(named))
+        return index
+
+    async def _known(self, held: Sequence[Delivered]) -> set[bytes]:
         """Return the identities among these that were taken in before.
 
         A number is part of a message's identity, so Redis is not asked about one that is beyond all others.
         """
-        unsure = [message.identity for message in messages if message.identity and not self._is_beyond(message)]
+        unsure = [
+            one.identity
+            for one in held
+            if one.identity and not (isinstance(one, Message) and one.corrects is None and self._is_beyond(one))
+        ]
         if not unsure:
             return set()
         return {
@@ -190,9 +234,9 @@ class Inbox:
         return _spoken_number(message) > self.highest_number
 
 
-def _said_by_now(message: Message, now: Instant) -> Message:
+def _said_by_now(message: Delivered, now: Instant) -> Delivered:
     """Return the message, of which the time counts as now where it lies ahead; what is published of it stays."""
-    if message.time <= now.wall + AHEAD:
+    if not isinstance(message, Message) or message.time <= now.wall + AHEAD:
         return message
     metrics.TIMESTAMPS_AHEAD.inc()
     return replace(message, time=now.wall)
@@ -202,7 +246,7 @@ _NEW, _KNOWN, _DEAD = (metrics.MESSAGES.labels(outcome) for outcome in ("new", "
 
 
 def _count(batch: Batch) -> None:
-    new, dead = len(batch.messages), len(batch.dead)
+    new, dead = len(batch.events), len(batch.dead)
     _NEW.inc(new)
     if known := len(batch.raw) - new - dead:
         _KNOWN.inc(known)

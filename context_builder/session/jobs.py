@@ -22,6 +22,7 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     SummaryResult,
 )
+from context_builder.analysis.fallback import BreakerOpen
 from context_builder.clock import Clock, Instant
 from context_builder.costs import Usage, count_usage
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
@@ -52,13 +53,14 @@ MOST_USELESS: Final = 3
 @value
 class TaskOutcome:
     """Tells how a task ended: with a ``result``, or with the seconds until another try is worth it (``retry_after``)
-    and what it cost all the same (``usage``), where these are known.
+    and what it cost all the same (``usage``), where these are known, and why; no ``reason`` where nobody was asked.
     """
 
     task: AnalysisTask
     result: AnalysisResult | None
     retry_after: float | None = None
     usage: Usage | None = None
+    reason: str = ""
 
 
 class Jobs:
@@ -176,7 +178,8 @@ class Jobs:
             self._told[name] = reason
             tell = log.warning if isinstance(error, AnalystError) else log.error
             tell("analysis.failed", task=name, kind=type(error).__name__, error=reason)
-        return TaskOutcome(task, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
+        retry_after = error.retry_after if isinstance(error, AnalystUnavailable) else None
+        return TaskOutcome(task, None, retry_after, usage, "" if isinstance(error, BreakerOpen) else reason)
 
     async def _read(self, task: AnalysisTask) -> AnalysisResult:
         if isinstance(task, SummaryTask):

@@ -123,6 +123,7 @@ class Keys:
                                   message that the summary cites; counts of dead letters
     ``pending``           list    messages waiting for their summary outside the buffer       session
     ``seen``              set     identities of all messages taken in                         session
+    ``message_index``     hash    by number and id, the messages that may be corrected        session
     ``recent``            list    identities taken in lately, of the newest messages          1 min
     ``outbox``            list    summaries on their way to the archive                       session
     ``memory_outbox``     list    what was summarized, on its way to the long-term memory     session
@@ -179,6 +180,10 @@ class Keys:
     @property
     def seen(self) -> str:
         return self._key("seen")
+
+    @property
+    def message_index(self) -> str:
+        return self._key("message_index")
 
     @property
     def recent(self) -> str:
@@ -239,6 +244,7 @@ class Keys:
             self.checkpoint,
             self.pending,
             self.seen,
+            self.message_index,
             self.recent,
             self.outbox,
             self.memory_outbox,

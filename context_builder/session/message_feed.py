@@ -81,6 +81,7 @@ class MessageFeed:
     def committed(self, entries: Iterable[BufferedMessage]) -> None:
         """Take note of a commit and of the messages that it was the first to contain."""
         for entry in entries:
+            self._drop(entry.id)  # that was corrected since
             self._waiting[entry.id] = entry
             self._chars += len(entry.text)
         while len(self._waiting) > WAITING or (self._chars > WAITING_CHARS and len(self._waiting) > 1):
@@ -105,12 +106,17 @@ class MessageFeed:
             if self._waiting:
                 self._committed.set()
 
-    async def give_way(self, delivered: Iterable[Memory]) -> None:
-        """Leave these memories to the outbox, whose messages have keywords and domains.
+    def strike(self, entry_ids: Iterable[int]) -> None:
+        """Remember nothing of struck messages that wait."""
+        for entry_id in entry_ids:
+            self._drop(entry_id)
+
+    async def give_way(self, delivered: Iterable[Memory], revised: Iterable[str] = ()) -> None:
+        """Leave these memories to the outbox, whose messages have keywords and domains; others, by id, it revises.
 
         Returns when nothing that the feed writes can come after what the outbox delivers.
         """
-        ids = set()
+        ids = set(revised)
         for memory in delivered:
             ids.add(memory.id)
             if memory.kind == "message" and memory.position is not None:

@@ -13,6 +13,7 @@ from context_builder.session.conversation.published_state import PublishedState
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.keys import Receiver
 from context_builder.session.messages.message import Message
+from context_builder.session.messages.revision import Revision
 from context_builder.session.store.commit import StoredSession
 from context_builder.values import value
 
@@ -23,6 +24,13 @@ class Received:
 
     messages: Sequence[Message]
     last_id: int
+
+
+@value
+class Revised:
+    """Holds what was corrected, struck, or said by somebody who is called otherwise."""
+
+    revisions: Sequence[Revision]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +66,14 @@ class TaskStarted:
 
 @value
 class TaskFinished:
-    """Tells that a started task ended with ``result``, or with none; ``usage`` is what it cost without a result."""
+    """Tells that a started task ended with ``result``; or with none, and then why, unless nobody was asked, and at what
+    cost (``usage``).
+    """
 
     task: AnalysisTask
     result: AnalysisResult | None
     usage: Usage | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +83,9 @@ class PhaseChanged:
     phase: Literal["closing", "ended", "pending_lost"]
 
 
-SessionEvent = Received | DeliveriesRejected | DeadLettered | Charged | TaskStarted | TaskFinished | PhaseChanged
+SessionEvent = (
+    Received | Revised | DeliveriesRejected | DeadLettered | Charged | TaskStarted | TaskFinished | PhaseChanged
+)
 
 
 class Recorder(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -11,12 +11,13 @@ import structlog
 from pydantic import ValidationError
 
 from context_builder import metrics
-from context_builder.archive.archive import Archive, SummaryRow
+from context_builder.archive.archive import Archive, RevisedSummaryRow, SummaryRow
 from context_builder.clock import Clock
 from context_builder.costs import NO_USAGE, collected_usage
 from context_builder.errors import CannotForget, EntryUnreadable
 from context_builder.memory.memory import Memory, TenantMemory
 from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
+from context_builder.session.memory_revision import revise_memories
 from context_builder.session.message_feed import MessageFeed
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.outbox_relay import OutboxRelay
@@ -35,7 +36,7 @@ LONGEST_TAKE_BACK: Final = 10.0
 
 
 class Relays:
-    """Runs the relay to the archive and, where there is a ``memory``, the one to it; neither waits for the other.
+    """Runs the relays to the ``archive`` and to the ``memory``, of those that there are; neither waits for the other.
 
     With ``feeds``, a message feed remembers what is said at once, in a memory that supports it.
     """
@@ -43,7 +44,7 @@ class Relays:
     def __init__(
         self,
         store: SessionStore,
-        archive: Archive,
+        archive: Archive | None,
         memory: TenantMemory | None,
         clock: Clock,
         happened: Callable[[DeadLettered | Charged], None],
@@ -53,12 +54,12 @@ class Relays:
         self._feed = (
             message_feed(store, memory, clock, happened) if memory and feeds and memory.supports_message_feed else None
         )
-        self._archiver = archive_relay(store.outbox, archive, clock, happened)
+        self._archiver = archive_relay(store.outbox, archive, clock, happened) if archive else None
         self._rememberer = memory_relay(store.memory_outbox, memory, clock, happened, self._feed) if memory else None
 
     def each(self) -> list[OutboxRelay]:
         """Return the relays there are."""
-        return [self._archiver, *([self._rememberer] if self._rememberer else [])]
+        return [relay for relay in (self._archiver, self._rememberer) if relay is not None]
 
     def running(self) -> list[Callable[[], Coroutine[None, None, None]]]:
         """Return what is to run beside the session, each for ever."""
@@ -67,7 +68,7 @@ class Relays:
     @property
     def undelivered(self) -> int:
         """Return how many summaries waited for the archive at the last commit."""
-        return self._archiver.waiting
+        return self._archiver.waiting if self._archiver else 0
 
     @property
     def unremembered(self) -> int:
@@ -76,11 +77,17 @@ class Relays:
 
     def committed(self, committed: Committed, received: Sequence[BufferedMessage] = ()) -> None:
         """Take note of a commit: what waits in the outboxes after it, and the messages that are new in it."""
-        self._archiver.expect(committed.undelivered)
+        if self._archiver:
+            self._archiver.expect(committed.undelivered)
         if self._rememberer:
             self._rememberer.expect(committed.unremembered)
         if self._feed:
             self._feed.committed(received)
+
+    def struck(self, entry_ids: Iterable[int]) -> None:
+        """Take note of messages that are not to be remembered any more."""
+        if self._feed:
+            self._feed.strike(entry_ids)
 
     def refreshed(self) -> None:
         """Take note that Redis still holds the latest commit, and that the session is this process's."""
@@ -144,7 +151,8 @@ def archive_relay(
 
 def _decoded(entry: bytes) -> SummaryRow:
     try:
-        return SummaryRow.model_validate_json(entry)
+        kind = RevisedSummaryRow if b'"supersedes_from"' in entry else SummaryRow
+        return kind.model_validate_json(entry)
     except ValidationError as error:
         raise EntryUnreadable(f"not a summary: {error.errors(include_input=False)[0]['msg']}") from None
 
@@ -171,12 +179,15 @@ def memory_relay(
         preferences = await stated.settled(memory)
         latest[:] = [one.id for one in (*part.memories, *preferences)]
         if feed is not None:
-            await feed.give_way(part.memories)
-        await remember([*part.memories, *preferences])
+            revised = [*(one.id for one in part.amended), *(one.id for one in part.struck)]
+            await feed.give_way(part.memories, revised)
+        if part.memories:
+            await remember([*part.memories, *preferences])
         try:
             await memory.forget(part.superseded)
         except CannotForget:
             log.info("memory.superseded_stay", session_id=part.session_id, points=len(part.superseded))
+        await revise_memories(memory, remember, part)
         fed = {"memories": len(part.memories), "preferences": len(preferences)}
         log.info("memory.fed", session_id=part.session_id, **fed)
 

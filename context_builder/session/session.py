@@ -7,9 +7,10 @@ in one step. Nothing here owns a process, a thread or a connection, so that one 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import structlog
 from redis.asyncio import Redis
@@ -18,7 +19,7 @@ from context_builder import metrics
 from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.turns import share
 from context_builder.archive.archive import Archive
-from context_builder.clock import Clock, SystemClock
+from context_builder.clock import Clock, Instant, SystemClock
 from context_builder.costs import NO_USAGE
 from context_builder.errors import LeaseLost, SessionOwned, StoreError, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
@@ -28,11 +29,14 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state
+from context_builder.session.conversation.usage import task_of
 from context_builder.session.failures import lone_failure_itself, reason_of
 from context_builder.session.host.host import HostedSession, Refresh, SessionHost
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
 from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import Message
+from context_builder.session.messages.revision import Revision
 from context_builder.session.recorder import (
     Charged,
     DeadLettered,
@@ -41,12 +45,14 @@ from context_builder.session.recorder import (
     PhaseChanged,
     Received,
     Recorder,
+    Revised,
     TaskFinished,
 )
 from context_builder.session.relays import Relays
 from context_builder.session.store.commit_history import CommitHistory
 from context_builder.session.store.store import END_REQUEST, SessionStore
 from context_builder.session.usage_metrics import hide_totals, show_totals
+from context_builder.storage.redis_availability import until_available
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,12 @@ class SessionDependencies:
     """Holds what a session works with, shared by all sessions of a process.
 
     ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
+    Without an ``archive`` or a ``memory``, nothing is put aside for it.
     """
 
     analyst: Analyst
     last_resort: Analyst
-    archive: Archive
+    archive: Archive | None
     count_tokens: Callable[[str], int]
     clock: Clock = field(default_factory=SystemClock)
     memory: TenantMemory | None = None
@@ -85,7 +92,11 @@ class Session:
         self.session_id = session_id
         self.ready = asyncio.Event()
         self.told_to_stop = asyncio.Event()
-        self._rules = rules
+        self._rules = rules = replace(
+            rules,
+            archives=rules.archives and dependencies.archive is not None,
+            feed_memory=rules.feed_memory and dependencies.memory is not None,
+        )
         self._count_tokens = dependencies.count_tokens
         self._clock = dependencies.clock
         self._tenant_id = dependencies.memory.tenant_id if dependencies.memory else ""
@@ -217,6 +228,8 @@ class Session:
             self.session_id, snapshot.fields, snapshot.pending, self._rules, now, self._count_tokens
         )
         self._inbox.highest_number = self._conversation.highest_number
+        self._inbox.last_id = self._conversation.last_id
+        self._conversation.index_at_least()  # of what an earlier version took in
         self._conversation.resume()
         show_totals(self.session_id, self._conversation.usage_totals)
         self._received += self._conversation.buffer.ordered()  # the last process may not have fed them
@@ -339,20 +352,26 @@ class Session:
         now = self._clock.now()
         if isinstance(event, Batch):
             self._batches.append(event)
-            if messages := event.messages:
-                self._received += self.conversation.receive(messages, now)
-                self._recorder.happened(Received(messages, self.conversation.last_id), now)
+            for is_new, events in groupby(event.events, lambda one: isinstance(one, Message)):
+                if is_new:
+                    self._receive([one for one in events if isinstance(one, Message)], now)
+                else:
+                    self._revise([one for one in events if not isinstance(one, Message)], now)
             if dead := len(event.dead):
                 self.conversation.count_dead_letters(dead)
                 self._recorder.happened(DeliveriesRejected(dead), now)
+        elif isinstance(event, TaskOutcome) and self.conversation.dismissed(event.task):
+            usage = event.usage if event.result is None else event.result.usage
+            if usage is not None and usage is not NO_USAGE:
+                self._apply(Charged(task_of(event.task), usage))
         elif isinstance(event, TaskOutcome):
             if event.result is None:
-                self.conversation.fail(event.task, now, event.retry_after, event.usage)
+                self.conversation.fail(event.task, now, event.retry_after, event.usage, event.reason)
             else:
                 self.conversation.finish(event.task, event.result, now)
             if (event.usage if event.result is None else event.result.usage) is not NO_USAGE:
                 show_totals(self.session_id, self.conversation.usage_totals)
-            self._recorder.happened(TaskFinished(event.task, event.result, event.usage), now)
+            self._recorder.happened(TaskFinished(event.task, event.result, event.usage, event.reason), now)
         elif isinstance(event, Charged):
             self.conversation.charge(event.task, event.usage)
             show_totals(self.session_id, self.conversation.usage_totals)
@@ -361,13 +380,29 @@ class Session:
             self.conversation.dead_lettered(event.receiver, event.count)
             self._recorder.happened(event, now)
 
+    def _receive(self, messages: Sequence[Message], now: Instant) -> None:
+        self._received += self.conversation.receive(messages, now)
+        self._recorder.happened(Received(messages, self.conversation.last_id), now)
+
+    def _revise(self, revisions: Sequence[Revision], now: Instant) -> None:
+        self._received += self.conversation.revise(revisions, now)
+        self._recorder.happened(Revised(revisions), now)
+
     async def _commit(self, *, publish: bool = False) -> None:
+        struck = self.conversation.struck
+        if struck:  # before the commit, since it may be done again
+            self.relays.struck(message.entry_id for message, _ in struck)
+            await self._store.waiting_items.strike(struck, self.conversation.revisions.superseded_since)
+        if self.conversation.undeliverable["memory"] and (amended := self.conversation.revisions.amended):
+            await self._store.waiting_items.correct(amended)
         batches, self._batches = self._batches, []
         received, self._received = self._received, []
         self._must_commit = False
         self._hosted.committing()
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
         self._inbox.make_room(has_room=self.conversation.has_room)
+        if struck:
+            await self._record_anew()
         for batch in batches:
             batch.settle()
         self._inbox.expect(committed.waiting)
@@ -381,6 +416,17 @@ class Session:
             self._ending = True
             with suppress(StoreUnavailable):  # it is seen again by the next commit
                 await self._store.clear_request()
+
+    async def _record_anew(self) -> None:
+        """Delete what was recorded, which tells what was struck, and begin again."""
+        if not self._recorder.place:
+            return
+        self._recorder.forget()
+        with suppress(StoreUnavailable):
+            async for attempt in until_available(lambda _: not self.told_to_stop.is_set()):
+                with attempt:
+                    snapshot = await self._store.read()
+            self._recorder.begin(self.session_id, self._rules, snapshot, self._clock.now())
 
     async def _has_ended(self) -> bool:
         if self._inbox.waiting or not self._events.empty():

@@ -28,8 +28,7 @@ class ModelSettings:
     local_model_url: HttpUrl | None = setting(
         None,
         "LOCAL_MODEL_URL",
-        "Base URL of a small local model that reads messages when OpenAI fails or is not set; "
-        "`context-builder local-model` serves one. URL",
+        "Base URL of a model server on this machine that reads messages when OpenAI fails or is not set. URL",
     )
     prompts_dir: DirectoryPath | None = setting(
         None, "PROMPTS_DIR", "Folder with prompt files that replace those in prompts/, under the same names. path"
@@ -79,11 +78,19 @@ class RedisSettings:
 class ArchiveSettings:
     """Tells where summaries are archived, and memories kept if there is no SomaBrain."""
 
+    archive: Literal["auto", "off"] = setting(
+        "auto",
+        "ARCHIVE",
+        "Whether summaries are archived: auto uses SUPABASE_URL, DATABASE_URL, or else the embedded PostgreSQL if the "
+        "extra embedded is installed; off keeps them in Redis alone.",
+    )
     supabase_url: HttpUrl | None = setting(
         None, "SUPABASE_URL", "Supabase project URL, e.g. https://abc.supabase.co; archives summaries and memories. URL"
     )
     supabase_key: SecretStr | None = setting(
-        None, "SUPABASE_KEY", "Supabase service-role key; an anon key cannot write. key"
+        None,
+        "SUPABASE_KEY",
+        "Supabase secret key (sb_secret_…) or service-role key; a publishable or anon key cannot write. key",
     )
     database_url: PostgresUrl | None = setting(
         None,
@@ -103,6 +110,12 @@ class ArchiveSettings:
 class MemorySettings:
     """Tells whose the long-term memories are, and how long finding them may take."""
 
+    memory: Literal["auto", "off"] = setting(
+        "auto",
+        "MEMORY",
+        "Whether sessions are remembered: auto uses SA01_SOMA_BASE_URL, SUPABASE_URL, DATABASE_URL, or else the "
+        "embedded PostgreSQL if the extra embedded is installed; off remembers nothing, and prompts hold no memories.",
+    )
     tenant_id: Annotated[str, Field(min_length=1)] = setting(
         "default", "TENANT_ID", "Tenant that owns the memories of this process; tenants find only their own. id"
     )

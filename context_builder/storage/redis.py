@@ -14,7 +14,7 @@ from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from context_builder.errors import SettingError, StoreError, StoreUnavailable
+from context_builder.errors import CommandWithheld, SettingError, StoreError, StoreUnavailable
 from context_builder.storage.redis_availability import translated
 
 CONNECT_TIMEOUT: Final = 2.0
@@ -30,9 +30,15 @@ class _Packing:
         return [hiredis.pack_command((*name.split(), *args[1:]))]
 
 
+_GREETING: Final[dict[str, Any]] = {"protocol": 2, "driver_info": None}
+"""A connection sends AUTH and SELECT and nothing else: some proxies hang up at HELLO or CLIENT, and some users may not
+send them."""
+
+
 def _options() -> dict[str, Any]:
     """Retries and time limits are ours: a commit knows whether it may be sent again."""
     return {
+        **_GREETING,
         "socket_connect_timeout": CONNECT_TIMEOUT,
         "socket_timeout": None,
         "retry": Retry(NoBackoff(), 0),
@@ -82,6 +88,7 @@ def _sentinel_client(url: str, *, tls: bool) -> Redis:
     to_sentinels = {n.removeprefix("sentinel_"): options.pop(n) for n in [*options] if n.startswith("sentinel_")}
     secured = {"ssl": tls, **{n: v for n, v in options.items() if n.startswith("ssl_")}}
     to_sentinels |= {"socket_timeout": CONNECT_TIMEOUT, "socket_connect_timeout": CONNECT_TIMEOUT, **secured}
+    to_sentinels = {**_GREETING, **to_sentinels}
     sentinel: Any = Sentinel(addresses, sentinel_kwargs=to_sentinels)  # type: ignore[no-untyped-call]
     client: Redis = sentinel.master_for(service or "mymaster", **{**_options(), **options, "ssl": tls})
     return client
@@ -106,22 +113,41 @@ async def answers(client: Redis) -> bool:
 
 
 async def check_server(client: Redis) -> str:
-    """Return the server's version. Raises :class:`StoreError` for one that cannot hold a session."""
-    try:
-        async with translated():
-            info: dict[str, Any] = await client.info("server")
-            cluster: dict[str, Any] = await client.info("cluster")
-    except StoreError as error:
-        if "unknown command" in str(error) and "HELLO" in str(error):
-            before_6 = (
-                "Redis is too old: 6.2 or later is needed (for a proxy without HELLO, add ?protocol=2 to REDIS_URL)"
-            )
-            raise StoreError(before_6) from None
-        raise
-    version = str(info.get("valkey_version") or info.get("redis_version"))
+    """Return the server's version, "unknown" where it does not tell. Raises :class:`StoreError` for a server that
+    cannot hold a session.
+    """
+    version, mode = await _version_and_mode(client)
     numbers = re.match(r"(\d+)\.(\d+)", version)  # a server that tells none may still do
     if numbers and tuple(map(int, numbers.groups())) < OLDEST_VERSION:
         raise StoreError(f"Redis {version} is too old: 6.2 or later is needed")
-    if cluster.get("cluster_enabled"):
+    if mode == "cluster":
         raise StoreError("Redis Cluster cannot be used: a session's keys share no hash slot; use a single server")
+    if mode == "sentinel":
+        raise StoreError("this is a Sentinel, which holds no data; the URL is redis+sentinel://host:port/service/db")
     return version
+
+
+async def _version_and_mode(client: Redis) -> tuple[str, str]:
+    """Return the version and mode (standalone, cluster, sentinel) by HELLO, which every user may send, or by INFO."""
+    try:
+        async with translated():
+            said: Any = await client.execute_command("HELLO")  # type: ignore[no-untyped-call]
+    except StoreUnavailable:
+        raise
+    except StoreError:  # in the words of many kinds of proxies and old servers
+        info = await server_info(client)
+        version = info.get("valkey_version") or info.get("redis_version") or "unknown"
+        return str(version), str(info.get("redis_mode", ""))
+    fields = said if isinstance(said, dict) else dict(zip(said[::2], said[1::2], strict=False))
+    version, mode = (fields.get(name, b"") for name in (b"version", b"mode"))
+    return version.decode() or "unknown", mode.decode()
+
+
+async def server_info(client: Redis) -> dict[str, Any]:
+    """Return what INFO tells; nothing where this user may not ask, or there is no such command."""
+    try:
+        async with translated():
+            info: dict[str, Any] = await client.info()
+    except CommandWithheld:
+        return {}
+    return info

@@ -13,7 +13,7 @@ import redis.exceptions
 import stamina
 
 from context_builder import metrics
-from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
+from context_builder.errors import CommandWithheld, StoreError, StoreUnavailable, WrongKeyType
 
 COMMAND_TIMEOUT: Final = 5.0
 """Seconds after which Redis counts as not answering."""
@@ -21,6 +21,13 @@ COMMAND_TIMEOUT: Final = 5.0
 _PASSING: Final = re.compile(r"(^|: -)(OOM|LOADING|READONLY|MASTERDOWN|BUSY|NOREPLICAS|MISCONF|UNKILLABLE|UNBLOCKED)\b")
 """How Redis begins a refusal that will pass by itself, or when somebody mends it. Before version 7, Redis puts
 in front of it in which line of which script it happened."""
+
+_WITHHELD: Final = re.compile(
+    r"unknown (?:sub)?command|no permissions to run the|unsupported command"
+    r"|command (?:is )?not (?:supported|allowed|enabled)|command .*(?:disabled|restricted)",
+    re.IGNORECASE,
+)
+"""How servers, managed services and proxies refuse a command whatever its arguments are."""
 
 _PASSING_ERRORS: Final = (
     redis.exceptions.ReadOnlyError,
@@ -75,7 +82,7 @@ def translation(error: BaseException, patience: float = COMMAND_TIMEOUT) -> Stor
             if "WRONGTYPE" in str(error):
                 metrics.STORE_FAILURES.inc()
                 return WrongKeyType(refused)
-            return StoreError(refused)
+            return CommandWithheld(refused) if _WITHHELD.search(str(error)) else StoreError(refused)
         case TimeoutError():
             return _unavailable(f"Redis does not answer within {patience:g} s")
         case redis.exceptions.RedisError() | OSError():

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redis.asyncio import Redis
-from redis.exceptions import ResponseError
 
+from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.storage.redis import server_info
 from context_builder.storage.redis_availability import translated
 
 _ASKED: Final = ("save", "appendfsync")
@@ -28,12 +29,14 @@ class Durability:
 
 async def durability_of(client: Redis, known: Mapping[str, str] | None = None) -> Durability:
     """Return how durable the server is; ``known`` are settings it does not tell. Raises :class:`StoreError`."""
-    async with translated():
-        info: dict[str, Any] = await client.info()
-        try:
+    info = await server_info(client)
+    try:
+        async with translated():
             config = {name: str((await client.config_get(name))[name]) for name in _ASKED}
-        except ResponseError:  # no such command, or not for this user, as in many managed servers
-            config = {}
+    except StoreUnavailable:
+        raise
+    except StoreError:  # no such command, or not for this user, as in many managed servers
+        config = {}
     return judged(info, {**(known or {}), **config})
 
 

@@ -21,6 +21,12 @@ ROLE: Final = "context_builder_app"
 CONNECTIONS: Final = 4
 """Connections of a pool where nothing else is set."""
 
+_PAGED: Final = {"context_knowledge_sources": "ref"}
+"""Functions that only read and may return more rows than Supabase's API does at once, and what these are ordered by."""
+
+_PAGE: Final = 1_000
+"""Rows of a page."""
+
 _ROWS: Final = "SELECT coalesce(json_agg(r), '[]') FROM"
 IDLE_TIMEOUT: Final = 2.0
 """Seconds after which the database ends a transaction whose program does not go on, frozen or cut off as it may be: the
@@ -106,6 +112,7 @@ class SupabaseFunctions:
 
     def __init__(self, url: str, key: str, errors: StoreErrors, *, timeout: float = TIMEOUT) -> None:
         self._project = SupabaseProject(url, key, errors, timeout=timeout)
+        self._errors = errors
 
     @property
     def name(self) -> str:
@@ -113,11 +120,24 @@ class SupabaseFunctions:
 
     async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
         client = await self._project.client()
+        from postgrest.types import CountMethod
+
+        passed = {"tenant": tenant_id, **{name: _plain(value) for name, value in arguments.items()}}
+        rows: list[Any] = []
         with self._project.translated():
-            passed = {name: _plain(value) for name, value in arguments.items()}
-            request = client.rpc(function, {"tenant": tenant_id, **passed}).execute()
-            answer = (await self._project.bounded(request)).data
-        return answer if isinstance(answer, list) else [answer]
+            while True:  # the API returns so many rows at most: 1,000, if nothing else is set
+                request = client.rpc(function, passed, count=CountMethod.exact)
+                if function in _PAGED:
+                    request = request.order(_PAGED[function]).range(len(rows), len(rows) + _PAGE - 1)
+                answer = await self._project.bounded(request.execute())
+                if not isinstance(answer.data, list):
+                    return [answer.data]
+                rows += answer.data
+                if len(rows) >= (answer.count or 0):
+                    return rows
+                if function not in _PAGED or not answer.data:
+                    cut = f"returns {len(rows)} of {answer.count} rows; raise its limit of rows (Settings, API)"
+                    raise self._errors.rejected(f"{self.name} {cut}")
 
     async def close(self) -> None:
         await self._project.close()

@@ -7,7 +7,7 @@ import importlib
 import re
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from context_builder.errors import ContextBuilderError
@@ -25,10 +25,25 @@ T = TypeVar("T")
 TIMEOUT: Final = 5.0
 """Seconds for one request before a store counts as unavailable."""
 
+_DOTS_OF_JWT: Final = 2
+
 # The API cannot reach its database, asks to slow down, or something before it failed.
 _TRANSIENT: Final = re.compile(r"PGRST00\d|408|429|5\d\d")
 # The API, or something before it, takes no such body: malformed, too large.
 _INVALID_DATA: Final = ("PGRST102", "400", "413", "422")
+
+
+def is_token(key: str) -> bool:
+    """Return whether an API key is a JWT, as keys were before ``sb_secret_…``."""
+    return key.count(".") == _DOTS_OF_JWT
+
+
+async def _without_token(request: httpx.Request) -> None:
+    """Leave out the ``Authorization`` that the client makes of a key that is no token: a project that reads it refuses.
+
+    https://supabase.com/docs/guides/api/api-keys: such keys stand in the header ``apikey`` alone.
+    """
+    request.headers.pop("Authorization", None)
 
 
 class SupabaseProject:
@@ -95,7 +110,9 @@ class SupabaseProject:
 
         from context_builder.storage.bounded_http import trusted_authorities
 
-        hooks = refuse_redirects(self.name, "SUPABASE_URL", self._errors.unavailable)
+        hooks: dict[str, list[Any]] = {**refuse_redirects(self.name, "SUPABASE_URL", self._errors.unavailable)}
+        if not is_token(self._key):
+            hooks["request"] = [_without_token]
         return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks, verify=trusted_authorities())
 
     def _explained(self, error: postgrest.APIError) -> ContextBuilderError:

@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from context_builder.transcript.source import Source
+
+Object = Mapping[str, Any]
+
+_DIGITS: Final = 1000
+"""Most digits of an integer; Python refuses to read some thousands."""
 
 
-def objects(value: object, name: str) -> Sequence[Mapping[str, Any]]:
+def parse(text: str | bytes) -> Any:
+    """Return what a JSON text holds, also NaN, infinities and control characters, which Python's programs write.
+
+    Raises :class:`ValueError` that says where it is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        strict = error
+    try:
+        lenient = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+        return json.loads(lenient, strict=False, parse_int=_integer)
+    except RecursionError:
+        raise ValueError("not JSON: nested too deeply") from None
+    except ValueError:
+        raise ValueError(f"not JSON: {strict}") from None
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _DIGITS else math.inf
+
+
+def objects(value: object, name: str) -> Sequence[Object]:
     """Return a list of objects. Raises :class:`ValueError` naming what is none."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is not a list")
@@ -17,23 +49,71 @@ def objects(value: object, name: str) -> Sequence[Mapping[str, Any]]:
     return value
 
 
-def text(entry: Mapping[str, Any], key: str, name: str) -> str:
+def each_object(value: object, name: str, source: Source) -> Iterator[tuple[str, Object]]:
+    """Yield the objects of a list with their places; what is none is noted. Raises :class:`ValueError` for no list."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is not a list")
+    for place, one in enumerate(value):
+        if isinstance(one, dict):
+            yield f"{name}[{place}]", one
+        else:
+            source.problem(f"{name}[{place}] is not an object")
+
+
+def inner(entry: Object, *keys: str) -> Object:
+    """Return the object within an object; an empty one where there is none."""
+    for key in keys:
+        found = entry.get(key)
+        entry = found if isinstance(found, dict) else {}
+    return entry
+
+
+def text(entry: Object, key: str, name: str) -> str:
     """Return a text with single blanks between its words. Raises :class:`ValueError`."""
     value = entry.get(key)
     if not isinstance(value, str):
         raise ValueError(f'{name} has no "{key}"')
-    return " ".join(value.split())
+    return plain(value)
 
 
-def number(entry: Mapping[str, Any], key: str, name: str) -> float | None:
-    """Return a finite number, also of a text that is one; None where there is none. Raises :class:`ValueError`."""
+def optional_text(entry: Object, *keys: str) -> str:
+    """Return the first of the fields that is a text which says something, with single blanks; else nothing."""
+    for key in keys:
+        value = entry.get(key)
+        if isinstance(value, str) and (words := plain(value)):
+            return words
+    return ""
+
+
+def plain(value: str) -> str:
+    """Return a text with single blanks between its words, which is Unicode that can be written."""
+    return " ".join(value.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").split())
+
+
+def number(entry: Object, key: str, name: str) -> float | None:
+    """Return a finite number, also of a text that is one; None where there is none, or NaN or an infinity.
+
+    Raises :class:`ValueError`.
+    """
     value = entry.get(key)
     if value is None:
         return None
     try:
-        found = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
+        found = math.nan if isinstance(value, bool | list | dict) else float(value)
+    except OverflowError:
+        return None
+    except (TypeError, ValueError):
+        raise ValueError(f'"{key}" of {name} is not a number') from None
+    if isinstance(value, bool | list | dict):
         raise ValueError(f'"{key}" of {name} is not a number')
-    return found
+    return found if math.isfinite(found) else None
+
+
+def seconds(entry: Object, key: str, name: str, source: Source, unit: float = 1.0) -> float | None:
+    """Return a time that is given in units of so many seconds; None of what is no number, which is noted."""
+    try:
+        found = number(entry, key, name)
+    except ValueError as error:
+        source.problem(error)
+        return None
+    return None if found is None else found * unit

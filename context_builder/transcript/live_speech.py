@@ -1,32 +1,23 @@
 """What transcribers send while people talk, message by message: only what is final becomes an utterance, each once.
 
-As their documentation has them: Deepgram (``Results``, an utterance ends with ``speech_final``; Flux' ``TurnInfo``),
-AssemblyAI's streaming (``Turn``, with ``end_of_turn``), WhisperLive and its like (``segments``, of which ``completed``
-ones come again and again), and plain objects with a ``text``. Which it is, each message shows by itself.
+Which service a message is of, it shows by itself.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
-from context_builder.transcript.fields import objects, text
-from context_builder.transcript.speech_json import by_speaker, speaker_name
-from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance
+from context_builder.transcript.live import assemblyai, deepgram, gladia, openai_realtime, segments, speechmatics
+from context_builder.transcript.live.stream import LONGEST_HELD, Message, Stream
+from context_builder.transcript.utterance import Utterance
 
-REMEMBERED: Final = 10_000
-"""Final messages by which one that comes again is known."""
-
-LONGEST_HELD: Final = 1_000
-"""Characters of an utterance that is said without an end of it in sight."""
+__all__ = ["LONGEST_HELD", "LiveSpeech"]
 
 LONGEST_REASON: Final = 200
-
-Message = Mapping[str, Any]
 
 _CONTROL: Final = frozenset(
     {"Connected", "Heartbeat", "KeepAlive", "Metadata", "SpeechStarted", "SpeakerRevision", "Termination", "Warning"}
@@ -36,6 +27,40 @@ _CONTROL: Final = frozenset(
 _INTERIM: Final = frozenset({"partial", "interim"})
 
 
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Is a kind of messages: whether one is of it, and how it is read."""
+
+    name: str
+    matches: Callable[[Message], bool]
+    read: Callable[[Message, Stream], Iterable[Utterance]]
+
+
+SERVICES: Final = (
+    Service("Deepgram", lambda message: message.get("type") == "Results", deepgram.read_results),
+    Service("Deepgram", lambda message: message.get("type") == "UtteranceEnd", lambda _, stream: stream.rest()),
+    Service("Deepgram's Flux", lambda message: message.get("type") == "TurnInfo", deepgram.read_flux),
+    Service("AssemblyAI", lambda message: message.get("type") == "Turn", assemblyai.read_turn),
+    Service("AssemblyAI", lambda message: message.get("type") == "Begin", assemblyai.begin),
+    Service(
+        "AssemblyAI", lambda message: isinstance(message.get("message_type"), str), assemblyai.read_final_transcript
+    ),
+    Service("Speechmatics", lambda message: _is_speechmatics(message), speechmatics.read_speechmatics),
+)
+"""Before what any service may report as an error."""
+
+OTHERS: Final = (
+    Service(
+        "OpenAI's Realtime",
+        lambda message: openai_realtime.is_realtime(message.get("type")),
+        openai_realtime.read_realtime,
+    ),
+    Service("Whisper's servers", lambda message: "segments" in message, segments.read_segments),
+    Service("Gladia", lambda message: message.get("type") == "transcript" and "data" in message, gladia.read_gladia),
+    Service("plain", lambda message: _is_plain(message), segments.read_plain),
+)
+
+
 class LiveSpeech:
     """Reads the messages of one stream, which goes on over several connections.
 
@@ -43,18 +68,16 @@ class LiveSpeech:
     """
 
     def __init__(self) -> None:
-        self._stream = ""
-        self._held: dict[Hashable, list[Utterance]] = {}
-        self._seen: OrderedDict[Hashable, None] = OrderedDict()
+        self._stream = Stream()
 
     @property
     def holds(self) -> bool:
         """Return whether something is held back."""
-        return bool(self._held)
+        return self._stream.holds
 
     def rest(self) -> list[Utterance]:
         """Return what was held back: when a stream ends, or nothing has come for a while."""
-        return [one for name in [*self._held] for one in self._release(name)]
+        return self._stream.rest()
 
     def read(self, raw: str | bytes) -> list[Utterance]:
         """Return what a message completes. Raises :class:`ValueError` with what is wrong, free of what was said."""
@@ -68,124 +91,38 @@ class LiveSpeech:
 
     def _read(self, message: Message) -> Iterable[Utterance]:
         kind = message.get("type")
-        if kind == "Results":
-            return self._deepgram(message)
-        if kind == "Turn":
-            return self._assemblyai(message)
-        if kind == "TurnInfo":
-            return self._flux(message)
-        if kind == "UtteranceEnd":
-            return self.rest()
-        if kind == "Begin":  # of a session, whose turns count from zero
-            self._stream = str(message.get("id"))
-            return self.rest()
-        if reason := message.get("error") or (kind in {"Error", "error"} and message.get("description")):
-            told = reason if isinstance(reason, str) else str(kind)
+        for service in SERVICES:
+            if service.matches(message):
+                return service.read(message, self._stream)
+        if told := _error(message):
             raise ValueError(f"the transcriber reports an error: {told[:LONGEST_REASON]}")
-        if "segments" in message:
-            return [*self._segments(message)]
-        if isinstance(message.get("text"), str) and kind not in _INTERIM:
-            return [*self._plain(message, str(message.get("uid") or ""))]
-        if kind in _CONTROL or kind in _INTERIM or "uid" in message:
+        for service in OTHERS:
+            if service.matches(message):
+                return service.read(message, self._stream)
+        if (isinstance(kind, str) and (kind in _CONTROL or kind in _INTERIM)) or "uid" in message:
             return ()
-        raise ValueError("not a message as Deepgram, AssemblyAI and Whisper's servers send it while people talk")
-
-    def _deepgram(self, message: Message) -> Iterator[Utterance]:
-        if message.get("is_final") is not True:
-            return
-        channel = message.get("channel")
-        if not isinstance(channel, dict):
-            raise ValueError("channel is not an object")
-        alternatives = objects(channel.get("alternatives"), "channel.alternatives")
-        metadata = message.get("metadata")
-        request = metadata.get("request_id") if isinstance(metadata, dict) else None
-        place, channels = _channel(message.get("channel_index"))
-        new = self._is_new("deepgram", str(request), place, str(message.get("start")), _transcript(alternatives))
-        if alternatives and new:
-            self._hold(place, _deepgram_said(alternatives[0], place if channels > 1 else None))
-        held = self._held.get(place, [])
-        if message.get("speech_final") is True or sum(len(one.text) for one in held) > LONGEST_HELD:
-            yield from self._release(place)
-
-    def _flux(self, message: Message) -> Iterator[Utterance]:
-        turn = ("flux", str(message.get("request_id")), str(message.get("turn_index")))
-        ended = message.get("event") == "EndOfTurn"
-        if ended and (words := text(message, "transcript", "the turn")) and self._is_new(*turn):
-            yield Utterance(UNKNOWN_SPEAKER, words)
-
-    def _assemblyai(self, message: Message) -> Iterator[Utterance]:
-        order = message.get("turn_order")
-        if isinstance(order, bool) or not isinstance(order, int):
-            raise ValueError('a turn has no "turn_order"')
-        turn = ("turn", self._stream, order)
-        for other in [name for name in self._held if isinstance(name, tuple) and name != turn]:
-            yield from self._release(other)  # nothing better will come of these
-        if message.get("end_of_turn") is not True or turn in self._seen:
-            return
-        words = text(message, "transcript", "the turn")
-        label = message.get("speaker_label", message.get("speaker"))
-        self._held[turn] = [Utterance(speaker_name(label), words)] if words else []
-        if message.get("turn_is_formatted") is not False:  # otherwise it may come again, with its punctuation
-            yield from self._release(turn)
-
-    def _segments(self, message: Message) -> Iterator[Utterance]:
-        segments = objects(message["segments"], "segments")
-        tells = any("completed" in one for one in segments)
-        final = [one for one in segments if one.get("completed") is True] if tells else segments[:-1]
-        for one in final:
-            yield from self._plain(one, str(message.get("uid") or ""))
-
-    def _plain(self, message: Message, stream: str) -> Iterator[Utterance]:
-        if any(message.get(key) is False for key in ("is_final", "final", "completed")):
-            return
-        if words := text(message, "text", "the segment"):
-            start, speaker = message.get("start"), speaker_name(message.get("speaker"))
-            if start is None or self._is_new("segment", stream, str(start), speaker, words):
-                yield Utterance(speaker, words)
-
-    def _hold(self, place: Hashable, utterances: Iterable[Utterance]) -> None:
-        """Hold utterances back, joined with what the same speaker said directly before."""
-        held = self._held.setdefault(place, [])
-        for one in utterances:
-            if held and held[-1].speaker == one.speaker:
-                held[-1] = replace(held[-1], text=f"{held[-1].text} {one.text}")
-            else:
-                held.append(one)
-        if not held:
-            del self._held[place]
-
-    def _release(self, name: Hashable) -> list[Utterance]:
-        """Return what is held back under a name; a turn is not said again."""
-        if isinstance(name, tuple):
-            self._is_new(*name)
-        return self._held.pop(name, [])
-
-    def _is_new(self, *name: Hashable) -> bool:
-        """Return whether no message of this name came before, and remember it."""
-        if name in self._seen:
-            return False
-        self._seen[name] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
-        return True
+        raise ValueError(
+            "not a message as Deepgram, AssemblyAI, Speechmatics, OpenAI or Whisper's servers send while people talk"
+        )
 
 
-def _deepgram_said(alternative: Message, channel: int | None) -> Iterator[Utterance]:
-    """Yield what an alternative says, by speaker where words have some; else by channel where there are several."""
-    words = objects(alternative.get("words", []), "words")
-    if any(word.get("speaker") is not None for word in words):
-        yield from by_speaker(words, "words")
-    elif said := text(alternative, "transcript", "the alternative"):
-        yield Utterance(UNKNOWN_SPEAKER if channel is None else f"Channel {channel}", said)
+def _error(message: Message) -> str:
+    """Return what a message reports as an error; nothing where it reports none."""
+    kind, reason = message.get("type"), message.get("error")
+    if isinstance(reason, dict):
+        reason = reason.get("message") or reason.get("code") or "error"
+        if kind != "error":  # of one item: another follows
+            return ""
+    reason = reason or (kind in ("Error", "error") and (message.get("description") or message.get("message")))
+    return (reason if isinstance(reason, str) else str(kind)) if reason else ""
 
 
-def _channel(index: object) -> tuple[int, int]:
-    """Return which channel it is, of how many."""
-    match index:
-        case [int(place), int(count)]:
-            return place, count
-    return 0, 1
+def _is_plain(message: Message) -> bool:
+    kind = message.get("type")
+    return isinstance(message.get("text"), str) and not (isinstance(kind, str) and kind in _INTERIM)
 
 
-def _transcript(alternatives: Any) -> str:
-    return str(alternatives[0].get("transcript")) if alternatives else ""
+def _is_speechmatics(message: Message) -> bool:
+    kind = message.get("message")
+    known = ("RecognitionStarted", "AudioAdded", "ChannelAudioAdded", "Info", "Warning", "Error", "SpeakersResult")
+    return isinstance(kind, str) and (kind in known or kind.startswith(("Add", "EndOf", "StartOf", "AudioEvent")))

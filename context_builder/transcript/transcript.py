@@ -1,46 +1,127 @@
-"""A transcript file is read here, whatever its format."""
+"""A transcript file is read here, in a format that a table finds by the ending of its name or by what it holds."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from context_builder.errors import TranscriptError
-from context_builder.transcript.cues import parse_cues
-from context_builder.transcript.json_document import parse_json_document, read_slack_folder
-from context_builder.transcript.json_lines import parse_json_lines
-from context_builder.transcript.utterance import Utterance
+from context_builder.transcript.archive import read_folder, read_zip, refuse_large
+from context_builder.transcript.decoding import decode
+from context_builder.transcript.formats import (
+    documents,
+    json_lines,
+    lines,
+    speaker_blocks,
+    subtitles,
+    tables,
+    ttml,
+    whatsapp,
+    word_document,
+    zoom_chat,
+)
+from context_builder.transcript.moments import in_file_name
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript
 
-_PARSERS: Final = {
-    ".jsonl": parse_json_lines,
-    ".ndjson": parse_json_lines,
-    ".vtt": parse_cues,
-    ".srt": parse_cues,
-    ".json": parse_json_document,
+Read = Callable[[Source], Transcript]
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """Is a format that a text shows by what it holds."""
+
+    name: str
+    matches: Callable[[str], bool]
+    read: Read
+
+
+TEXTS: Final = (
+    TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
+    TextFormat("XML of captions", ttml.is_xml, ttml.read_ttml),
+    TextFormat("JSON", documents.is_json, documents.read_document),
+    TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
+    TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
+    TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),
+    TextFormat("lines", lambda _: True, lines.read_lines),
+)
+
+
+def _read_text(source: Source) -> Transcript:
+    return next(one for one in TEXTS if one.matches(source.text)).read(source)
+
+
+ENDINGS: Final[dict[str, Read]] = {
+    ".jsonl": json_lines.read_json_lines,
+    ".ndjson": json_lines.read_json_lines,
+    ".json": documents.read_document,
+    ".json3": documents.read_document,
+    ".vtt": subtitles.read_subtitles,
+    ".srt": subtitles.read_subtitles,
+    ".sbv": subtitles.read_subtitles,
+    ".ttml": ttml.read_ttml,
+    ".dfxp": ttml.read_ttml,
+    ".xml": ttml.read_ttml,
+    ".srv1": ttml.read_ttml,
+    ".srv2": ttml.read_ttml,
+    ".srv3": ttml.read_ttml,
+    ".tsv": tables.read_tsv,
+    ".aud": tables.read_tsv,
+    ".csv": tables.read_csv,
+    ".lrc": lines.read_lines,
+    ".txt": _read_text,
+    ".md": _read_text,
+    ".docx": _read_text,
 }
 
 
-def read_transcript(path: Path) -> list[Utterance]:
-    """Return the utterances in the order of the file.
+def read_transcript(path: Path, *, channel: str | None = None, strict: bool = False) -> Transcript:
+    """Return the transcript in a file, a ``.zip`` of an export, or a folder of a Slack export.
 
-    The ending of the name tells the format: ``.jsonl`` or ``.ndjson`` (JSON lines), ``.vtt``
-    (WebVTT), ``.srt`` (SubRip) or ``.json`` (what Deepgram, AssemblyAI, Whisper, Slack or Matrix
-    write). A folder is a channel of a Slack export. Raises :class:`TranscriptError` naming the file, and the
-    line where there is one.
+    The ending of the name tells the format; text shows by itself whose it is. What cannot be read is among the
+    transcript's problems, with its line, and the rest is read; with ``strict`` it is an error. ``channel`` is one of
+    those of an export. Raises :class:`TranscriptError` naming the file, and the line where there is one.
     """
-    if path.is_dir():
-        return read_slack_folder(path)
-    parse = _PARSERS.get(path.suffix.lower())
-    if parse is None:
-        raise TranscriptError(f"{path}: unknown format; use {', '.join(_PARSERS)}")
+    source = Source(str(path))
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        found = _read(path, source, channel)
     except OSError as error:
-        raise TranscriptError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise TranscriptError(f"{path}:{line}: not UTF-8") from None
-    utterances = parse(text, str(path))
-    if not utterances:
-        raise TranscriptError(f"{path}: holds nothing that anybody said")
-    return utterances
+        raise TranscriptError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise TranscriptError(f"{source.name}: {error}") from None
+    except RecursionError:
+        raise TranscriptError(f"{source.name}: nested too deeply") from None
+    if strict and source.problems:
+        more = f" (and {len(source.problems) - 1} more)" if len(source.problems) > 1 else ""
+        raise TranscriptError(f"{source.problems[0]}{more}")
+    if not found.utterances:
+        why = f"; {source.problems[0]}" if source.problems else ""
+        raise TranscriptError(f"{path}: holds nothing that anybody said{why}")
+    started = found.started or in_file_name(path.name)
+    return replace(found, started=started, problems=tuple(source.problems), notes=tuple(source.notes))
+
+
+def _read(path: Path, source: Source, channel: str | None) -> Transcript:
+    if path.is_dir():
+        return read_folder(path, source, channel)
+    if path.suffix.lower() == ".zip":
+        return read_zip(path, source, channel, _read_bytes)
+    if path.suffix.lower() not in ENDINGS:
+        raise ValueError(f"unknown format; use .zip, {', '.join(ENDINGS)}")
+    refuse_large(path)
+    return _read_bytes(path.name, path.read_bytes(), source)
+
+
+def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
+    """Return the transcript in a file's bytes; the name's ending tells what they are."""
+    if word_document.is_word_document(raw):
+        source.text = word_document.text_of(raw)
+        return _read_text(source)
+    source.text = decode(raw, source)
+    ending = PurePosixPath(name).suffix.lower()
+    read = ENDINGS.get(ending, _read_text)
+    if read is ttml.read_ttml and not source.text.lstrip().startswith("<"):
+        read = _read_text
+    return read(source)

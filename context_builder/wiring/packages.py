@@ -16,7 +16,7 @@ from context_builder.wiring.app import running_redis
 from context_builder.wiring.embedded import start_embeddings
 from context_builder.wiring.events import event_relay
 from context_builder.wiring.knowledge import knowledge_of, open_functions, open_packages
-from context_builder.wiring.stores import memory_of
+from context_builder.wiring.stores import store_of
 
 STARTING: Final = 5.0
 """Seconds that the database and the embedding engine may take to be there, as those that have to be started do."""
@@ -34,7 +34,7 @@ async def open_package_service(
     finds their sources is warmed up.
     """
     async with AsyncExitStack() as stack:
-        memory, _ = memory_of(settings)
+        memory, _ = store_of(settings)
         stack.push_async_callback(memory.close)
         functions = await stack.enter_async_context(open_functions(settings))
         knowledge = knowledge_of(functions, retention_days=settings.record.retention)

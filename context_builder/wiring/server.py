@@ -47,7 +47,7 @@ from context_builder.wiring.knowledge import (
 )
 from context_builder.wiring.servers import open_servers
 from context_builder.wiring.session_prompt import build_for_state
-from context_builder.wiring.stores import embedder_of, memory_of
+from context_builder.wiring.stores import embedder_of, store_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
                 "(`context-builder keys create`) nor AUTH_JWKS_URL or AUTH_JWKS_FILE"
             )
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
-        memory, memory_is = memory_of(settings)
+        memory, memory_is = store_of(settings)
         stack.push_async_callback(memory.close)
         process = BoundedProcess(begin=load_redactor)
         stack.callback(process.close)

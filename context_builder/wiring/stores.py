@@ -19,11 +19,21 @@ from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.settings.settings import Settings
 from context_builder.wiring.costs import budget_for, prices_of
-from context_builder.wiring.embedded import Described, embedded_database, embedding_engine, home_of, require_postgres
+from context_builder.wiring.embedded import (
+    INSTALL_EMBEDDED,
+    Described,
+    embedded_database,
+    embedding_engine,
+    has_postgres,
+    home_of,
+    require_postgres,
+)
 
 log = structlog.get_logger(__name__)
 
 WORDS_ALONE: Final = "found by words alone"
+IN_REDIS_ALONE: Final = "off: summaries stay in Redis, for as long as their session does"
+NOT_REMEMBERED: Final = "off: nothing is remembered beyond a session"
 
 
 class _Rules(TypedDict):
@@ -45,9 +55,13 @@ async def owners_url(settings: Settings, otherwise: str = "") -> str:
     return (await asyncio.to_thread(PostgresEngine(home_of(settings)).ensure)).url
 
 
-def memory_of(settings: Settings) -> tuple[MemoryStore, Described]:
-    """Return the memory, not connected yet, and its name for people."""
-    memory, described = _chosen(settings)
+def memory_of(settings: Settings) -> tuple[MemoryStore | None, Described]:
+    """Return the memory, not connected yet, if there is one, and its name for people."""
+    if settings.memory.memory == "off":
+        return None, Described(NOT_REMEMBERED, "MEMORY is off")
+    if not settings.somabrain.base_url and not _has_database(settings):
+        return None, Described(NOT_REMEMBERED, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to remember it")
+    memory, described = store_of(settings)
     if not settings.session.feed_memory:
         described = Described(f"{described.what}; not fed", "FEED_MEMORY is off")
     return memory, described
@@ -59,7 +73,11 @@ def can_join(settings: Settings) -> bool:
     return not settings.somabrain.base_url and (options is None or options.model is None)
 
 
-def _chosen(settings: Settings) -> tuple[MemoryStore, Described]:
+def store_of(settings: Settings) -> tuple[MemoryStore, Described]:
+    """Return the store of memories and of documents' passages, not connected yet, and its name for people.
+
+    Raises :class:`~context_builder.errors.MissingExtra` where there is none.
+    """
     if settings.somabrain.base_url:
         from context_builder.memory.somabrain import SomaBrainClient
         from context_builder.memory.somabrain_store import SomaBrainStore
@@ -135,10 +153,19 @@ def embedding_options(settings: Settings) -> EmbeddingOptions | None:
     return replace(embedding, base_url=embedding.base_url or model.openai_base_url, api_key=key)
 
 
-def archive_of(settings: Settings) -> tuple[Archive, Described]:
-    """Return the archive, not connected yet, and its name for people."""
+def _has_database(settings: Settings) -> bool:
+    where = settings.archive
+    return where.supabase_url is not None or where.database_url is not None or has_postgres()
+
+
+def archive_of(settings: Settings) -> tuple[Archive | None, Described]:
+    """Return the archive, not connected yet, if there is one, and its name for people."""
     archive: Archive
     where = settings.archive
+    if where.archive == "off":
+        return None, Described(IN_REDIS_ALONE, "ARCHIVE is off")
+    if not _has_database(settings):
+        return None, Described(IN_REDIS_ALONE, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to keep them for good")
     if where.supabase_url and where.supabase_key:
         from context_builder.archive.supabase import SupabaseArchive
 
@@ -149,7 +176,6 @@ def archive_of(settings: Settings) -> tuple[Archive, Described]:
 
         archive = PostgresArchive(where.database_url.get_secret_value())
         return archive, Described(archive.name)
-    require_postgres()
     home = home_of(settings)
 
     async def embedded() -> Archive:

@@ -1,6 +1,6 @@
-"""How good the small local model is: ``./scripts/bench small_model --data DIR [--texts N]``; some minutes.
+"""How good the small model of the tests is: ``./scripts/bench small_model --data DIR [--texts N]``; some minutes.
 
-SmolLM2-135M on llama.cpp's server, as ``context-builder local-model`` starts it, is asked about the first few texts of
+SmolLM2-135M on llama.cpp's server, as the tests start it, is asked about the first few texts of
 ``keyphrases_*.jsonl``, ``domains_*.jsonl`` and ``meetings_*.jsonl`` in DIR, beside plain text analysis on the same
 texts. What it does not answer in form is answered by plain text analysis, and counted.
 """
@@ -123,7 +123,7 @@ def _form(asked: Asked) -> tuple[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How good the small local model is.")
+    parser = argparse.ArgumentParser(description="How good the small model of the tests is.")
     parser.add_argument("--data", type=Path, required=True, help="folder of labelled texts")
     parser.add_argument("--texts", type=int, default=20, metavar="N", help="how many of each kind")
     given = parser.parse_args()

@@ -7,9 +7,10 @@ import random
 from context_builder.session.keys import RECEIVERS, Keys
 from context_builder.session.store.dead_letters import DeadLetters
 from scripts.campaign.audit import Excused, Places, judge, judge_archive, judge_memory
-from scripts.campaign.listener import Listener
+from scripts.campaign.listener import Listener, Sent
 from scripts.campaign.redis_host import RedisHost, client_of
 from scripts.campaign.tally import Tally
+from scripts.campaign.tokens import tokens_in
 from scripts.campaign.world import World
 
 
@@ -41,11 +42,13 @@ class Account:
     async def places(self) -> Places:
         """Where every message is. What a summary does not name is in the memory word for word, or on its way there."""
         while True:
-            places = await Places.read(self.host.redis, self.session_id)
+            places = (await Places.read(self.host.redis, self.session_id)).of_messages(self.listener.sent)
             if not (self.crowded or places.degraded > 0):
                 return places
             memories = await self.world.remembered(self.session_id)
             if (await Places.read(self.host.redis, self.session_id)).received == places.received:
+                sent = self.listener.sent
+                memories = [(kind, _in_roots(text, sent)) for kind, text in memories]
                 return places.with_memories(memories, self.excused.gone(self.listener.sent))
             # Messages that were taken in meanwhile may be among the memories.
 
@@ -55,12 +58,12 @@ class Account:
 
     async def audit(self, context: str) -> Places:
         """Look for every message acknowledged until now."""
-        acknowledged = frozenset(self.listener.sent.acknowledged)
+        before = self.listener.sent.at_present()
         places = await self.places()
         if places.is_being_published:  # which after a fall-back takes a second commit
             await self.published_again()
             places = await self.places()
-        findings = judge(places, acknowledged, self.listener.sent, self.excused)
+        findings = judge(places, before.acknowledged, before, self.excused)
         self.tally.find(self.session_id, findings, context)
         return places
 
@@ -83,9 +86,14 @@ class Account:
         """Compare archive and memory with ``places``, once everything is in all of them, and count the session."""
         rows = await self.world.archived(self.session_id)
         named = not (self.crowded or places.degraded > 0)
-        found = judge_archive(places, rows, named=named, excused=self.excused)
+        found = judge_archive(places, rows, self.listener.sent, named=named, excused=self.excused)
         self.tally.find(self.session_id, found, "archiving")
         memories = await self.world.remembered(self.session_id)
         found = judge_memory(places, memories, self.listener.sent, named=named, excused=self.excused)
         self.tally.find(self.session_id, found, "remembering")
         self.tally.close_session(self.listener.sent, places.dead.total(), len(rows), places.degraded)
+
+
+def _in_roots(text: str, sent: Sent) -> str:
+    """A memory's text, with the token of the message instead of that of its correction."""
+    return " ".join(sent.root(token) for token in tokens_in(text))

@@ -16,6 +16,7 @@ from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
+from context_builder.session.messages.message_index import STRUCK
 from scripts.campaign.listener import Sent
 from scripts.campaign.tokens import tokens_in
 
@@ -81,6 +82,10 @@ class Places:
     unarchived: frozenset[int]
     unremembered: frozenset[str]
     to_remember: frozenset[str]
+    queued: int = 0
+    struck: int = 0
+    again: Counter[str] = field(default_factory=Counter)
+    shown: frozenset[str] = frozenset()
 
     @classmethod
     async def read(cls, redis: Redis, session_id: str) -> Places:
@@ -91,16 +96,22 @@ class Places:
                 pipe.lrange(key, 0, -1)
             pipe.llen(keys.outbox)
             pipe.hgetall(keys.checkpoint)
+            pipe.hvals(keys.message_index)
             pipe.get(keys.state)
             answers = await pipe.execute()
-        waiting, pending, dead, unarchived, unremembered, to_remember, unarchived_yet, checkpoint, state = answers
+        waiting, pending, dead, unarchived, unremembered, to_remember, unarchived_yet, checkpoint, index, state = (
+            answers
+        )
         summary = json.loads(checkpoint.get(b"summary", b"{}"))
         published = json.loads(state)["raw_recent_buffer"] if state else []
+        again = _said(json.loads(value) for name, value in checkpoint.items() if name.startswith(b"r:"))
+        buffer = _said(json.loads(value) for name, value in checkpoint.items() if name.startswith(b"m:"))
+        points = _said(summary.get("points", ()))
         return cls(
             waiting=_tokens(waiting),
-            buffer=_said(json.loads(value) for name, value in checkpoint.items() if name.startswith(b"m:")),
+            buffer=buffer,
             pending=_said(map(json.loads, pending)),
-            summarized=_said(summary.get("points", ())),
+            summarized=points | again,
             dead=_tokens(map(_raw, dead)),
             published=_said(published),
             head=json.loads(checkpoint.get(b"head", b"{}")),
@@ -109,7 +120,19 @@ class Places:
             unarchived=frozenset(json.loads(_raw(letter))["summary_seq"] for letter in unarchived),
             unremembered=_in_entries(map(_raw, unremembered)),
             to_remember=_in_entries(to_remember),
+            queued=len(waiting),
+            struck=index.count(STRUCK),
+            again=again,
+            shown=frozenset(buffer) | frozenset(points),
         )
+
+    def of_messages(self, sent: Sent) -> Places:
+        """With the tokens of messages in place of those of their corrections."""
+        counted = ("waiting", "buffer", "pending", "summarized", "published", "again")
+        named: dict[str, Any] = {name: _of_messages(getattr(self, name), sent) for name in counted}
+        found = ("unremembered", "to_remember")
+        named |= {name: frozenset(map(sent.root, getattr(self, name))) for name in found}
+        return replace(self, **named)
 
     @property
     def taken_in(self) -> Counter[str]:
@@ -150,17 +173,22 @@ class Places:
     @property
     def left(self) -> int:
         """What is left to do until all is summarized or dead, and all summaries are in archive and memory."""
-        return sum(map(Counter.total, (self.waiting, self.buffer, self.pending))) + self.undelivered
+        waiting = sum(map(Counter.total, (self.buffer, self.pending, self.again)))
+        return self.queued + waiting + self.undelivered
 
 
 def judge(places: Places, acknowledged: Iterable[str], sent: Sent, excused: Excused = NOTHING) -> Findings:
     """Compare with what was ``acknowledged`` before the places were read."""
     taken_in = places.taken_in
+    wanted = set(map(sent.root, acknowledged)) - sent.strikes - {""}
     findings = Findings(
-        lost={token for token in acknowledged if token not in taken_in and token not in places.waiting},
+        lost={token for token in wanted if token not in taken_in and token not in places.waiting},
         doubled={token for token, times in taken_in.items() if times > 1},
         returned={*taken_in, *places.waiting} & sent.forgotten - sent.attempted,
     )
+    if not places.queued:  # every revision that was acknowledged is applied
+        findings.returned |= {*taken_in} & sent.struck
+        findings.expect("shown although corrected", places.shown & sent.outdated, set())
     if findings.doubled:
         findings.disagreements.append(f"doubled: {places.where(min(findings.doubled))}")
     findings.expect("never pushed", set(taken_in) - sent.attempted - sent.forgotten, set())
@@ -168,8 +196,11 @@ def judge(places: Places, acknowledged: Iterable[str], sent: Sent, excused: Excu
     findings.expect("published, not in the buffer", set(places.published) - set(places.buffer), set())
     if places.head and not findings.doubled:
         counters = places.head["counters"]
-        findings.expect("received_messages", counters["received_messages"], taken_in.total() - places.dead.total())
-        findings.expect("message_count", places.summary.get("message_count", 0), places.summarized.total())
+        findings.expect(
+            "received_messages", counters["received_messages"] - places.struck, taken_in.total() - places.dead.total()
+        )
+        beyond = places.summary.get("message_count", 0) - places.summarized.total()
+        findings.expect("message_count beyond what is summarized", beyond, min(max(beyond, 0), places.struck))
         findings.expect("dead_letters", counters["dead_letters"], places.dead.total())
         findings.expect("figures of cost", [f for f in _figures(counters.get("cost")) if not 0 <= f < _MOST], [])
     return findings
@@ -184,31 +215,55 @@ def _figures(cost: Any) -> Iterator[float]:
         yield cost
 
 
+def _of_messages(tokens: Counter[str], sent: Sent) -> Counter[str]:
+    """How often each message is there, in whatever words."""
+    messages: Counter[str] = Counter()
+    for token, times in tokens.items():
+        messages[sent.root(token)] += times
+    return messages
+
+
 def remembered_in(memories: Iterable[tuple[str, str]]) -> Counter[str]:
     """Tokens of the messages among ``memories`` (kind, text)."""
     return Counter(token for kind, text in memories if kind == "message" for token in tokens_in(text))
 
 
 def judge_archive(
-    places: Places, rows: Sequence[tuple[int, int, str]], *, named: bool = True, excused: Excused = NOTHING
+    places: Places,
+    rows: Sequence[tuple[int, int, str, int | None]],
+    sent: Sent,
+    *,
+    named: bool = True,
+    excused: Excused = NOTHING,
 ) -> Findings:
     """Compare the archive's ``rows`` (summary_seq, message_count, summary_text), in order, with the summary.
 
     Unless summaries ``named`` every message, only their counts say something.
     """
     findings = Findings()
-    findings.expect("archived summaries", [seq for seq, _, _ in rows], [*range(1, len(rows) + 1)])
-    too_many = len(rows) - places.summary_seq
+    seqs = [seq for seq, *_ in rows]
+    if not places.struck:  # which deletes those that may tell it
+        findings.expect("archived summaries", seqs, [*range(1, len(rows) + 1)])
+    too_many = max(seqs, default=0) - places.summary_seq
     findings.expect("archived summaries beyond those made", too_many, min(max(too_many, 0), excused.summaries))
     if not named:
         findings.expect(
             "the last message_count", [row[1] for row in rows[-1:]], [places.summary["message_count"]] if rows else []
         )
         return findings
-    told = [Counter(tokens_in(text)) for _, _, text in rows]
-    for (seq, count, _), tokens in zip(rows, told, strict=True):
+    told = [_of_messages(Counter(tokens_in(text)), sent) for _, _, text, _ in rows]
+    latest = {token for _, _, text, superseded_by in rows[-1:] if superseded_by is None for token in tokens_in(text)}
+    findings.expect("corrected, in the last summary", latest & sent.outdated, set())
+    for (seq, count, *_), tokens in zip(rows, told, strict=True):
         findings.doubled |= {token for token, times in tokens.items() if times > 1}
-        findings.expect(f"message_count of summary {seq}", count, tokens.total())
+        beyond = count - tokens.total()
+        findings.expect(f"message_count of summary {seq} beyond", beyond, min(max(beyond, 0), places.struck))
+        findings.returned |= {*tokens} & sent.struck
+    if sent.corrected or sent.strikes:  # a point that was retracted comes back in the next summary
+        findings.expect(
+            "what the last summary tells", {*told[-1]} if told else set(), {*places.summarized} - sent.strikes
+        )
+        return findings
     history = _longest_history([set(tokens) for tokens in told], set(places.summarized))
     if len(rows) - len(history) > excused.summaries:
         findings.lost |= set().union(*told) - set(places.summarized)
@@ -237,7 +292,8 @@ def judge_memory(
 
     Nothing but what is summarized must be remembered: this is asked once all is.
     """
-    remembered = remembered_in(memories)
+    found = remembered_in(memories)
+    remembered = _of_messages(found, sent)
     points = [text for kind, text in memories if kind == "point"]
     findings = Findings(
         lost=set(places.summarized) - set(remembered),
@@ -247,7 +303,10 @@ def judge_memory(
     findings.expect("remembered, not summarized", set(remembered) - set(places.summarized) - gone, set())
     if not excused.summaries:  # whose points are remembered
         findings.expect("remembered points", len(points), len(places.summary.get("points", ())))
-    told = {token for text in points for token in tokens_in(text)}
+    told = {sent.root(token) for text in points for token in tokens_in(text)}
+    findings.returned |= {*remembered, *told} & sent.struck
+    of_points = {token for text in points for token in tokens_in(text)}
+    findings.expect("remembered although corrected", (set(found) | of_points) & sent.outdated, set())
     if excused.summaries or not named:  # later points may have taken their places
         told |= set(remembered)
     findings.expect("what remembered points tell", told - gone, set(remembered) - gone)

@@ -30,7 +30,7 @@ async def inflict(lane: Lane) -> str:
     """Let the next fault happen; its name."""
     fault = lane.decks.faults.deal()
     _, befall = FAULTS[fault]
-    if befall in _EXACT and await lane.is_vague():
+    if befall in _EXACT and (lane.listener.revises or await lane.is_vague()):
         fault, befall = "kill", kill
     if befall in _ALONE:
         async with lane.world.calm.alone():

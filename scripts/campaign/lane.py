@@ -69,6 +69,7 @@ class Lane(Account):
         """Talk under faults, then let everything recover, then account for every message."""
         self.daemon = self.new_daemon()
         self.open_listener()
+        self.listener.revises = self._revises
         try:
             await self.revive()
             await self._suffer(inflict)
@@ -80,6 +81,11 @@ class Lane(Account):
         finally:
             for daemon in self._daemons:
                 await daemon.kill()
+
+    @property
+    def _revises(self) -> bool:
+        """Whether what was said is corrected and struck: not where it cannot be told where each message is."""
+        return self._plan.mutation is None and not self.crowded
 
     @property
     def link(self) -> Link:

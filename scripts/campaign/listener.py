@@ -6,19 +6,25 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from context_builder.session.keys import Keys
-from scripts.campaign.talk import Delivery, Talk
+from scripts.campaign.talk import Delivery, Fields, Talk
+from scripts.campaign.tokens import tokens_in
 
 _LATE: Final = 0.04
 _POISON: Final = 0.02
 _REPEAT: Final = 0.03
-"""Shares of messages that come late, of bursts with a poisoned delivery, of bursts followed by a repetition."""
+_REVISE: Final = 0.15
+"""Shares of messages that come late, of bursts with a poisoned delivery, of bursts followed by a repetition or by a
+revision of what was said before."""
+
+RENAMED: Final = ("Speaker_0", "Ida")
+"""A speaker's name, and what it becomes."""
 
 _BURSTS: Final = (1, 1, 2, 2, 3, 5, 8, 25)
 _RETRY_SECONDS: Final = 0.05
@@ -41,6 +47,24 @@ class Sent:
     repeated: int = 0
     given_up: set[str] = field(default_factory=set)
     forgotten: set[str] = field(default_factory=set)
+    roots: dict[str, str] = field(default_factory=dict)
+    """By the token of a correction, that of the message that it corrects."""
+    outdated: set[str] = field(default_factory=set)
+    """Tokens in whose place Redis was given others."""
+    struck: set[str] = field(default_factory=set)
+    strikes: set[str] = field(default_factory=set)
+    """Messages that were struck, and those whose strikes were attempted, too."""
+    corrected: int = 0
+    renamed: int = 0
+
+    def root(self, token: str) -> str:
+        """The message that a token is of, whatever it says now."""
+        return self.roots.get(token, token)
+
+    def at_present(self) -> Sent:
+        """What was acknowledged until now; what is attempted later counts, too."""
+        until_now = ("acknowledged", "outdated", "struck")
+        return replace(self, **{name: {*getattr(self, name)} for name in until_now})
 
     def take_back(self, tokens: Iterable[str]) -> list[Delivery]:
         """Redis fell back to before it had these: they need not be found, until those returned are sent again."""
@@ -62,6 +86,8 @@ class Listener:
         self._rng = rng
         self._talk = Talk(session_id, rng)
         self._held_back: list[Delivery] = []
+        self._plain: dict[str, Fields] = {}
+        self.revises = False
         self._pushing = asyncio.Lock()
 
     async def run(self, is_over: Callable[[int], bool], rate: float) -> None:
@@ -73,6 +99,8 @@ class Listener:
                 await self.poison()
             if self._rng.random() < _REPEAT:
                 await self.repeat(self._stretch())
+            if self.revises and self._rng.random() < _REVISE:
+                await self.revise()
             await asyncio.sleep(burst / rate * self._rng.uniform(0.3, 1.7))
         await self.push(self._held_back)
         self._held_back = []
@@ -105,6 +133,39 @@ class Listener:
             await self._until_acknowledged(piece)
         self.sent.repeated += len(deliveries)
 
+    async def revise(self) -> None:
+        """Correct or strike a message that was said before, or rename a speaker."""
+        if self._rng.random() < 0.05:
+            await self._until_acknowledged([self._talk.rename(*RENAMED)])
+            self.sent.renamed += 1
+            return
+        said = self.compose_plain()
+        await self.push([said])
+        root = self._rng.choice([*self._plain])
+        fields = self._plain[root]
+        if self._rng.random() < 0.3:
+            del self._plain[root]
+            self.sent.strikes.add(root)
+            strike = self._talk.strike(fields, root)
+            await self._until_acknowledged([strike])
+            self.sent.deliveries.append(strike)
+            self.sent.struck.add(root)
+            return
+        correction, corrected = self._talk.correction(fields)
+        self.sent.roots[correction.token] = root
+        (before,) = _tokens_of(fields)
+        await self.push([correction])
+        self.sent.outdated.add(before)
+        self.sent.corrected += 1
+        self._plain[root] = corrected
+
+    def compose_plain(self) -> Delivery:
+        """A new plain message, which may be revised later."""
+        self.messages += 1
+        said, fields = self._talk.revisable()
+        self._plain[said.token] = fields
+        return said
+
     async def poison(self) -> None:
         """Push a delivery that cannot become a message. It has no identity, so each attempt is another one."""
         while await self._until_acknowledged([self._talk.poison()]):
@@ -115,6 +176,7 @@ class Listener:
         before = self.sent
         self.sent = Sent(forgotten=before.forgotten | before.attempted)
         self._held_back = []
+        self._plain = {}
         self._talk.start_over()
         return before
 
@@ -146,3 +208,7 @@ class Listener:
             self.sent.retried += len(left)
             await asyncio.sleep(_RETRY_SECONDS)
         return unanswered
+
+
+def _tokens_of(fields: Fields) -> Sequence[str]:
+    return tokens_in(str(fields["text"]))

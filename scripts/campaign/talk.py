@@ -73,6 +73,10 @@ class Talk:
 
     def plain(self) -> Delivery:
         """A message as most of them are: numbered in order, of the present moment, so the newest in every buffer."""
+        return self.revisable()[0]
+
+    def revisable(self) -> tuple[Delivery, Fields]:
+        """A plain message, and its fields."""
         self._messages += 1
         self._number += 1
         token = message_token(self._messages)
@@ -83,7 +87,28 @@ class Talk:
             "timestamp": self._now().isoformat(),
             "message_number": self._number,
         }
-        return Delivery(token, json.dumps(fields).encode(), recognizable=True)
+        return Delivery(token, json.dumps(fields).encode(), recognizable=True), fields
+
+    def correction(self, fields: Fields) -> tuple[Delivery, Fields]:
+        """A correction that names a plain message, or has its number and time; and the message's fields afterwards."""
+        self._messages += 1
+        token = message_token(self._messages)
+        words = self._text.words() if self._rng.random() < 0.5 else str(fields["text"]).partition(" ")[2]
+        corrected = {**fields, "text": f"{token} {words}", "speaker": self._rng.choice(("Alice", "Bo"))}
+        sent = dict(corrected)
+        if self._rng.random() < 0.5:
+            sent = {"corrects": fields["message_number"], "text": sent["text"], "timestamp": self._now().isoformat()}
+        return Delivery(token, json.dumps(sent).encode(), recognizable=True), corrected
+
+    def strike(self, fields: Fields, token: str) -> Delivery:
+        """A strike of a plain message."""
+        sent = {"strikes": fields["message_number"], "timestamp": self._now().isoformat()}
+        return Delivery(token, json.dumps(sent).encode(), recognizable=True)
+
+    def rename(self, old: str, new: str) -> Delivery:
+        """Another name of a speaker, which has no token."""
+        sent = {"renames": old, "speaker": new, "timestamp": self._now().isoformat()}
+        return Delivery("", json.dumps(sent).encode(), recognizable=True)
 
     def poison(self) -> Delivery:
         """A delivery that can only become a dead letter."""

@@ -145,10 +145,11 @@ class World:
         async with httpx.AsyncClient() as http:
             await http.post(f"http://{LOOPBACK}:{self._model_port}/faults", json={"fault": fault})
 
-    async def archived(self, session_id: str) -> list[tuple[int, int, str]]:
-        """The archive's rows of a session: summary_seq, message_count, summary_text."""
-        sql = "SELECT summary_seq, message_count, summary_text FROM context_summaries WHERE session_id = $1"
-        return await self._rows(f"{sql} ORDER BY summary_seq", session_id)
+    async def archived(self, session_id: str) -> list[tuple[int, int, str, int | None]]:
+        """The archive's rows of a session: summary_seq, message_count, summary_text, superseded_by."""
+        columns = "summary_seq, message_count, summary_text, superseded_by"
+        sql = f"SELECT {columns} FROM context_summaries WHERE session_id = $1 ORDER BY summary_seq"
+        return await self._rows(sql, session_id)
 
     async def remembered(self, session_id: str) -> list[tuple[str, str]]:
         """The session's memories: kind, text."""

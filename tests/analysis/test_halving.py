@@ -11,11 +11,21 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
-from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind, SummaryRequest
+from context_builder.analysis.analyst import (
+    AnalystMessage,
+    Compact,
+    CompactedPoint,
+    CompactionRequest,
+    CompactionResult,
+    KnownPoint,
+    PointKind,
+    SummaryRequest,
+)
 from context_builder.analysis.halving import HalvingAnalyst
 from context_builder.analysis.openai import OpenAIAnalyst
 from context_builder.analysis.text.analyst import TextAnalyst
-from context_builder.errors import AnalystUnavailable, RequestRefused
+from context_builder.costs import Usage
+from context_builder.errors import AnalystUnavailable, ContentRefused, RequestRefused
 from context_builder.session.config import SessionConfig
 from context_builder.session.jobs import Jobs, TaskOutcome
 from context_builder.testing import ManualClock
@@ -198,3 +208,57 @@ async def test_a_session_counts_the_refused_message_and_never_sends_it_again(
     assert held.summary.degraded_messages == 1
     assert held.next_summary_task() is None
     assert "knife" not in model.requests[-1]["messages"][-1]["content"]
+
+
+class Rewriter(TextAnalyst):
+    """Rewrites all points as one sentence, and refuses what names a knife, in the points or beside them."""
+
+    def __init__(self) -> None:
+        self.asked: list[CompactionRequest] = []
+
+    @property
+    def compact(self) -> Compact:
+        return self._compact
+
+    async def _compact(self, request: CompactionRequest) -> CompactionResult:
+        self.asked.append(request)
+        if any("knife" in point.text for point in (*request.points, *request.beside)):
+            refusal = ContentRefused("the model refuses this")
+            refusal.usage = Usage(calls=1)
+            raise refusal
+        merged = CompactedPoint("Shorter.", PointKind.CLAIM, tuple(point.id for point in request.points))
+        return CompactionResult((merged,), "model", usage=Usage(calls=1))
+
+
+async def rewritten(model: Rewriter, request: CompactionRequest) -> CompactionResult:
+    compact = HalvingAnalyst(model, [TextAnalyst()]).compact
+    assert compact is not None
+    return await compact(request)
+
+
+async def test_a_refused_point_stays_as_it_is_and_the_others_are_rewritten() -> None:
+    points, model = known(*PLAIN[:5], FILTERED, *PLAIN[5:8]), Rewriter()
+    result = await rewritten(model, CompactionRequest(points, 90))
+    assert result.kept == {points[5].id}
+    merged = sorted(point for sentence in result.points for point in sentence.merges)
+    assert merged == [point.id for point in points if point.id not in result.kept]
+    assert result.usage.calls == len(model.asked)
+    assert all(request.tokens <= 90 for request in model.asked)
+
+
+async def test_a_refused_point_beside_those_to_rewrite_is_left_out() -> None:
+    points, model = known(*PLAIN[:3]), Rewriter()
+    result = await rewritten(model, CompactionRequest(points, 40, known(FILTERED)))
+    assert [sentence.merges for sentence in result.points] == [tuple(point.id for point in points)]
+    assert [len(request.beside) for request in model.asked] == [1, 0]
+
+
+async def test_a_point_that_was_refused_is_not_sent_again() -> None:
+    model = Rewriter()
+    compact = HalvingAnalyst(model, [TextAnalyst()]).compact
+    assert compact is not None
+    request = CompactionRequest(known(*PLAIN[:3], FILTERED), 50)
+    await compact(request)
+    model.asked.clear()
+    assert (await compact(request)).kept == {request.points[3].id}
+    assert [len(each.points) for each in model.asked] == [3]

@@ -13,7 +13,7 @@ from context_builder.archive.supabase import SupabaseArchive
 from context_builder.errors import ArchiveRejected, ArchiveUnavailable
 from context_builder.storage.migrations import apply
 from tests.archive.rows import ORIGINAL_TABLE, summary
-from tests.services.postgrest import PostgrestFront, api_key
+from tests.services.postgrest import SECRET_KEY, PostgrestFront, api_key
 
 pytestmark = pytest.mark.engines
 
@@ -128,4 +128,12 @@ async def test_a_wrong_key_is_refused_and_never_quoted(supabase_project: Postgre
         await archive.deliver(summary())
     assert key not in f"{caught.value} {caught.value!r} {archive!r} {archive.name}"
     assert "secret" not in str(caught.value)
+    await archive.close()
+
+
+async def test_a_new_secret_key_stands_in_its_own_header_alone(
+    supabase_project: PostgrestFront, migrated_url: str
+) -> None:
+    archive = SupabaseArchive(supabase_project.url, SECRET_KEY)
+    assert await archive.deliver(summary(1)) == 1
     await archive.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import resource
 import zipfile
 from collections.abc import AsyncIterator, Callable
@@ -76,12 +75,12 @@ def overwrite(path: Path, data: bytes) -> None:
 
 
 def rewritten(path: Path, change: Callable[[dict[str, bytes], dict[str, Any]], None]) -> Path:
-    """Forge: change members and manifest, and make the digests fit."""
+    """Forge: change members and manifest, and make them fit."""
     with zipfile.ZipFile(path) as old:
         members = {name: old.read(name) for name in old.namelist()}
     manifest = orjson.loads(members.pop("manifest.json"))
     change(members, manifest)
-    manifest["members"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
+    manifest["members"] = [*members]
     forged = path.with_name("forged.backup")
     with zipfile.ZipFile(forged, "w") as new:
         for name, data in members.items():

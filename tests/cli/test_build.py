@@ -110,8 +110,8 @@ async def test_a_slow_or_absent_memory_is_told(memory: InMemoryStore) -> None:
     memory.failure = MemoryUnavailable("no route")
     away = printed(memory_line(await builder(memory).build_for_turn(turn), "memory"))
     assert away.strip() == "memory: nothing, memory: MemoryUnavailable: no route"
-    none = printed(memory_line(await builder(None).build_for_turn(turn), "no memory", "set DATABASE_URL"))
-    assert none.strip() == "memory: nothing, no memory; set DATABASE_URL"
+    none = printed(memory_line(await builder(None).build_for_turn(turn), "off", "set DATABASE_URL"))
+    assert none.strip() == "memory: off (set DATABASE_URL)"
 
 
 @pytest.fixture
@@ -172,9 +172,10 @@ def test_a_model_has_time_to_find_what_the_user_prefers(
 @pytest.mark.engines
 def test_an_encoding_that_is_assumed_is_told(store: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXT_MODEL", "llama-3.1-8b")
-    assert "counted as o200k_base, assumed for llama-3.1-8b" in invoke("monday", "-q", "Why?").output
-    told = orjson.loads(invoke("monday", "-q", "Why?", "--json").output)
-    assert told["encoding"] == "o200k_base, assumed for llama-3.1-8b"
+    told = "counted as o200k_base, assumed for llama-3.1-8b; 40% of its window is kept free"
+    assert told in invoke("monday", "-q", "Why?").output
+    printed = orjson.loads(invoke("monday", "-q", "Why?", "--json").output)
+    assert printed["encoding"] == "o200k_base, assumed for llama-3.1-8b"
 
 
 @pytest.mark.engines

@@ -110,14 +110,35 @@ def test_a_transcript_that_cannot_be_read_is_named_with_the_line_and_nothing_is_
     store: Redis, tmp_path: Path, content: str, told: str
 ) -> None:
     (tmp_path / "talk.jsonl").write_text(content)
-    result = invoke("replay", str(tmp_path / "talk.jsonl"), "monday", "--speed", "0")
+    result = invoke("replay", str(tmp_path / "talk.jsonl"), "monday", "--speed", "0", "--strict")
     assert result.stderr.startswith(f"context-builder: {tmp_path / 'talk.jsonl'}{told}")
     assert (result.stderr.count("\n"), result.exit_code, queued(store)) == (1, 1, [])
 
 
+def test_what_cannot_be_read_is_named_and_the_rest_is_pushed(store: Redis, tmp_path: Path) -> None:
+    lines = '{"text": "one", "timestamp": "2023-05-03T09:00:00Z"}\n{"speaker": "A"}\n{"text": "two"}\n'
+    (tmp_path / "talk.jsonl").write_text(lines)
+    result = invoke("replay", str(tmp_path / "talk.jsonl"), "monday", "--speed", "0")
+    assert result.stderr == f'not read: {tmp_path / "talk.jsonl"}:2: no "text"\n'
+    assert [message["text"] for message in queued(store)] == ["one", "two"]
+    assert queued(store)[0]["timestamp"] == "2023-05-03T09:00:00+00:00"
+
+
+def test_a_recording_without_dates_is_of_the_moment_that_is_told(store: Redis, tmp_path: Path) -> None:
+    (tmp_path / "talk.srt").write_text("1\n00:00:05,000 --> 00:00:06,000\none\n")
+    replay = ("replay", str(tmp_path / "talk.srt"), "monday", "--speed", "0")
+    assert "does not say when it was said" in invoke(*replay).stderr
+    assert invoke(*replay, "--started-at", "2023-05-03T09:00Z").stderr == ""
+    assert queued(store)[-1]["timestamp"] == "2023-05-03T09:00:05+00:00"
+    assert invoke(*replay, "--as-now").stderr == ""
+    assert not queued(store)[-1]["timestamp"].startswith("2023")
+    assert invoke(*replay, "--as-now", "--started-at", "2023-05-03").exit_code == 2
+    assert "is not ISO 8601" in invoke(*replay, "--started-at", "soon").stderr
+
+
 def test_a_replay_may_leave_out_the_beginning(store: Redis, tmp_path: Path) -> None:
     (tmp_path / "talk.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
-    replay = ("replay", str(tmp_path / "talk.jsonl"), "monday", "--speed", "0", "--skip")
+    replay = ("replay", str(tmp_path / "talk.jsonl"), "monday", "--speed", "0", "--as-now", "--skip")
     assert invoke(*replay, "1").output == "2 of 2 messages pushed\n2 of 2 pushed to monday\n"
     assert [message["text"] for message in queued(store)] == ["two"]
     assert "has 2 messages only" in " ".join(invoke(*replay, "2").output.replace("│", " ").split())

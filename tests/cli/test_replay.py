@@ -15,9 +15,9 @@ import pytest
 from redis.asyncio import Redis
 from rich.console import Console
 
-from context_builder.cli.replay import progress, replay, schedule
+from context_builder.cli.replay import moments, progress, replay, schedule
 from context_builder.session.client import SessionClient
-from context_builder.transcript import Utterance
+from context_builder.transcript import Transcript, Utterance
 from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
@@ -48,6 +48,26 @@ async def test_messages_arrive_in_order_as_a_listener_numbers_them(client: Sessi
         "session_id", "speaker", "text", "timestamp", "confidence", "message_number", "_score"
     }  # fmt: skip
     assert datetime.fromisoformat(messages[0]["timestamp"]).tzinfo is None
+
+
+def test_times_are_the_files_own_and_what_has_none_was_said_when_the_one_before_had_been() -> None:
+    started = datetime.fromisoformat("2023-05-03T09:00:00+02:00")
+    said = [Utterance("A", "x" * 30, 10.0), Utterance("B", "y"), Utterance("A", "z", 60.0)]
+    told = moments(Transcript(said, started))
+    assert told is not None
+    assert [one.isoformat() for one in told] == [
+        "2023-05-03T09:00:10+02:00", "2023-05-03T09:00:12+02:00", "2023-05-03T09:01:00+02:00",
+    ]  # fmt: skip
+    assert moments(Transcript(said)) is None
+
+
+async def test_the_messages_bear_the_times_at_which_they_were_said(client: SessionClient, redis: Redis) -> None:
+    started = datetime.fromisoformat("2023-05-03T09:00:00+02:00")
+    said = [Utterance("A", "one", 0.0), Utterance("Consilience", "two", 5.0, {})]
+    await replay(client, said, said_at=moments(Transcript(said, started)), speed=0)
+    first, second = await queued(redis)
+    assert first["timestamp"] == "2023-05-03T09:00:00+02:00"
+    assert (second["timestamp"], second["message_number"]) == ("2023-05-03T09:00:05+02:00", 1_683_097_205_000)
 
 
 async def test_a_second_replay_continues_the_numbering(client: SessionClient, redis: Redis) -> None:

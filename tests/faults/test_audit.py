@@ -35,8 +35,8 @@ def places(*summarized: str, waiting: str = "", seq: int = 2) -> Places:
     )
 
 
-def row(seq: int, *tokens: str) -> tuple[int, int, str]:
-    return seq, len(tokens), " ".join(tokens)
+def row(seq: int, *tokens: str) -> tuple[int, int, str, None]:
+    return seq, len(tokens), " ".join(tokens), None
 
 
 def test_what_was_acknowledged_and_is_nowhere_is_lost() -> None:
@@ -73,18 +73,18 @@ ABANDONED = [row(1, A), row(2, A, B), row(3, A, C), row(4, A, B, C, D)]
 
 
 def test_summaries_go_on_from_one_another() -> None:
-    assert not judge_archive(places(*EVERY), [row(1, A), row(2, *EVERY)])
-    assert judge_archive(places(*EVERY), [row(1, A), row(2, B, C, D)])
-    assert judge_archive(places(*EVERY, seq=3), [row(1, A), row(3, *EVERY)])
-    assert judge_archive(places(*EVERY), [row(1, A, A), row(2, *EVERY)]).doubled == {A}
+    assert not judge_archive(places(*EVERY), [row(1, A), row(2, *EVERY)], Sent())
+    assert judge_archive(places(*EVERY), [row(1, A), row(2, B, C, D)], Sent())
+    assert judge_archive(places(*EVERY, seq=3), [row(1, A), row(3, *EVERY)], Sent())
+    assert judge_archive(places(*EVERY), [row(1, A, A), row(2, *EVERY)], Sent()).doubled == {A}
 
 
 def test_a_summary_that_redis_fell_back_to_before_is_excused_but_no_other() -> None:
     present = places(*EVERY, seq=3)
-    assert not judge_archive(present, ABANDONED, excused=Excused(summaries=1))
-    assert judge_archive(present, ABANDONED)
-    assert judge_archive(present, ABANDONED[:3], excused=Excused(summaries=1))
-    assert judge_archive(present, [*ABANDONED[:3], row(4, B, D), row(5, *EVERY)], excused=Excused(summaries=1))
+    assert not judge_archive(present, ABANDONED, Sent(), excused=Excused(summaries=1))
+    assert judge_archive(present, ABANDONED, Sent())
+    assert judge_archive(present, ABANDONED[:3], Sent(), excused=Excused(summaries=1))
+    assert judge_archive(present, [*ABANDONED[:3], row(4, B, D), row(5, *EVERY)], Sent(), excused=Excused(summaries=1))
 
 
 @pytest.mark.parametrize("excused", [Excused(), Excused(summaries=1)])
@@ -120,3 +120,26 @@ def test_what_a_summary_does_not_name_is_in_the_memory_and_nowhere_before_it() -
     memories = [("message", token) for token in (A, B, C, D)]
     vague = replace(places(waiting=A), buffer=Counter({B: 1}), pending=Counter({C: 1}))  # A was sent again
     assert vague.with_memories(memories, gone={D}).summarized == Counter({A: 1})
+
+
+def test_a_corrected_message_is_one_and_its_old_words_are_found() -> None:
+    sent = Sent(attempted={A, B}, acknowledged={A, B}, roots={B: A}, outdated={A}, corrected=1)
+    corrected = replace(places(B), shown=frozenset({B})).of_messages(sent)
+    assert not judge(corrected, {A, B}, sent)
+    assert judge(replace(corrected, shown=frozenset({A})), {A, B}, sent).disagreements
+    assert not judge(replace(corrected, shown=frozenset({A}), queued=1), {A, B}, sent)
+    assert judge(places(A, B).of_messages(sent), {A, B}, sent).doubled == {A}
+    assert not judge_memory(corrected, [("message", B), ("point", B)], sent)
+    assert judge_memory(corrected, [("message", A), ("point", B)], sent).disagreements
+    assert judge_archive(corrected, [row(1, A), row(2, A)], sent).disagreements
+
+
+def test_a_struck_message_may_be_nowhere() -> None:
+    sent = Sent(attempted={A, B}, acknowledged={A, B}, struck={A}, strikes={A})
+    assert not judge(
+        replace(places(B), struck=1, head={"counters": {"received_messages": 2, "dead_letters": 0}}), {A, B}, sent
+    )
+    assert judge(places(A, B), {A, B}, sent).returned == {A}
+    assert not judge(replace(places(A, B), queued=1), {A, B}, sent)
+    assert judge_memory(places(B), [("message", A), ("message", B), ("point", B)], sent).returned == {A}
+    assert judge_archive(places(B), [row(1, A), row(2, B)], sent).returned == {A}

@@ -22,6 +22,7 @@ from pipecat.frames.frames import (
     LLMFullResponseStartFrame,
     LLMTextFrame,
     TranscriptionFrame,
+    TTSSpeakFrame,
     VADUserStartedSpeakingFrame,
     VADUserStoppedSpeakingFrame,
 )
@@ -72,6 +73,24 @@ async def transcriptions(live: LiveSession) -> dict[str, Any]:
     ]
     listener = ConversationListener(live, names={"user-1": "Ida"})
     down, _ = await run_test(listener, frames_to_send=frames)
+    return {"passed_on": len(down), "sent": len(frames)}
+
+
+async def restated(live: LiveSession) -> dict[str, Any]:
+    """Transcribers that say again what was final, and a greeting that no model made."""
+    frames: list[Any] = [
+        TTSSpeakFrame("Welcome to the harbour."),
+        LLMContextAssistantTurnFrame("Welcome to the harbour.", AT),
+        TTSSpeakFrame("This call is recorded.", append_to_context=False),
+        TranscriptionFrame("my order number", "user-4", AT),
+        TranscriptionFrame("is four two one.", "user-4", AT),
+        TranscriptionFrame("My order number is four two one.", "user-4", AT),
+        TranscriptionFrame("My order number is four two one. The small ones.", "user-4", AT),
+        TTSSpeakFrame("One moment, please."),
+        LLMContextAssistantTurnFrame("One moment,", AT),
+        TTSSpeakFrame("Goodbye."),
+    ]
+    down, _ = await run_test(ConversationListener(live), frames_to_send=frames)
     return {"passed_on": len(down), "sent": len(frames)}
 
 
@@ -136,7 +155,7 @@ async def main(redis_url: str) -> None:
     await store.remember("default", [Memory("depth", "The mooring is at forty metres", speaker="Ben")])
     async with client_for(redis_url) as redis:
         live = LiveSession(redis, "monday", ContextBuilder(store=store), turn={"tenant_id": "default"})
-        told = {part.__name__: await part(live) for part in (record, example, silence, transcriptions)}
+        told = {part.__name__: await part(live) for part in (record, example, silence, transcriptions, restated)}
     sys.stdout.write(f"\n{json.dumps(told)}\n")
 
 

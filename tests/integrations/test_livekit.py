@@ -124,6 +124,46 @@ async def test_what_is_transcribed_is_said_once_and_what_is_typed_too(feed: Conv
     ]
 
 
+def answer(text: str, *, cut_off: bool = False) -> ConversationItemAddedEvent:
+    return ConversationItemAddedEvent(item=ChatMessage(role="assistant", content=[text], interrupted=cut_off))
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([("agent", "Forty metres.", True), ("agent", "Forty metres.", True)], ["Forty metres."]),
+        ([("agent", "Forty metres.", False), ("agent", "Forty", True)], ["Forty metres."]),
+        ([("agent", "Forty", True), ("agent", "Forty metres.", True)], ["Forty", "metres."]),
+        ([("agent", "Are you there?", False), ("agent", "Are you there?", False)], ["Are you there?"] * 2),
+        (
+            [
+                ("agent", "Forty.", True),
+                ("heard", "Sorry?", False),
+                ("user", "Sorry?", False),
+                ("agent", "Forty.", True),
+            ],
+            ["Forty.", "Sorry?", "Forty."],
+        ),
+        ([("heard", "Hello.", False), ("user", "Hello.", False), ("user", "Hello.", False)], ["Hello."]),
+        ([("user", "Typed.", False), ("user", "Typed.", False)], ["Typed.", "Typed."]),
+        ([("heard", "a b", False), ("heard", "c d", False), ("heard", "a b c d", False)], ["a b", "c d"]),
+    ],
+)
+async def test_what_is_committed_twice_is_heard_once(
+    feed: ConversationFeed, redis: Redis, told: list[tuple[str, str, bool]], expected: list[str]
+) -> None:
+    session = AgentSession(llm=ScriptedLLM())
+    feed.follow(session, "ida")
+    for what, text, cut_off in told:
+        if what == "heard":
+            session.emit("user_input_transcribed", final(text))
+        else:
+            item = answer(text, cut_off=cut_off) if what == "agent" else added("user", text)
+            session.emit("conversation_item_added", item)
+    await feed.close()
+    assert [one["text"] for one in await queued(redis)] == expected
+
+
 async def test_calls_of_tools_stay_after_the_question(live: LiveSession, meeting: Redis) -> None:
     context = ChatContext.empty()
     context.add_message(role="system", content="Be brief.")

@@ -52,19 +52,28 @@ async def test_a_pipeline_takes_part_in_a_conversation(
     told = await story(python, redis_server.url, tmp_path)
     check_record(told["record"])
     assert told["transcriptions"]["passed_on"] == told["transcriptions"]["sent"]
+    assert told["restated"]["passed_on"] == told["restated"]["sent"]
     assert told["silence"]["told"] == [0, 1, 1, 2]
     (asked,) = told["example"]["asked"]
     assert asked[0]["content"].startswith("You take part")
     assert {"role": "user", "content": "Alice: We label the clips by hand."} in asked
     assert asked[-1] == {"role": "user", "content": "How are clips labelled?"}
-    await wait_until(lambda: heard(meeting, "Clip 499"), "all are heard", timeout=30)
+    await wait_until(lambda: heard(meeting, "Goodbye."), "all are heard", timeout=30)
     published = await state(meeting)
     said = [(one["speaker"], one["text"]) for one in published["raw_recent_buffer"]]
     assert said.count(("Ida", "How are clips labelled?")) == 1
     begin = said.index(("Ida", "We count."))
     assert said[begin : begin + 3] == [("Ida", "We count."), ("user-2", "We stop. 🐳"), ("Unknown", "Who is this?")]
     assert [text for _, text in said if text.startswith("Clip")] == [f"Clip {place}" for place in range(500)]
-    assert [one["text"] for one in published["consilience_responses"]] == ["Forty metres.", "Good."]
+    assert [text for who, text in said if who == "user-4"] == ["my order number", "is four two one.", "The small ones."]
+    assert [one["text"] for one in published["consilience_responses"]] == [
+        "Forty metres.",
+        "Good.",
+        "Welcome to the harbour.",
+        "This call is recorded.",
+        "One moment,",
+        "Goodbye.",
+    ]
 
 
 def check_record(told: dict[str, Any]) -> None:

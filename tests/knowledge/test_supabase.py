@@ -63,3 +63,15 @@ async def test_a_project_that_lacks_the_functions_or_is_down_says_so(supabase_pr
     with pytest.raises(KnowledgeUnavailable):
         await knowledge.get("lab", [REF])
     await knowledge.close()
+
+
+async def test_a_folder_of_more_files_than_the_api_returns_rows_is_known_whole(
+    supabase_project: PostgrestFront, migrated_url: str
+) -> None:
+    knowledge = knowledge_of(supabase_project)
+    supabase_project.max_rows = 2
+    refs = {f"artifact:{number}": f"{number}.md" for number in range(5)}
+    for ref, source in refs.items():
+        await knowledge.put("lab", ref, PROTOCOL.model_copy(update={"source": source}))
+    assert await knowledge.sources("lab", "kelp") == refs
+    await knowledge.close()

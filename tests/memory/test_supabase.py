@@ -8,7 +8,7 @@ from context_builder.errors import MemoryDataRejected, MemoryRejected, MemorySto
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.supabase import SupabaseMemory
 from tests.memory.vectors import LetterEmbedder
-from tests.services.postgrest import PostgrestFront, api_key
+from tests.services.postgrest import SECRET_KEY, PostgrestFront, api_key
 from tests.services.refusing import refusing
 
 pytestmark = pytest.mark.engines
@@ -76,3 +76,23 @@ async def test_what_a_gateway_says_of_a_request_is_told_from_what_it_says_of_all
             await memory.remember("acme", TALK)
         assert type(refused.value) is error
         await memory.close()
+
+
+async def test_a_new_secret_key_stands_in_its_own_header_alone(
+    supabase_project: PostgrestFront, migrated_url: str
+) -> None:
+    memory = SupabaseMemory(supabase_project.url, SECRET_KEY, LetterEmbedder())
+    await memory.remember("acme", TALK)
+    assert [each.memory for each in await memory.search("acme", MemoryQuery("listen", limit=1))] == TALK[:1]
+    await memory.close()
+
+
+async def test_rows_that_the_api_cuts_off_are_an_error_that_says_where_its_limit_is(
+    supabase_project: PostgrestFront, migrated_url: str
+) -> None:
+    memory = memory_of(supabase_project)
+    await memory.remember("acme", TALK)
+    supabase_project.max_rows = 1
+    with pytest.raises(MemoryRejected, match="returns 1 of 2 rows; raise its limit of rows"):
+        await memory.search("acme", MemoryQuery(""))
+    await memory.close()

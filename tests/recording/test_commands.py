@@ -1,10 +1,9 @@
-"""``record``, ``replay-log`` and ``diff`` as they are typed."""
+"""``record`` and ``replay-log`` as they are typed."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,10 +16,8 @@ from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
 from context_builder.recording.recording import Recording
-from context_builder.recording.understanding import answered
 from context_builder.session.keys import Keys
 from tests.recording.witness import Recorded
-from tests.services.model_server import ModelServer
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 from tests.session.saying import raw, spoken
@@ -86,26 +83,6 @@ async def test_a_state_that_comes_out_otherwise_is_told(recording: Recording) ->
     assert "makes something else of the recording" in result.stderr
 
 
-async def test_a_difference_is_shown_side_by_side(recording: Recording) -> None:
-    result = await invoke("diff", recording.path)
-    assert result.exit_code == 0, result.output
-    for expected in ("readings: stub", "readings: text", "keywords that differ", "in common, over 2 messages"):
-        assert expected in result.output
-    assert not {"\x1b", "\x07", "\x9b"} & set(result.output)
-    document = orjson.loads((await invoke("diff", recording.path, recording.path, "--json")).stdout)
-    assert document["agreement"]["keywords"] == {"messages": 2, "one_side_only": 0, "jaccard": 1.0}
-    assert document["agreement"]["points"]["same_text"] == 2
-
-
-async def test_another_model_needs_one_that_can_be_asked(recording: Recording) -> None:
-    result = await invoke("diff", recording.path, "--model", "gpt-4.1-mini")
-    assert (result.exit_code, result.output) == (
-        2,
-        "context-builder: OPENAI_API_KEY: is missing, but --model is for a language model\n",
-    )
-    assert (await invoke("diff", recording.path, recording.path, "--model", "gpt-4.1-mini")).exit_code == 2
-
-
 @pytest.mark.parametrize("asked_by", ["setting", "command", "command alone"])
 async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_path: Path, asked_by: str) -> None:
     path = tmp_path / "monday.jsonl"
@@ -136,23 +113,6 @@ async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_pa
     published = orjson.loads(await redis.get("context_builder:monday:state") or b"{}")
     result = await invoke("replay-log", path, "--json")
     assert orjson.loads(result.stdout) == published
-
-
-async def test_a_model_and_prompts_are_tried_on_a_recording(recording: Recording, tmp_path: Path) -> None:
-    prompts = tmp_path / "prompts"
-    shutil.copytree(Path(__file__).parents[2] / "prompts", prompts)
-    (prompts / "summary.md").write_text("Name what is eaten.\n---\n{{known}}\n<messages>\n{{messages}}\n</messages>\n")
-    with ModelServer() as server:
-        arguments = ("--model", "other-model", "--prompts", prompts, "--json")
-        result = await invoke("diff", recording.path, *arguments, OPENAI_BASE_URL=server.base_url)
-        requests = server.model.requests
-    assert result.exit_code == 0, result.output
-    works = len(list(answered(recording)))
-    assert len(requests) == works
-    assert {request["model"] for request in requests} == {"other-model"}
-    assert any("Name what is eaten." in str(request["messages"]) for request in requests)
-    assert orjson.loads(result.stdout)["analysts"] == {"left": {"stub": works}, "right": {"openai": works}}
-    assert f"{works} of {works} asked" in result.stderr
 
 
 async def test_forgetting_a_session_deletes_its_recording(

@@ -148,4 +148,3 @@ async def test_a_recording_that_is_deleted_is_gone(written: WrittenRecording) ->
     assert await library.moment("monday", 10) is not None
     written.path.unlink()
     assert await library.moment("monday", 10) is None
-    assert await library.compared("monday", "monday") is None

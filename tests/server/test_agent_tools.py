@@ -114,6 +114,24 @@ async def test_arguments_are_known_by_either_name(api: ApiServer, named: dict[st
             assert (await Agent(client).call("get_context", **{name: built["contextPackageId"]}))[0]
 
 
+@pytest.mark.parametrize("limit", [None, "null", "", "5", 5.0, " 5 "])
+async def test_arguments_that_models_write_as_text_or_null_are_answered(api: ApiServer, limit: Any) -> None:
+    async with api.client(api.key(Role.READER)) as client:
+        agent = Agent(client)
+        assert (await agent.call("search_memory", query="boiler", limit=limit))[0]
+        went_well, built = await agent.call("build_context", intent="boiler", sessionIds="null", taskId=None, pinned="")
+        assert (went_well, built["taskId"]) == (True, "")
+
+
+async def test_a_wrong_argument_is_named_in_one_line_without_its_value(api: ApiServer) -> None:
+    async with api.client(api.key(Role.READER)) as client:
+        went_well, told = await Agent(client).call("search_memory", query="x", limit="hunter2")
+    assert not went_well
+    assert told.startswith("limit: ")
+    assert "\n" not in told
+    assert "hunter2" not in told
+
+
 async def test_what_an_agent_may_not_is_refused_in_our_words(api: ApiServer, redis: Redis) -> None:
     await push(redis, {"text": "Whales sing.", "speaker": "Ida", "message_number": 1})
     reader, other, nobody = api.key(Role.READER), api.key(tenant="other"), api.issuer.signed(roles=[])

@@ -6,10 +6,6 @@ import pytest
 
 from context_builder.assembly.budget.receipt import Outcome, Receipt
 from context_builder.assembly.candidate import Signal
-from context_builder.recording.comparison import compare
-from context_builder.recording.library import ComparedRecordings
-from context_builder.recording.understanding import RecordedMessage, Understanding
-from context_builder.server.page.comparison_view import comparison_view
 from context_builder.server.page.graph_drawing import MOST, drawn
 from context_builder.server.page.memory_search import MemorySearch
 from context_builder.server.page.prompt_view import changes, is_rated
@@ -57,18 +53,6 @@ def test_an_empty_graph_and_loose_ends_are_drawn() -> None:
     assert drawn({"nodes": [], "edges": []}, {}, frozenset()).nodes == ()
     loose = {"nodes": [{"ref": "x:1", "proximity": 0}], "edges": [{"from": "x:1", "to": "x:1", "type": "y"}]}
     assert drawn(loose, {}, frozenset()).edges == ()
-
-
-def test_a_comparison_is_shown_side_by_side() -> None:
-    said = RecordedMessage("Ines", "Urchins graze the kelp")
-    left, right = Understanding({1: said}), Understanding({1: said})
-    left.keywords, right.keywords = {said: ("urchin", "kelp")}, {said: ("Kelp", "cove")}
-    view = comparison_view(ComparedRecordings(left, right, compare(left, right)), "monday", "again")
-    (part,) = view.parts
-    (row,) = part.rows
-    assert [(one.text, one.only) for one in row.left] == [("urchin", True), ("kelp", False)]
-    assert [(one.text, one.only) for one in row.right] == [("Kelp", False), ("cove", True)]
-    assert view.agreement[0].share == pytest.approx(1 / 3)
 
 
 def test_what_another_budget_changes_is_told_of_each_candidate_once() -> None:

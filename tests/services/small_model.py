@@ -1,7 +1,6 @@
 """A real small model behind a real OpenAI-compatible server: llama.cpp with SmolLM2, from wheels alone.
 
-It runs in a process of its own, the package's ``context-builder local-model``, because its threads are not Python's
-to stop.
+It runs in a process of its own (``serve_small_model.py``), because its threads are not Python's to stop.
 """
 
 from __future__ import annotations
@@ -11,15 +10,17 @@ import subprocess
 import sys
 import time
 from importlib.util import find_spec
+from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
 from context_builder.engines.engine import LOOPBACK, free_port
-from context_builder.engines.local_model import WEIGHTS, shipped_weights
+from tests.services.serve_small_model import WEIGHTS, shipped_weights
 
 START_SECONDS = 60.0
+ROOT = Path(__file__).parents[2]
 
 
 class SmallModelServer:
@@ -35,8 +36,8 @@ class SmallModelServer:
 
     def start(self) -> None:
         """Returns when the model answers."""
-        command = [sys.executable, "-m", "context_builder", "local-model", "--port", str(self.port), "--seed", "7"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [sys.executable, "-m", "tests.services.serve_small_model", str(self.port)]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + START_SECONDS
         while not self._is_healthy():
             if self._process.poll() is not None:

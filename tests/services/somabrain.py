@@ -28,6 +28,8 @@ class SomaBrainServer:
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.headers: dict[str, str] = {}
         self.misbehaviour: list[int | str] = []
+        self.lacking = ""
+        """The path that there is not."""
         routes = [
             Route("/context/evaluate", self._evaluate, methods=["POST"]),
             Route("/recall", self._evaluate, methods=["POST"]),
@@ -55,7 +57,7 @@ class SomaBrainServer:
             return response
         asked = set(body["query"].lower().split())
         found = []
-        for number, memory in enumerate(self.memories.get(body["tenant_id"], []), 1):
+        for number, memory in enumerate(self.memories.get(body.get("tenant_id", ""), []), 1):
             shared = asked & set(memory["text"].lower().split())
             score = round(len(shared) / max(len(asked), 1), 2)
             if shared and score >= body.get("threshold", 0.0):
@@ -74,6 +76,8 @@ class SomaBrainServer:
 
     async def _misbehaved(self, request: Request, body: dict[str, Any]) -> Response | None:
         self.requests.append((request.url.path, body))
+        if request.url.path == self.lacking:
+            return JSONResponse({"detail": "Not Found"}, status_code=404)
         self.headers = dict(request.headers)
         match self.misbehaviour.pop(0) if self.misbehaviour else None:
             case int(status):

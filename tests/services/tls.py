@@ -40,10 +40,18 @@ class Authority:
         """The signed certificate and its private key."""
         return self._server.read_bytes()
 
-    def context(self) -> ssl.SSLContext:
-        """What a server uses that has the signed certificate."""
+    @property
+    def certificate(self) -> Path:
+        """The file of both, which a client may show as well."""
+        return self._server
+
+    def context(self, *, wants_certificate: bool = False) -> ssl.SSLContext:
+        """What a server uses that has the signed certificate, and perhaps wants one of each client."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self._server)
+        if wants_certificate:
+            context.load_verify_locations(self.ca)
+            context.verify_mode = ssl.CERT_REQUIRED
         return context
 
 

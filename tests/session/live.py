@@ -57,11 +57,11 @@ class Live:
         self.last_resort = StubAnalyst("last resort")
         self.archive = InMemoryArchive()
         self.memory: MemoryStore = InMemoryStore()
+        self.receivers = True
 
     def session(self, session_id: str = "monday", **rules: Any) -> Session:
-        parts = SessionDependencies(
-            self.analyst, self.last_resort, self.archive, words, self.clock, TenantMemory(self.memory, TENANT)
-        )
+        archive, memory = (self.archive, TenantMemory(self.memory, TENANT)) if self.receivers else (None, None)
+        parts = SessionDependencies(self.analyst, self.last_resort, archive, words, self.clock, memory)
         config = SessionConfig(**{"tick": TICK, "feed_memory": True, **rules})
         return Session(self.client, session_id, config, parts, host=self.host)
 

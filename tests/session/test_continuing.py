@@ -163,6 +163,19 @@ async def test_nobody_can_be_asked_when_nobody_runs_the_session(live: Live) -> N
     assert not await SessionRegistry(live.redis).request_end("monday")
 
 
+async def test_without_archive_and_memory_the_summary_is_in_redis_and_nothing_waits(live: Live) -> None:
+    live.receivers = False
+    session = await live.start()
+    await live.say(1, 2, 3)
+    await live.shows(1, 2, 3)
+    session.end()
+    await live.gone(session)
+    assert (await live.state())["rolling_summary"]["message_count"] == 3
+    assert await live.redis.exists(KEYS.outbox, KEYS.memory_outbox) == 0
+    await live.start()  # and goes on with it
+    assert (await live.state())["rolling_summary"]["message_count"] == 3
+
+
 async def test_a_session_ends_though_the_archive_is_away_and_the_outbox_keeps_the_summary(live: Live) -> None:
     live.archive.failure = ArchiveUnavailable("the archive is away")
     session = await live.start()

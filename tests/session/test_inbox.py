@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import cast
@@ -13,6 +13,7 @@ import pytest
 
 from context_builder.session.config import SessionConfig
 from context_builder.session.inbox import Batch, Inbox
+from context_builder.session.keys import Keys
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.session.store.commit import Lists, StoredSession
 from context_builder.session.store.commit_history import (
@@ -37,12 +38,16 @@ class Store:
         self.deliveries = deliveries
         self.acknowledged = acknowledged
         self.asked: list[int] = []
+        self.keys = Keys("monday")
 
     async def next_input(self, seconds: int) -> bytes:
         return self.deliveries[0]
 
     async def read_input(self) -> ListRead:
         return ListRead([*self.deliveries], positions(self.acknowledged)[-1])
+
+    async def read_index(self, fields: Collection[str]) -> dict[str, bytes]:
+        return {}
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         self.asked.append(len(identities))

@@ -13,13 +13,16 @@ import pytest
 from redis import Redis as BlockingRedis
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
+from structlog.testing import capture_logs
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.errors import SettingError, StoreError, StoreUnavailable
+from context_builder.session.store.oldest_delivery import OldestDelivery
 from context_builder.settings.settings import load_settings
 from context_builder.storage.redis import check_server, client_for, host_url
 from context_builder.storage.redis_availability import translated
 from context_builder.wiring.servers import open_servers
+from tests.services.poor_proxy import PoorProxy
 from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer, redis_binary
 from tests.services.running import published, push, running
@@ -134,6 +137,75 @@ def test_redis_cluster_is_refused_in_one_line(tmp_path: Path) -> None:
     assert ended.stderr.startswith("context-builder: Redis Cluster cannot be used")
 
 
+UNKNOWN = ("BLMOVE", "HELLO", "CLIENT", "CONFIG", "INFO", "SCRIPT", "SUBSCRIBE")
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("hangs_up", [False, True])
+async def test_a_session_runs_behind_a_proxy_that_knows_few_commands_and_the_log_says_so_once(
+    redis_server: RedisServer, redis: Redis, *, hangs_up: bool
+) -> None:
+    few = ("BLMOVE",) if hangs_up else UNKNOWN
+    proxy = PoorProxy(redis_server.port, few, hangs_up=hangs_up)
+    async with proxy.serving(), client_for(f"redis://{LOOPBACK}:{proxy.port}/0") as client:
+        await check_server(client)
+        with capture_logs() as logs:
+            async with running(client):
+                for number in (1, 2, 3):
+                    await push(client, spoken(number))
+                    found = published(client, lambda s, number=number: s["received_messages"] == number)
+                    await wait_until(found, "the message is heard")
+    assert [entry["log_level"] for entry in logs if entry["event"] == "input.polled"] == ["warning"]
+    assert set(proxy.refused) <= {"BLMOVE", "HELLO", "INFO"}  # nothing else is even tried
+
+
+@pytest.mark.engines
+async def test_a_blocking_read_survives_a_connection_that_is_cut_off(redis_server: RedisServer, redis: Redis) -> None:
+    proxy = Proxy(redis_server.port)
+    async with proxy.serving(), client_for(f"redis://{LOOPBACK}:{proxy.port}/0") as client:
+        oldest = OldestDelivery(client, "context_builder:monday:input")
+        with capture_logs() as logs:
+            for _ in range(2):
+                waiting = asyncio.create_task(oldest.wait(1))
+                await wait_until(lambda: _is_blocked(redis), "it waits")
+                proxy.hang_up()
+                proxy.take_up()
+                with pytest.raises(StoreUnavailable):
+                    await waiting
+            assert await oldest.wait(1) is None
+    assert logs == []
+
+
+@pytest.mark.engines
+async def test_the_address_of_a_sentinel_is_told_from_that_of_a_redis(tmp_path: Path) -> None:
+    replicated = Replicated(tmp_path)
+    await asyncio.to_thread(replicated.start)
+    try:
+        async with client_for(f"redis://{LOOPBACK}:{replicated.port}/0") as client:
+            await wait_until(lambda: _refused(client, "this is a Sentinel"), "it is refused as a sentinel", timeout=30)
+    finally:
+        replicated.stop()
+
+
+@pytest.mark.engines
+async def test_a_session_runs_over_tls_with_a_clients_certificate(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    server = RedisServer(tmp_path)
+    server.start()
+    try:
+        async with Proxy(server.port).serving(authority.context(wants_certificate=True)) as proxy:
+            url = f"rediss://{LOOPBACK}:{proxy.port}/0?ssl_ca_certs={authority.ca}"
+            mine = f"{url}&ssl_certfile={authority.certificate}&ssl_keyfile={authority.certificate}"
+            async with client_for(url_of(mine)) as client, running(client):
+                await push(client, spoken())
+                await wait_until(published(client, lambda s: s["received_messages"] == 1), "the message is heard")
+            async with client_for(url) as client:
+                with pytest.raises(StoreUnavailable):
+                    await check_server(client)
+    finally:
+        server.kill()
+
+
 class Replicated:
     """A primary with a replica, and a sentinel that looks after them."""
 
@@ -199,6 +271,20 @@ async def test_a_session_follows_a_failover_through_sentinel(replicated: Replica
                 published(replica, lambda s: s["received_messages"] == 2), "the session has followed", timeout=20
             )
     assert [entry["message_number"] for entry in heard["raw_recent_buffer"]] == [1, 2]
+
+
+async def _is_blocked(client: Redis) -> bool:
+    return int((await client.info("clients"))["blocked_clients"]) > 0
+
+
+async def _refused(client: Redis, why: str) -> bool:
+    try:
+        await check_server(client)
+    except StoreUnavailable:
+        return False
+    except StoreError as error:
+        return str(error).startswith(why)
+    return False
 
 
 async def _is_primary(client: Redis) -> bool:

@@ -137,7 +137,7 @@ async def test_every_command_of_the_tutorial_does_what_the_page_says(
 def test_it_installs_what_the_project_has() -> None:
     (install,) = (command for _, command in typed() if command.startswith("pip "))
     assert "--constraint constraints.txt" in install
-    assert "'.[all]'" in install
+    assert "'.[standalone]'" in install
 
 
 def test_the_programs_are_short_and_stand_alone() -> None:

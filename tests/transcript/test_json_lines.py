@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 from context_builder.errors import TranscriptError
-from context_builder.transcript import Utterance, read_transcript
-from context_builder.transcript.json_lines import parse_json_lines
+from context_builder.transcript import Transcript, Utterance, read_transcript
+from context_builder.transcript.formats.json_lines import read_json_lines
+from context_builder.transcript.source import Source
+
+
+def parsed(text: str) -> Transcript:
+    return read_json_lines(Source("x", text))
 
 
 def test_seconds_are_taken_as_they_are_and_other_fields_ignored() -> None:
     text = '{"speaker": "A", "text": "one", "t_est": 2, "turn": 7}\n\n{"text": "two", "t_est": 4.5}\n'
-    assert parse_json_lines(text, "x") == [Utterance("A", "one", 2.0), Utterance("Unknown", "two", 4.5)]
+    assert parsed(text).utterances == [Utterance("A", "one", 2.0), Utterance("Unknown", "two", 4.5)]
 
 
 def test_timestamps_count_from_the_first() -> None:
@@ -22,7 +27,7 @@ def test_timestamps_count_from_the_first() -> None:
         '{"text": "b"}\n'
         '{"text": "c", "timestamp": "2025-10-02T10:31:00.5"}'
     )
-    assert [u.at for u in parse_json_lines(text, "x")] == [0.0, None, 15.5]
+    assert [u.at for u in parsed(text).utterances] == [0.0, None, 15.5]
 
 
 def test_the_assistants_contributions_are_told_apart() -> None:
@@ -31,41 +36,79 @@ def test_the_assistants_contributions_are_told_apart() -> None:
         '{"speaker": "Bot", "text": "b", "type": "consilience", "metadata": {"priority": "P0"}}\n'
         '{"speaker": "Ann", "text": "c", "metadata": {"priority": "P0"}}'
     )
-    assert [u.contribution for u in parse_json_lines(text, "x")] == [{}, {"priority": "P0"}, None]
+    assert [u.contribution for u in parsed(text).utterances] == [{}, {"priority": "P0"}, None]
+
+
+def test_times_are_those_of_the_file() -> None:
+    lines = (
+        '{"text": "a", "timestamp": "2023-05-03T09:00:00+02:00"}\n{"text": "b", "timestamp": "2023-05-03T07:00:10Z"}'
+    )
+    found = parsed(lines)
+    moments = [found.said_at(one) for one in found.utterances]
+    assert [moment and moment.isoformat() for moment in moments] == [
+        "2023-05-03T09:00:00+02:00",
+        "2023-05-03T09:00:10+02:00",
+    ]
+    assert parsed('{"text": "a", "t_est": 2}').started is None
 
 
 @pytest.mark.parametrize(
-    ("line", "wrong"),
+    ("line", "wrong", "is_read"),
     [
-        ("{", "not JSON"),
-        ("[]", "not a JSON object"),
-        ('{"speaker": "A"}', 'no "text"'),
-        ('{"text": 3}', 'no "text"'),
-        ('{"text": "a", "t_est": "2"}', '"t_est" is not a number'),
-        ('{"text": "a", "timestamp": "noon"}', '"timestamp" is not ISO 8601'),
-        ('{"text": "a", "timestamp": 12}', '"timestamp" is not ISO 8601'),
+        ("{", "not JSON", False),
+        ("[]", "not a JSON object", False),
+        ('{"speaker": "A"}', 'no "text"', False),
+        ('{"text": 3}', 'no "text"', False),
+        ('{"text": "a", "t_est": "2"}', '"t_est" is not a number', True),
+        ('{"text": "a", "t_est": NaN}', '"t_est" is not a number', True),
+        ('{"text": "a", "timestamp": "noon"}', '"timestamp" is not ISO 8601', True),
+        ('{"text": "a", "timestamp": 12}', '"timestamp" is not ISO 8601', True),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(line: str, wrong: str) -> None:
-    with pytest.raises(TranscriptError, match=f"x.jsonl:2: .*{wrong}"):
-        parse_json_lines(f'{{"text": "fine", "timestamp": "2025-10-02T10:30:45"}}\n{line}', "x.jsonl")
+def test_what_is_wrong_is_named_with_its_line_and_the_rest_is_read(line: str, wrong: str, *, is_read: bool) -> None:
+    source = Source("x.jsonl", f'{{"text": "fine", "timestamp": "2025-10-02T10:30:45"}}\n{line}\n{{"text": "too"}}')
+    assert [one.text for one in read_json_lines(source).utterances] == ["fine", *(["a"] if is_read else []), "too"]
+    assert len(source.problems) == 1
+    assert source.problems[0].startswith(f"x.jsonl:2: {wrong}")
 
 
 def test_the_ending_tells_the_format(tmp_path: Path) -> None:
     cue = "1\n00:00:01,000 --> 00:00:02,000\nA: hi\n"
     for name, content in (("a.srt", "\ufeff" + cue), ("a.VTT", "WEBVTT\n\n" + cue), ("a.jsonl", '{"text": "hi"}')):
         (tmp_path / name).write_text(content, encoding="utf-8")
-        assert [u.text for u in read_transcript(tmp_path / name)] == ["hi"]
+        assert [u.text for u in read_transcript(tmp_path / name).utterances] == ["hi"]
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TranscriptError, match=r"talk.docx: unknown format; use .jsonl"):
-        read_transcript(tmp_path / "talk.docx")
+    with pytest.raises(TranscriptError, match=r"talk.mp3: unknown format; use .zip, .jsonl"):
+        read_transcript(tmp_path / "talk.mp3")
     with pytest.raises(TranscriptError, match=r"none.srt: No such file"):
         read_transcript(tmp_path / "none.srt")
-    (tmp_path / "latin.srt").write_bytes(b"1\nok\n\xe9")
-    with pytest.raises(TranscriptError, match=r"latin.srt:3: not UTF-8"):
-        read_transcript(tmp_path / "latin.srt")
     (tmp_path / "empty.jsonl").write_text("\n")
     with pytest.raises(TranscriptError, match="holds nothing"):
         read_transcript(tmp_path / "empty.jsonl")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8"])
+def test_the_encoding_is_told_by_the_mark_or_by_the_zeros(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.srt").write_bytes("1\r\n00:00:01,000 --> 00:00:02,000\r\nZoë: voilà 🌊\r\n".encode(encoding))
+    found = read_transcript(tmp_path / "a.srt")
+    assert [(one.speaker, one.text) for one in found.utterances] == [("Zoë", "voilà 🌊")]
+    assert not found.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Насос приехал вчера, и мы его поставили.", "cp1251"),
+        ("Der Käse wäre über Nacht größer geworden, fürchte ich.", "cp1252"),
+        ("ポンプは昨日届きました。今日は設置します。よろしくお願いします。", "shift_jis"),
+        ("水泵昨天到了，我们今天安装。请大家准备好工具。", "gb18030"),
+    ],
+)
+def test_what_is_not_utf8_is_read_as_what_it_looks_like_and_noted(tmp_path: Path, text: str, encoding: str) -> None:
+    cue = f"1\n00:00:01,000 --> 00:00:02,000\n{text}\n".encode(encoding)
+    (tmp_path / "a.srt").write_bytes(cue + "\n2\n00:00:03,000 --> 00:00:04,000\nvoilà\n".encode())
+    found = read_transcript(tmp_path / "a.srt")
+    assert [one.text for one in found.utterances] == [text, "voilà"]
+    assert "a.srt:3: not UTF-8; read as" in found.problems[0]

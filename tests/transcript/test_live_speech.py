@@ -174,12 +174,182 @@ def test_what_cannot_be_read_is_named_without_what_it_holds(raw: str | bytes, re
     assert "secret" not in str(caught.value)
 
 
+def test_deepgrams_speakers_on_two_channels_are_different_people() -> None:
+    def one(word: str, channel: int, **more: Any) -> dict[str, Any]:
+        return deepgram(
+            word, 0.0, channel_index=[channel, 2], words=[{"word": word, "start": 0.0, "speaker": 0}], **more
+        )
+
+    assert said(LiveSpeech(), one("hello", 0), one("hi", 1)) == [
+        ("Channel 0 Speaker 0", "hello"),
+        ("Channel 1 Speaker 0", "hi"),
+    ]
+
+
+def segment(text: str, start: str, end: str, **more: Any) -> dict[str, Any]:
+    return {"start": start, "end": end, "text": text, "completed": True, **more}
+
+
+def test_a_segment_that_shifts_is_said_once_and_the_same_words_later_again() -> None:
+    speech = LiveSpeech()
+    messages = [
+        {"uid": "u", "segments": [segment(" The pump is here.", "0.400", "1.800")]},
+        {"uid": "u", "segments": [segment(" The pump is here.", "0.000", "1.800"), segment(" And the", "1.8", "2.4")]},
+        {
+            "uid": "u",
+            "segments": [segment(" And the crane.", "2.200", "3.4"), segment(" And the crane.", "9.0", "9.6")],
+        },
+        {"uid": "other", "segments": [segment(" And the crane.", "2.200", "3.4")]},
+    ]
+    assert [text for _, text in said(speech, *messages)] == [
+        "The pump is here.",
+        "And the",
+        "crane.",
+        "And the crane.",
+        "And the crane.",
+    ]
+
+
+def test_two_speakers_may_say_the_same_at_once_in_segments() -> None:
+    both = [segment("Yes.", "0.0", "1.0", speaker="SPEAKER_00"), segment("Yes.", "0.2", "1.0", speaker="SPEAKER_01")]
+    assert len(said(LiveSpeech(), {"segments": both})) == 2
+
+
+def heard_by_openai(item: str, text: str) -> dict[str, Any]:
+    kind = "conversation.item.input_audio_transcription.completed"
+    return {"type": kind, "event_id": "e", "item_id": item, "content_index": 0, "transcript": text}
+
+
+def test_openais_realtime_in_the_order_in_which_it_was_spoken() -> None:
+    answered = {
+        "type": "response.output_audio_transcript.done",
+        "item_id": "b",
+        "content_index": 0,
+        "transcript": "Since noon.",
+    }
+    speech = LiveSpeech()
+    assert (
+        said(
+            speech,
+            {"type": "session.created", "session": {"id": "s"}},
+            {"type": "input_audio_buffer.speech_started", "item_id": "a"},
+            {"type": "input_audio_buffer.committed", "item_id": "a", "previous_item_id": None},
+            {"type": "conversation.item.input_audio_transcription.delta", "item_id": "a", "delta": "Is"},
+            answered,
+        )
+        == []
+    )
+    assert speech.holds
+    assert said(speech, heard_by_openai("a", "Is it here?"), heard_by_openai("a", "Is it here?"), answered) == [
+        ("Unknown", "Is it here?"),
+        ("Consilience", "Since noon."),
+    ]
+    typed = {
+        "type": "conversation.item.created",
+        "item": {"id": "c", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "Good."}]},
+    }
+    assert said(speech, typed, {**typed, "type": "conversation.item.done"}) == [("Unknown", "Good.")]
+    assert said(speech, {"type": "response.text.done", "item_id": "d", "text": "Bye."}) == [("Consilience", "Bye.")]
+
+
+def test_openais_answer_does_not_wait_for_a_transcription_that_fails() -> None:
+    speech = LiveSpeech()
+    committed = {"type": "input_audio_buffer.committed", "item_id": "a"}
+    answer = {"type": "response.audio_transcript.done", "item_id": "b", "transcript": "Pardon?"}
+    failed = {"type": "conversation.item.input_audio_transcription.failed", "item_id": "a", "error": {"message": "x"}}
+    assert said(speech, committed, answer, failed) == [("Consilience", "Pardon?")]
+    assert said(speech, committed, {**answer, "item_id": "c"}) == []
+    assert [(one.text, one.contribution) for one in speech.rest()] == [("Pardon?", {})]
+    assert said(speech, {**answer, "item_id": "d", "transcript": "Well?"}) == [("Consilience", "Well?")]
+    with pytest.raises(ValueError, match="the transcriber reports an error: no such model"):
+        said(speech, {"type": "error", "error": {"type": "invalid_request_error", "message": "no such model"}})
+
+
+def test_openais_segments_tell_speakers_apart() -> None:
+    part = {
+        "type": "conversation.item.input_audio_transcription.segment",
+        "item_id": "a",
+        "id": "s1",
+        "speaker": "A",
+        "text": "Is it?",
+    }
+    assert said(LiveSpeech(), part, part, heard_by_openai("a", "Is it?")) == [("Speaker A", "Is it?")]
+    text = {"type": "transcript.text.segment", "id": "s1", "speaker": "B", "text": "Yes."}
+    assert said(LiveSpeech(), text, {"type": "transcript.text.done", "text": "Yes."}) == [("Speaker B", "Yes.")]
+    assert said(
+        LiveSpeech(), {"type": "transcript.text.delta", "delta": "Y"}, {"type": "transcript.text.done", "text": "Yes."}
+    ) == [("Unknown", "Yes.")]
+
+
+def speechmatics(*results: tuple[str, str], start: float, ends: bool = False, **more: Any) -> dict[str, Any]:
+    """Return a transcript of words, and of punctuation, with their speakers."""
+    found = [
+        {
+            "type": "word" if text.isalnum() else "punctuation",
+            "start_time": start + place,
+            "end_time": start + place + 0.5,
+            "alternatives": [{"content": text, "speaker": speaker}],
+            **({} if text.isalnum() else {"attaches_to": "previous"}),
+            **more,
+        }
+        for place, (text, speaker) in enumerate(results)
+    ]
+    if found:
+        found[-1]["is_eos"] = ends
+    return {
+        "message": "AddTranscript",
+        "format": "2.9",
+        "metadata": {"start_time": start, "end_time": start + 1, "transcript": "x"},
+        "results": found,
+    }
+
+
+def test_speechmatics_words_are_joined_until_an_utterance_ends() -> None:
+    speech = LiveSpeech()
+    first = speechmatics(("Is", "S1"), ("it", "S1"), start=0.0)
+    assert said(speech, {"message": "RecognitionStarted", "id": "r"}, {"message": "AudioAdded", "seq_no": 1}) == []
+    assert said(speech, {**first, "message": "AddPartialTranscript"}, first, first) == []
+    assert said(speech, speechmatics(("here", "S1"), ("?", "S1"), start=2.0, ends=True)) == [("S1", "Is it here?")]
+    assert (
+        said(speech, speechmatics(("Yes", "S2"), start=4.0), speechmatics((".", "S2"), ("No", "S1"), start=5.0)) == []
+    )
+    assert said(speech, {"message": "EndOfUtterance", "metadata": {}}) == [("S2", "Yes."), ("S1", "No")]
+    assert said(speech, speechmatics(("so", "UU"), start=9.0), {"message": "EndOfTranscript"}) == [("Unknown", "so")]
+    with pytest.raises(ValueError, match="the transcriber reports an error: quota"):
+        said(speech, {"message": "Error", "type": "quota_exceeded", "reason": "quota"})
+
+
+def test_speechmatics_channels_do_not_mix() -> None:
+    speech = LiveSpeech()
+    left, right = (
+        speechmatics(("Left", "UU"), start=0.0, channel="Agent"),
+        speechmatics(("Right", "UU"), start=0.0, channel="Caller"),
+    )
+    assert said(speech, left, right, {"message": "EndOfTranscript"}) == [("Agent", "Left"), ("Caller", "Right")]
+
+
+def test_gladias_utterances_and_assemblyais_older_ones() -> None:
+    def gladia(*, final: bool) -> dict[str, Any]:
+        return {
+            "type": "transcript",
+            "session_id": "s",
+            "data": {"id": "1", "is_final": final, "utterance": {"text": "Hi", "speaker": 1}},
+        }
+
+    assert said(LiveSpeech(), gladia(final=False), gladia(final=True), gladia(final=True)) == [("Speaker 1", "Hi")]
+    older = {"message_type": "FinalTranscript", "audio_start": 0, "text": "Hi"}
+    assert said(LiveSpeech(), {**older, "message_type": "PartialTranscript"}, older, older) == [("Unknown", "Hi")]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=8,
 )
-KEYS = "is_final speech_final channel channel_index metadata alternatives transcript words start turn_order end_of_turn"
+KEYS = (
+    "message item_id transcript item content results segments data utterance is_final speech_final channel "
+    "channel_index metadata alternatives words start turn_order end_of_turn"
+)
 FIELDS = st.sampled_from([*KEYS.split(), "segments", "text", "speaker", "completed", "uid", "id", "event", "error"])
 
 
@@ -188,7 +358,20 @@ FIELDS = st.sampled_from([*KEYS.split(), "segments", "text", "speaker", "complet
         st.builds(
             lambda fields, kind: {**fields, "type": kind},
             st.dictionaries(FIELDS, JSON, max_size=6),
-            st.sampled_from(["Results", "Turn", "TurnInfo", "Begin", "UtteranceEnd", None]),
+            st.sampled_from(
+                [
+                    "Results",
+                    "Turn",
+                    "TurnInfo",
+                    "Begin",
+                    "UtteranceEnd",
+                    None,
+                    "transcript",
+                    "response.text.done",
+                    "conversation.item.created",
+                    "conversation.item.input_audio_transcription.completed",
+                ]
+            ),
         ),
         max_size=4,
     )

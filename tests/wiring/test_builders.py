@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pytest
+from structlog.testing import capture_logs
 
 from context_builder.assembly import AssemblyConfig
 from context_builder.errors import AnalystUnavailable, SettingError
@@ -30,10 +31,10 @@ def test_without_settings_the_rules_are_the_documented_ones() -> None:
 
 
 OTHER = AssemblyConfig(
-    max_prompt_tokens=1, window=3000, reply_tokens=2, by_query=True, top_k=3, top_k_degraded=4, threshold=0.1,
-    similarity_weight=0.2, recency_weight=0.4, recency_days=5.0, feedback_weight=0.6, deadline=7.0, degraded_window=8.0,
-    down_window=9.0, failures_until_down=10, summary_chars=11, store_summaries=False, choose="knapsack",
-    scope="session", redact_user_message=True, cache_seconds=12.0, cache_size=13,
+    max_prompt_tokens=1, window=3000, reply_tokens=2, margin=0.3, by_query=True, top_k=3, top_k_degraded=4,
+    threshold=0.1, similarity_weight=0.2, recency_weight=0.4, recency_days=5.0, feedback_weight=0.6, deadline=7.0,
+    degraded_window=8.0, down_window=9.0, failures_until_down=10, summary_chars=11, store_summaries=False,
+    choose="knapsack", scope="session", redact_user_message=True, cache_seconds=12.0, cache_size=13,
 )  # fmt: skip
 OTHERWISE_NAMED = {"max_prompt_tokens": "max_tokens", "cache_seconds": "cache_time"}
 
@@ -59,7 +60,29 @@ async def test_a_builder_is_warmed_up_where_that_is_set(
 def test_the_models_window_is_the_limit() -> None:
     known = settings(CONTEXT_MODEL="gpt-4o", CONTEXT_REPLY_TOKENS="2000")
     assert assembly_rules_of(known).limit() == 126_000
-    assert assembly_rules_of(settings(CONTEXT_MODEL="mine", CONTEXT_WINDOW="3000")).limit() == 2000
+    mine = {"CONTEXT_MODEL": "mine", "CONTEXT_WINDOW": "3000"}
+    assert assembly_rules_of(settings(**mine, CONTEXT_MARGIN="0")).limit() == 2000
+
+
+@pytest.mark.parametrize("model", ["gpt-4", "claude-sonnet-4-5", "gemini-2.5-pro", "meta-llama/llama-3.1-8b", "mine"])
+async def test_a_model_of_another_encoding_is_told_and_keeps_a_margin(model: str) -> None:
+    chosen = settings(CONTEXT_MODEL=model, CONTEXT_WINDOW="11000")
+    assert assembly_rules_of(chosen).limit() == assembly_rules_of(chosen).limit(10**6) == 6_000
+    with capture_logs() as logs:
+        async with open_builder(chosen):
+            pass
+    (told,) = (entry for entry in logs if entry["event"] == "prompt.encoding_assumed")
+    assert (told["counted"], told["margin"]) == (f"o200k_base, assumed for {model}", 0.4)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1-mini", "o3", "gpt-5"])
+async def test_a_model_of_the_shipped_encoding_has_all_of_its_window_in_silence(model: str) -> None:
+    chosen = settings(CONTEXT_MODEL=model, CONTEXT_WINDOW="11000")
+    assert assembly_rules_of(chosen).limit() == 10_000
+    with capture_logs() as logs:
+        async with open_builder(chosen):
+            pass
+    assert [entry for entry in logs if entry["event"] == "prompt.encoding_assumed"] == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.memory.supabase import SupabaseMemory
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.wiring.app import open_memory
-from context_builder.wiring.stores import embedding_options, memory_of
+from context_builder.wiring.stores import archive_of, embedding_options, memory_of, store_of
 
 DATABASE = {"DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive"}
 SUPABASE = {"SUPABASE_URL": "https://x.supabase.co", "SUPABASE_KEY": "sb_secret_x"}
@@ -116,3 +116,38 @@ def test_somabrain_is_set_by_its_documented_names() -> None:
 def test_a_client_of_somabrain_wants_its_url() -> None:
     with pytest.raises(SettingError, match="SA01_SOMA_BASE_URL: is missing"):
         SomaBrainClient(SomaBrainOptions())
+
+
+OFF = "off: nothing is remembered beyond a session"
+
+
+@pytest.mark.parametrize(
+    ("environ", "archive", "memory"),
+    [
+        (
+            {"ARCHIVE": "off"},
+            "off: summaries stay in Redis, for as long as their session does",
+            "PostgreSQL at db:5432",
+        ),
+        ({"MEMORY": "off"}, "PostgreSQL at db:5432", OFF),
+        ({"MEMORY": "off", **SOMABRAIN}, "PostgreSQL at db:5432", OFF),
+    ],
+)
+def test_archive_and_memory_are_turned_off_each_by_itself(environ: dict[str, str], archive: str, memory: str) -> None:
+    chosen = settings(**DATABASE, EMBEDDED_EMBEDDINGS="false", **environ)
+    assert archive_of(chosen)[1].what == archive
+    assert (archive_of(chosen)[0] is None) == ("ARCHIVE" in environ)
+    assert memory_of(chosen)[1].what.startswith(memory)
+    assert (memory_of(chosen)[0] is None) == ("MEMORY" in environ)
+
+
+def test_without_a_database_to_be_had_there_is_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context_builder.wiring.stores.has_postgres", lambda: False)
+    for chosen, described in (archive_of(settings()), memory_of(settings())):
+        assert chosen is None
+        assert described.what.startswith("off: ")
+        assert described.hint.startswith("set DATABASE_URL, or pip install 'context-builder[embedded]', to ")
+
+
+def test_documents_are_found_though_sessions_are_not_remembered() -> None:
+    assert isinstance(store_of(settings(**DATABASE, MEMORY="off"))[0], PostgresMemory)

@@ -10,7 +10,7 @@ from context_builder.assembly.budget.allocation import Allocation
 from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate, Signal
 
-BEGINNING: Final = 80
+BEGINNING: Final = 200
 """Characters of a text that its receipt shows."""
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from context_builder.errors import PolicyError
 from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.attributes import CONTEXT_ATTRIBUTES, SOURCE_ATTRIBUTES
-from context_builder.knowledge.governance.error_location import parse_error, schema_error, template_error
 from context_builder.knowledge.governance.policy_text import (
     MAX_BYTES,
     PolicyText,
@@ -116,7 +115,7 @@ def _read(name: str, text: str) -> _ReadText:
         raise PolicyError(ascii(name), 1, 1, "a name has up to 128 letters, digits, dots, hyphens and underscores")
     read = PolicyText.read(name, text)
     try:
-        error = parse_error(read) or template_error(read) or schema_error(read)
+        error = _error(read)
     except cedar.CedarFailure as failure:
         raise PolicyError(name, 1, 1, str(failure)) from None
     if error is not None:
@@ -129,6 +128,22 @@ def _read(name: str, text: str) -> _ReadText:
         frozenset().union(*(attributes_read(one, "resource", SOURCE_ATTRIBUTES) for one in read.policies)),
         any(map(names_sources, read.policies)),
     )
+
+
+def _error(read: PolicyText) -> PolicyError | None:
+    """Return what Cedar says against a text, at the beginning of the policy that it says it of; None if nothing."""
+    if (message := cedar.parse_error(read.text)) is not None:
+        for policy in read.policies:
+            if (of_policy := cedar.parse_error(read.text[policy[0].start : policy[-1].end])) is not None:
+                return read.error(policy[0].start, of_policy)
+        return read.error(0, message)
+    for policy in read.policies:
+        if any(token.text.startswith("?") for token in policy):
+            return read.error(policy[0].start, "templates are not supported")
+    if (found := cedar.schema_error(read.text)) is not None:
+        place, message = found
+        return read.error(read.policies[place][0].start, message)
+    return None
 
 
 def _read_together(texts: list[_ReadText], count: int) -> cedarpy.PolicySet:

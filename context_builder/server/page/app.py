@@ -14,7 +14,12 @@ from context_builder.errors import ContextBuilderError
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.asgi.shares import RateMiddleware, TurnMiddleware
 from context_builder.server.page import static_files
-from context_builder.server.page.login_middleware import FormLimitMiddleware, HardeningMiddleware, LoginMiddleware
+from context_builder.server.page.login_middleware import (
+    CompressionMiddleware,
+    FormLimitMiddleware,
+    HardeningMiddleware,
+    LoginMiddleware,
+)
 from context_builder.server.page.logins import Logins
 from context_builder.server.page.rendering import answer_error
 from context_builder.server.page.shared_look import SharedLooks
@@ -62,6 +67,7 @@ def page_app(services: Services) -> FastAPI:
         telemetry=NO_TELEMETRY,
         middleware=[
             Middleware(HardeningMiddleware),
+            Middleware(CompressionMiddleware),
             Middleware(LoginMiddleware, logins=logins),
             Middleware(RateMiddleware, shares=services.shares),
             Middleware(FormLimitMiddleware),

@@ -12,8 +12,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 from redis.asyncio import Redis
 
-from context_builder.json_values import list_of, number_of, object_of, objects_of, parsed_object, texts_of
+from context_builder.fleet.sleepers import SLEEPERS
+from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
+from context_builder.server.page.session_status import status_of
+from context_builder.server.page.summary_view import in_order, shown_point
+from context_builder.server.page.trouble import troubles_of
 from context_builder.server.seen_session import SeenSession
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
@@ -38,6 +42,8 @@ MOST_TEXT: Final = 8_000
 
 _MOST_NAME: Final = 120
 _PAGE: Final = 1_000
+_OF_TROUBLE: Final = ("failing", "analyst", "rolling_summary", "messages_since_summary")
+"""Fields of a state that tell what its model calls fail at."""
 
 
 class ConversationLook(NamedTuple):
@@ -48,14 +54,19 @@ class ConversationLook(NamedTuple):
 
 
 class ConversationReader:
-    """Reads one session. ``number`` counts changes; ``gone`` says that there is no such session any more."""
+    """Reads one session. ``number`` counts changes; ``gone`` says that there is no such session any more.
 
-    def __init__(self, redis: Redis, session_id: str, session: SeenSession) -> None:
+    ``has_model`` says that a language model is set up, which is told of when it does not answer.
+    """
+
+    def __init__(self, redis: Redis, session_id: str, session: SeenSession, *, has_model: bool = False) -> None:
         self._redis = redis
         self._session = session
         self._keys = Keys(session_id)
         self._messages = session
         self._session_id = session_id
+        self._has_model = has_model
+        self._state: JsonObject = {}
         self._run = token_hex(4)
         self._mark: bytes | None = None
         self._shown: dict[int, JsonObject] = {}
@@ -79,7 +90,8 @@ class ConversationReader:
             pipe.get(self._keys.conversation)
             pipe.get(self._keys.owner)
             pipe.llen(self._keys.input)
-            mark, conversation, owner, waiting = await pipe.execute()
+            pipe.zscore(SLEEPERS, self._session_id)
+            mark, conversation, owner, waiting, asleep = await pipe.execute()
         change: JsonObject = {}
         if mark != self._mark or not self.number:
             state = await self._session.state()
@@ -93,6 +105,7 @@ class ConversationReader:
             change |= self._take_state(state or {})
             self._mark = mark
         head = {**self._head, **_clock(conversation), "owner": _owner(owner), "waiting": waiting}
+        head |= self._status(head, is_asleep=asleep is not None)
         if head != self._head:
             change["head"] = self._head = head
         if self._chart_is_old and time.monotonic() - self._charted_at > CHART_SECONDS:
@@ -126,13 +139,26 @@ class ConversationReader:
         change: JsonObject = {}
         if changed:
             change["messages"] = [self._as_shown(one, self._corrects) for one in changed]
-        points = [_point(one) for one in objects_of(object_of(state.get("rolling_summary")).get("points"))]
+        points = in_order(map(shown_point, objects_of(object_of(state.get("rolling_summary")).get("points"))))
         if points != self._points:
             change["points"] = self._points = points
+        self._state = {name: state.get(name) for name in _OF_TROUBLE}
         self._head = {**self._head, **_topic(state)}
         if change or not self.number:
             change["head"] = self._head
         return change
+
+    def _status(self, head: JsonObject, *, is_asleep: bool) -> JsonObject:
+        status = status_of(
+            is_owned=bool(head["owner"]),
+            is_asleep=is_asleep,
+            has_ended=bool(head.get("ended_at")),
+            last_spoke=head.get("last"),
+            waiting=head["waiting"],
+            now=time.time(),
+        )
+        troubles = troubles_of(self._state, is_run=status.is_run, has_model=self._has_model)
+        return {"status": status, "is_run": status.is_run, "troubles": [one.as_json() for one in troubles]}
 
     def _note(self, one: JsonObject) -> None:
         at = _said_at(one)
@@ -208,6 +234,17 @@ def in_their_place(shown: Iterable[JsonObject]) -> list[JsonObject]:
     return placed
 
 
+def with_topics(shown: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return messages, in their order, each with its leading domain where it is another one than before: ``topic``."""
+    before = ""
+    told = []
+    for one in shown:
+        leading = next(iter(one["domains"]), "")
+        told.append({**one, "topic": leading if leading != before else ""})
+        before = leading or before
+    return told
+
+
 def _corrections(messages: Iterable[JsonObject]) -> dict[int, int]:
     """Return of each message that corrects an earlier one the id of that.
 
@@ -252,17 +289,6 @@ def _shown_message(one: JsonObject, before: int | None, corrects: int | None) ->
     return shown | {name: place for name, place in places.items() if place is not None}
 
 
-def _point(one: JsonObject) -> JsonObject:
-    return {
-        "id": one.get("id"),
-        "text": str(one.get("text") or ""),
-        "kind": str(one.get("kind") or "claim")[:_MOST_NAME],
-        "speakers": texts_of(one.get("speakers"), _MOST_NAME),
-        "ids": [cited for cited in list_of(one.get("ids")) if isinstance(cited, int)],
-        "time": one.get("time"),
-    }
-
-
 def _topic(state: JsonObject) -> JsonObject:
     """Return what the head of the page says of a state."""
     cost = object_of(state.get("cost"))
@@ -275,9 +301,9 @@ def _topic(state: JsonObject) -> JsonObject:
         "keywords": texts_of(state.get("current_keywords"), _MOST_NAME)[:12],
         "messages": int(number_of(state.get("received_messages")) or 0),
         "summarized": int(number_of(summary.get("message_count")) or 0),
-        "ended_at": state.get("ended_at"),
+        "unsummarized": int(number_of(state.get("messages_since_summary")) or 0),
+        "ended_at": number_of(state.get("ended_at")),
         "dollars": number_of(cost.get("dollars")) or 0.0,
-        "analysts": sorted({str(name)[:_MOST_NAME] for name in object_of(state.get("analyst")).values() if name}),
         "last": number_of(state.get("last_message_time")),
     }
 

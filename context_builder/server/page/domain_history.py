@@ -1,69 +1,92 @@
-"""The domain history counts messages by domain in equal steps of time, and marks lasting changes of the topic."""
+"""The domain history counts messages by domain in columns of equal time, compresses pauses, and marks lasting changes
+of the topic."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from context_builder.domains import DOMAINS
 from context_builder.session.conversation.topic import LASTING, Topic
 
-MOST_STEPS: Final = 48
+MOST_COLUMNS: Final = 48
 MOST_DOMAINS: Final = 6
 MOST_MESSAGES: Final = 20_000
 STEPS: Final = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
-"""Seconds that a step may have."""
+"""Seconds that a column may stand for; each is a multiple of the first."""
+
+PAUSE: Final = 2
+"""From this many steps on in which nobody spoke, one column stands for all."""
 
 
 @dataclass(frozen=True, slots=True)
-class DomainChart:
-    """Holds ``shares[step][domain]``, each 0..1 of what was said in the step, and ``changes`` as parts of the width.
+class Column:
+    """Holds the time from ``begin`` to ``end`` in epoch seconds, and the messages in it.
 
-    ``begin`` and ``end`` are epoch seconds. A step in which nothing was tagged is all zeros.
+    ``shares`` has for each domain of the chart its part of them, 0 to 1. A ``pause`` stands for any time.
     """
 
     begin: float
     end: float
+    messages: int
+    shares: tuple[float, ...]
+    pause: bool = False
+
+    @property
+    def minutes(self) -> str:
+        """Return how long it is, in words."""
+        seconds = self.end - self.begin
+        for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+            if seconds >= size:
+                return f"{seconds / size:.0f} {unit}"
+        return f"{seconds:.0f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class DomainChart:
+    """Holds the columns in order, the domains most talked about, and ``changes`` of topic as parts of the width."""
+
     domains: tuple[str, ...]
-    shares: tuple[tuple[float, ...], ...]
+    columns: tuple[Column, ...]
     changes: tuple[float, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "begin": self.begin,
-            "end": self.end,
-            "domains": self.domains,
-            "shares": self.shares,
-            "changes": self.changes,
-        }
+    @property
+    def begin(self) -> float:
+        return self.columns[0].begin
 
-    def areas(self) -> list[tuple[str, list[tuple[float, float, float, float]]]]:
-        """Return for each domain its rectangles: left, top, width and height, as parts of a square of 1."""
-        width = 1 / max(1, len(self.shares))
-        tops = [1.0] * len(self.shares)
-        found = []
-        for number, name in enumerate(self.domains):
-            rectangles = []
-            for step, shares in enumerate(self.shares):
-                if height := shares[number]:
-                    tops[step] -= height
-                    rectangles.append((step * width, tops[step], width, height))
-            found.append((name, rectangles))
-        return found
+    @property
+    def end(self) -> float:
+        return self.columns[-1].end
+
+    @property
+    def pauses(self) -> int:
+        """Return how many pauses there were."""
+        return sum(one.pause for one in self.columns)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    at: float
+    domains: tuple[str, ...]
+    confidence: Mapping[str, float]
 
 
 class DomainHistory:
     """Notes messages with their domains. Of more than :data:`MOST_MESSAGES` the oldest are left out."""
 
     def __init__(self) -> None:
-        self._noted: dict[int, tuple[float, tuple[str, ...], Mapping[str, float]]] = {}
+        self._noted: dict[int, _Noted] = {}
 
     def note(self, message_id: int, at: float, domains: Sequence[str], confidence: Mapping[str, float]) -> bool:
         """Note a message, or what is newly known of it; return whether that changes anything."""
-        noted = (at, tuple(one for one in domains if one in DOMAINS), confidence)
+        noted = _Noted(at, tuple(one for one in domains if one in DOMAINS), confidence)
         if not math.isfinite(at) or self._noted.get(message_id) == noted:
             return False
         self._noted[message_id] = noted
@@ -74,38 +97,68 @@ class DomainHistory:
     def chart(self) -> DomainChart | None:
         """Return the chart; None as long as no message has a domain."""
         noted = list(self._noted.values())  # in one step: more may be noted meanwhile, in another thread
-        told = sorted((one for one in noted if one[1]), key=lambda one: one[0])
-        if not told:
+        noted.sort(key=lambda one: one.at)
+        total = Counter(one.domains[0] for one in noted if one.domains)
+        if not total:
             return None
-        first, last = told[0][0], told[-1][0]
-        step = next((one for one in STEPS if (last - first) / one < MOST_STEPS), (last - first) / MOST_STEPS + 1)
-        begin = math.floor(first / step) * step
-        count = int((last - begin) // step) + 1
-        steps = [Counter[str]() for _ in range(count)]
-        for at, domains, _ in told:
-            steps[int((at - begin) // step)][domains[0]] += 1
-        total = sum(steps, Counter[str]())
+        step, talked_in = _steps(one.at for one in noted)
         names = tuple(name for name, _ in total.most_common(MOST_DOMAINS))
-        shares = tuple(tuple(round(one[name] / (sum(one.values()) or 1), 4) for name in names) for one in steps)
-        width = count * step
-        changes = tuple(round((at - begin) / width, 4) for at in _changes(told))
-        return DomainChart(begin, begin + width, names, shares, changes)
+        messages = Counter(int(one.at // step) for one in noted)
+        tagged = Counter((int(one.at // step), one.domains[0]) for one in noted if one.domains)
+
+        def column(number: int) -> Column:
+            of_each = [tagged[number, name] for name in total]
+            whole = sum(of_each) or 1
+            shares = tuple(round(tagged[number, name] / whole, 4) for name in names)
+            return Column(number * step, (number + 1) * step, messages[number], shares)
+
+        columns = [column(talked_in[0])]
+        for before, number in pairwise(talked_in):
+            if number - before > PAUSE:
+                columns.append(Column((before + 1) * step, number * step, 0, (0.0,) * len(names), pause=True))
+            else:
+                columns += map(column, range(before + 1, number))
+            columns.append(column(number))
+        changes = tuple(_place(at, columns) for at in _changes([one for one in noted if one.domains]))
+        return DomainChart(names, tuple(columns), changes)
 
 
-def _changes(told: Sequence[tuple[float, tuple[str, ...], Mapping[str, float]]]) -> list[float]:
+def _steps(moments: Iterable[float]) -> tuple[int, list[int]]:
+    """Return the shortest step with which there are few columns, and the numbers of those steps that have a moment."""
+    finest = sorted({int(at // STEPS[0]) for at in moments})
+    step = STEPS[0]
+    for step in (*STEPS, *(STEPS[-1] * 2**power for power in range(1, 64))):
+        talked_in = sorted({number * STEPS[0] // step for number in finest})
+        gaps = (after - before for before, after in pairwise(talked_in))
+        if 1 + sum(min(gap, 2) for gap in gaps) <= MOST_COLUMNS:
+            break
+    return step, talked_in
+
+
+def _place(at: float, columns: Sequence[Column]) -> float:
+    """Return where a moment is, as a part of the width."""
+    for place, one in enumerate(columns):
+        if at < one.end:
+            within = max(0.0, at - one.begin) / (one.end - one.begin)
+            return round((place + within) / len(columns), 4)
+    return 1.0
+
+
+def _changes(told: Sequence[_Noted]) -> list[float]:
     """Return when the topic changed for good, by the rules of the live side: a run of equal tags is an inference, and
     another one as often as it lasts so long that the topic may have changed."""
     topic = Topic()
     found: list[float] = []
     before: tuple[str, ...] | None = None
     run, inferred_at = 0, 0.0
-    for at, domains, confidence in told:
-        run = run + 1 if domains == before else 1
-        before = domains
-        if run > 2 and at - inferred_at < LASTING:
+    for one in told:
+        run = run + 1 if one.domains == before else 1
+        before = one.domains
+        if run > 2 and one.at - inferred_at < LASTING:
             continue
-        inferred_at = at
-        topic = topic.after(confidence or {name: 0.7 / (place + 1) for place, name in enumerate(domains)}, at)
+        inferred_at = one.at
+        guessed = {name: 0.7 / (place + 1) for place, name in enumerate(one.domains)}
+        topic = topic.after(one.confidence or guessed, one.at)
         if topic.changed_at is not None and (not found or topic.changed_at != found[-1]):
             found.append(topic.changed_at)
     return found

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
 from context_builder.errors import ContextBuilderError
@@ -21,6 +21,7 @@ from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.registry import SessionRegistry
+from context_builder.storage.redis import server_info
 from context_builder.storage.redis_availability import translated
 from context_builder.storage.redis_clock import clock_skew
 from context_builder.storage.redis_durability import durability_of
@@ -130,7 +131,7 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
         async with translated():
             await server.redis.ping()
             took = time.perf_counter() - began
-            info: dict[str, Any] = await server.redis.info()
+        info = await server_info(server.redis)
         skew = abs(await clock_skew(server.redis))
         durable = await durability_of(server.redis)
         advice = [*durable.faults, *durable.notes]
@@ -158,13 +159,19 @@ async def _memory(services: Services, tenant_id: str) -> Check:
 
 def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     """Tell which analysts made what the sessions publish: a model that does not answer is stood in for."""
-    used = Counter(row.analyst for row in rows if row.analyst and row.status in ("running", "sleeping"))
-    if not used:
+    failing = Counter(task for row in rows if row.status.is_run for task in row.failing)
+    advice = tuple(
+        f"{task} fails in {count} session{'s' * (count != 1)}: open one to see why" for task, count in failing.items()
+    )
+    used = Counter(row.analyst for row in rows if row.analyst and row.status.is_run)
+    if not used and not failing:
         return Check("Model", "good", "no running session has asked one yet")
     found = ", ".join(f"{name} in {count} session{'s' * (count != 1)}" for name, count in used.most_common(4))
     if has_model and used[TEXT_ANALYST]:
-        return Check("Model", "warn", found, ("plain text analysis stands in where the model does not answer",))
-    return Check("Model", "good", found)
+        advice += ("plain text analysis stands in where the model does not answer",)
+    return Check(
+        "Model", "bad" if failing else "warn" if advice else "good", found or "nothing has come of it yet", advice
+    )
 
 
 def _archive(rows: Sequence[SessionRow], scope: str) -> Check:

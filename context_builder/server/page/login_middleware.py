@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 from urllib.parse import quote
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -56,6 +57,21 @@ class HardeningMiddleware:
             await send(message)
 
         await self._app(scope, receive, send_hardened)
+
+
+class CompressionMiddleware:
+    """Compresses what is served without a login. Other pages hold a form's token beside what was asked for, which the
+    size of a compressed page would tell to whoever chooses the one and sees the other (BREACH).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._compressing = GZipMiddleware(app)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        is_public = path.startswith(OPEN) or (path == LOGIN_PATH and scope["method"] in _SAFE)
+        await (self._compressing if is_public else self._app)(scope, receive, send)
 
 
 class LoginMiddleware:

@@ -24,6 +24,9 @@ KINDS: Final = {
 }
 """Kinds of memory, as people are offered them."""
 
+KIND_NAMES: Final = {"message": "message", "point": "point", "preference": "preference", "session_summary": "summary"}
+"""The same of a single memory."""
+
 MEMORIES_A_PAGE: Final = 30
 """Memories that are shown at first; each further page adds as many."""
 

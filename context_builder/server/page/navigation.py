@@ -6,19 +6,20 @@ from typing import Final, NamedTuple
 
 
 class Link(NamedTuple):
-    """Names a view; ``path`` follows ``/ui/``, or a session's own address."""
+    """Names a view; ``path`` follows ``/ui/``, or a session's own address. Phones show the ``short`` name."""
 
     name: str
     path: str
+    short: str = ""
 
 
 VIEWS: Final = (
     Link("Sessions", "sessions"),
-    Link("Back in time", "recordings"),
+    Link("Back in time", "recordings", "Past"),
     Link("Prompt", "prompt"),
     Link("Packages", "packages"),
     Link("Memory", "memory"),
-    Link("Health & cost", "health"),
+    Link("Health & cost", "health", "Health"),
 )
 """In the head of every page."""
 

@@ -21,8 +21,8 @@ PARTS: Final = {
 }
 """What a prompt's tokens go to, in the order of its messages, as people are told."""
 
-SECTIONS: Final = {"history": "Conversation", "memory": "Memory", "summary": "Summary", "preferences": "Preference"}
-"""Sections of receipts, as people are told."""
+SECTIONS: Final = {"memory": "Memories", "summary": "Summary", "preferences": "Preferences", "history": "Conversation"}
+"""Sections of receipts, as people are told, in the order in which they are shown."""
 
 LEFT_OUT: Final = frozenset({Outcome.DROPPED, Outcome.WITHHELD, Outcome.DENIED})
 _ALIKE: Final = 3
@@ -53,6 +53,26 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class ReceiptGroup:
+    """Holds receipts of one section; of those alone that are ranked there are scores and signals to show."""
+
+    label: str
+    receipts: Sequence[Receipt]
+
+    @property
+    def is_ranked(self) -> bool:
+        return any(one.signals for one in self.receipts)
+
+    @property
+    def can_be_rated(self) -> bool:
+        return any(map(is_rated, self.receipts))
+
+    @property
+    def tokens(self) -> int:
+        return sum(one.tokens for one in self.receipts)
+
+
+@dataclass(frozen=True, slots=True)
 class PromptView:
     """Holds a prompt within ``budget`` tokens, and what changed since it had ``before`` tokens."""
 
@@ -61,14 +81,14 @@ class PromptView:
     tokens: int
     messages: Sequence[Mapping[str, Any]]
     parts: Sequence[Part]
-    taken: Sequence[Receipt]
-    left: Sequence[Receipt]
+    taken: Sequence[ReceiptGroup]
+    left: Sequence[ReceiptGroup]
     changes: Sequence[Change]
     memory: str
 
     @property
     def can_be_rated(self) -> bool:
-        return any(map(is_rated, self.taken))
+        return any(one.can_be_rated for one in self.taken)
 
 
 def prompt_view(built: BuiltContext, shown: Sequence[Receipt], before: Sequence[Receipt], was: int) -> PromptView:
@@ -80,8 +100,8 @@ def prompt_view(built: BuiltContext, shown: Sequence[Receipt], before: Sequence[
         tokens=counts["total"],
         messages=[one for one in built.messages if one["content"]],
         parts=_parts(counts, budget),
-        taken=[one for one in shown if one.outcome not in LEFT_OUT],
-        left=_gathered([one for one in shown if one.outcome in LEFT_OUT]),
+        taken=_grouped([one for one in shown if one.outcome not in LEFT_OUT]),
+        left=_grouped(_gathered([one for one in shown if one.outcome in LEFT_OUT])),
         changes=changes(before, shown),
         memory=str(built.debug["memory"]),
     )
@@ -109,6 +129,13 @@ def is_rated(receipt: Receipt) -> bool:
         and bool(receipt.origins)
         and not _NOT_RATED & {*receipt.origins}
     )
+
+
+def _grouped(receipts: Sequence[Receipt]) -> list[ReceiptGroup]:
+    """Return the receipts by section."""
+    sections = dict.fromkeys((*SECTIONS, *(one.section for one in receipts)))
+    found = {name: [one for one in receipts if one.section == name] for name in sections}
+    return [ReceiptGroup(SECTIONS.get(name, name.capitalize()), rows) for name, rows in found.items() if rows]
 
 
 def _gathered(receipts: Sequence[Receipt]) -> list[Receipt]:

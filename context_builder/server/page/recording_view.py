@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.recording.library import Moment
+from context_builder.server.page.summary_view import in_order, shown_point, under_headings
+from context_builder.session.client import JsonObject
 from context_builder.timestamps import epoch
 
 SPEEDS: Final = (1, 2, 5, 10, 30, 60)
@@ -52,20 +54,11 @@ class SeenMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenPoint:
-    """Holds a point of the summary."""
-
-    kind: str
-    text: str
-    speakers: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SeenState:
-    """Holds what readers of a state see; a recording is a file, so any of it may be missing."""
+    """Holds what readers of a state see, points under headings; a recording is a file, so any of it may be missing."""
 
     messages: tuple[SeenMessage, ...]
-    points: tuple[SeenPoint, ...]
+    points: Sequence[tuple[str, Sequence[JsonObject]]]
     domains: tuple[tuple[str, float], ...]
     keywords: tuple[str, ...]
 
@@ -77,7 +70,7 @@ class SeenState:
         domains = [(name, number_of(confidence.get(name)) or 0.0) for name in _texts(state.get("current_domains"))]
         return cls(
             tuple(map(_message, objects_of(state.get("raw_recent_buffer")))),
-            tuple(map(_point, objects_of(object_of(summary).get("points")))),
+            under_headings(in_order(map(shown_point, objects_of(object_of(summary).get("points"))))),
             tuple(sorted(domains, key=lambda one: -one[1])),
             _texts(state.get("current_keywords")),
         )
@@ -127,10 +120,6 @@ def _message(entry: Mapping[str, Any]) -> SeenMessage:
         _texts(entry.get("keywords")),
         _texts(entry.get("domains")),
     )
-
-
-def _point(point: Mapping[str, Any]) -> SeenPoint:
-    return SeenPoint(str(point.get("kind", "claim")), str(point.get("text", "")), _texts(point.get("speakers")))
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
@@ -18,7 +19,9 @@ from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.page.login_middleware import FOR_SCRIPTS
 from context_builder.server.page.navigation import SESSION_VIEWS, VIEWS
 from context_builder.server.trace import current_trace
+from context_builder.session.messages.message import CONSILIENCE
 
+_ORIGINS: Final = {"full_text": "words", "vector": "meaning", "semantic": "words or meaning", "metadata": "its fields"}
 _NUMBER: Final = {name: number for number, name in enumerate(DOMAINS)}
 
 
@@ -38,6 +41,7 @@ def _templates() -> Environment:
         "dollars": dollars,
         "domain_class": domain_class,
         "domain": short,
+        "found_by": found_by,
         "speaker_class": speaker_class,
     }
     environment.globals |= {"PAGE": PAGE, "views": VIEWS, "session_views": SESSION_VIEWS}
@@ -94,14 +98,19 @@ def dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
 
 
+def found_by(origins: Sequence[str]) -> str:
+    """Return how something was found, in words."""
+    return " and ".join(dict.fromkeys(_ORIGINS.get(one, one.replace("_", " ")) for one in origins))
+
+
 def domain_class(name: str) -> str:
     """Return the class that gives a domain its colour."""
     return f"d{_NUMBER.get(name, len(_NUMBER))}"
 
 
 def speaker_class(name: str) -> str:
-    """Return the class that gives a speaker a colour, the same everywhere."""
-    return f"s{sum(map(ord, name)) % 8}"
+    """Return the class that gives a speaker a colour, the same everywhere; the assistant has one of its own."""
+    return "consilience" if name == CONSILIENCE else f"s{sum(map(ord, name)) % 8}"
 
 
 def short(name: str) -> str:

@@ -12,6 +12,8 @@ from redis.asyncio import Redis
 
 from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
+from context_builder.server.page.session_status import Status, status_of
+from context_builder.server.page.trouble import failing_tasks
 from context_builder.session.keys import Keys
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.lease import describe
@@ -33,11 +35,11 @@ MOST_CHARS: Final = 80
 @dataclass(frozen=True, slots=True)
 class SessionRow:
     """Describes a session for people. ``rate`` is messages a minute; ``waiting`` how many messages it is behind;
-    ``last_spoke`` an epoch second; ``dead`` what could not be delivered.
+    ``last_spoke`` an epoch second; ``dead`` what could not be delivered; ``failing`` the tasks that fail.
     """
 
     session_id: str
-    status: str
+    status: Status
     owner: str
     last_spoke: float | None
     silent: bool
@@ -53,6 +55,7 @@ class SessionRow:
     dollars: float
     tokens: int
     analyst: str
+    failing: tuple[str, ...] = ()
 
     def fits(self, words: str) -> bool:
         """Return whether each word of a search is in the name, a speaker, a domain or the status."""
@@ -171,6 +174,7 @@ def _brief(state: dict[str, Any]) -> dict[str, Any]:
         "arrivals": [number_of(one.get("buffer_entry_time")) or 0.0 for one in buffer],
         "domains": tuple(texts_of(state.get("current_domains"), MOST_CHARS)),
         "last": number_of(state.get("last_message_time")),
+        "failing": failing_tasks(state),
         "dollars": number_of(cost.get("dollars")) or 0.0,
         "tokens": int(
             sum(number_of(one.get(name)) or 0 for one in tasks for name in ("prompt_tokens", "completion_tokens"))
@@ -187,12 +191,19 @@ def _row(
     is_asleep: bool,
     now: float,
 ) -> SessionRow:
-    sleeping = is_asleep and one.owner is None
+    last_spoke = number_of(conversation.get("last_message_time")) or state.get("last") or one.last_active
     return SessionRow(
         session_id=one.session_id,
-        status="sleeping" if sleeping else one.status,
+        status=status_of(
+            is_owned=one.owner is not None,
+            is_asleep=is_asleep,
+            has_ended=one.ended_at is not None,
+            last_spoke=last_spoke if one.messages else None,
+            waiting=one.waiting,
+            now=now,
+        ),
         owner=describe(one.owner)[:MOST_CHARS] if one.owner else "",
-        last_spoke=number_of(conversation.get("last_message_time")) or one.last_active or state.get("last"),
+        last_spoke=last_spoke,
         silent=bool(conversation.get("silence")),
         messages=one.messages,
         rate=sum(at > now - RATE_SECONDS for at in state.get("arrivals", ())),
@@ -206,4 +217,5 @@ def _row(
         dollars=state.get("dollars", 0.0),
         tokens=state.get("tokens", 0),
         analyst=state.get("analyst", ""),
+        failing=state.get("failing", ()),
     )

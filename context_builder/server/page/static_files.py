@@ -29,7 +29,7 @@ def _files() -> dict[str, _File]:
     for one in (files("context_builder.server.page") / "static").iterdir():
         if (media_type := _TYPES.get(one.name.rpartition(".")[2])) is not None:
             content = one.read_bytes()
-            found[one.name] = _File(content, media_type, f'"{sha256(content).hexdigest()[:32]}"')
+            found[one.name] = _File(content, media_type, f'W/"{sha256(content).hexdigest()[:32]}"')
     return found
 
 

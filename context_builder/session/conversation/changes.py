@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from context_builder.archive.archive import SummaryRow
-from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.conversation.memory_batch import MemoryBatch, StruckMessage
 from context_builder.session.messages.buffer import Buffer
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import CitedMessage
@@ -20,7 +20,10 @@ class Changes:
     """Collects what changes in a conversation while events are applied, for the next commit.
 
     ``fields`` are checkpoint fields to set (an entry is encoded when it is written, so a field that changes
-    twice is encoded once) and ``dropped`` fields to delete.
+    twice is encoded once) and ``dropped`` fields to delete. ``revised`` says that something said before is said
+    otherwise. Of messages ``struck`` it holds the text, too, as far as it is known, to be removed from what waits;
+    ``blanks`` has how each begins in the pending list, and what takes its place there. ``index_at_least`` is put into
+    the message index where it is missing.
     """
 
     dirty: bool = False
@@ -30,6 +33,10 @@ class Changes:
     pending_trimmed: int = 0
     outbox: list[SummaryRow] = field(default_factory=list)
     memory_outbox: list[MemoryBatch] = field(default_factory=list)
+    revised: bool = False
+    struck: list[tuple[StruckMessage, str]] = field(default_factory=list)
+    blanks: list[tuple[bytes, bytes]] = field(default_factory=list)
+    index_at_least: dict[str, bytes] = field(default_factory=dict)
 
     def mark(self) -> None:
         self.dirty = True
@@ -58,6 +65,18 @@ class Changes:
         if buffer.is_short():
             self.fields["departed"] = b"[%s]" % b",".join(entry.encode() for entry in buffer.departed)
 
+    def put_field(self, name: str, value: bytes) -> None:
+        self.dropped.pop(name, None)
+        self.fields[name] = value
+
+    def drop_field(self, name: str) -> None:
+        self.fields.pop(name, None)
+        self.dropped[name] = None
+
+    def rewrite_departed(self, buffer: Buffer) -> None:
+        """Note that messages that left the buffer say something else, or are gone."""
+        self.put_field("departed", b"[%s]" % b",".join(entry.encode() for entry in buffer.departed))
+
     def put_response(self, entry_id: int, record: bytes) -> None:
         self.fields[f"c:{entry_id}"] = record
 
@@ -75,7 +94,7 @@ class Changes:
     def replace_sources(self, earlier: Mapping[int, CitedMessage], present: Mapping[int, CitedMessage]) -> None:
         """Note that points cite the ``present`` messages, and no longer the other ``earlier`` ones."""
         for entry_id, source in present.items():
-            if entry_id not in earlier:
+            if earlier.get(entry_id) != source:
                 self.put_source(source)
         for entry_id, source in earlier.items():
             if entry_id not in present:
@@ -95,6 +114,9 @@ class Changes:
         self.pending_trimmed += earlier.pending_trimmed
         self.outbox = earlier.outbox + self.outbox
         self.memory_outbox = earlier.memory_outbox + self.memory_outbox
+        self.revised |= earlier.revised
+        self.struck = earlier.struck + self.struck
+        self.blanks = earlier.blanks + self.blanks
 
     def encoded_fields(self) -> dict[str, bytes]:
         return {name: value if isinstance(value, bytes) else value.encode() for name, value in self.fields.items()}

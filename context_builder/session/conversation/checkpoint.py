@@ -42,6 +42,7 @@ def write_counters(conversation: Conversation) -> bytes:
             "topic_changed_at": conversation.domain_tracker.topic.changed_at,
             "domain_calls_skipped": conversation.domain_tracker.skipped,
             "analyst": conversation.analysts,
+            "failing": conversation.failing.wire(),
             "ended_at": conversation.ended_at,
             "cost": orjson.Fragment(conversation.usage_totals.encoded()),
         }
@@ -58,11 +59,11 @@ def restore_counters(conversation: Conversation, written: Mapping[str, Any], las
     conversation.highest_number = written["highest_message_number"]
     conversation.received = written["received_messages"]
     conversation.dead_letters = written["dead_letters"]
-    conversation.domain_tracker.skipped = written.get("domain_calls_skipped", 0)
+    conversation.domain_tracker.skipped = written["domain_calls_skipped"]
     conversation.analysts = dict(written["analyst"])
+    conversation.failing.restore(written.get("failing", {}))
     conversation.ended_at = written["ended_at"]
-    if "cost" in written:  # which the first versions did not write
-        conversation.usage_totals.restore(written["cost"])
+    conversation.usage_totals.restore(written["cost"])
     conversation.last_id = last_id
 
 
@@ -93,6 +94,7 @@ def write_head(conversation: Conversation, counted: bytes | None = None) -> byte
                 "analyst": conversation.domain_tracker.latest.analyst,
                 "topic": conversation.domain_tracker.topic.wire(),
             },
+            **({"names": conversation.revisions.names} if conversation.revisions.names else {}),
         }
     )
 
@@ -129,14 +131,19 @@ def restore(
     conversation.domain_tracker.latest = DomainResult(
         domains["confidence"], tuple(domains["keywords"]), domains["analyst"]
     )
-    conversation.domain_tracker.topic = _topic(domains)
+    conversation.domain_tracker.topic = Topic.from_wire(domains["topic"])
     if "summary" in fields:
         conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
     entries = [BufferedMessage.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
     order = orjson.loads(fields.get("order", b"[]"))
-    published = head.get("published", head.get("buffer_limit", rules.buffer_max))  # the first versions wrote the limit
-    conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0), published)
+    conversation.buffer.restore(entries, order, pending, head["pending_tokens"], head["published"])
     conversation.buffer.departed.extend(read_departed(fields, now))
+    conversation.revisions.names = dict(head.get("names", {}))
+    corrected = {int(name[2:]): orjson.loads(value) for name, value in fields.items() if name.startswith("x:")}
+    conversation.revisions.outside = {entry_id: (text, speaker) for entry_id, (text, speaker) in corrected.items()}
+    for name, value in fields.items():
+        if name.startswith("r:"):
+            conversation.summarize_again(BufferedMessage.decode(value, now))
     conversation.responses.restore({int(name[2:]): value for name, value in fields.items() if name.startswith("c:")})
     return conversation
 
@@ -144,10 +151,3 @@ def restore(
 def read_departed(fields: Mapping[str, bytes], now: Instant) -> list[BufferedMessage]:
     """Return the newest messages that left the buffer."""
     return [BufferedMessage.decode(orjson.dumps(entry), now) for entry in orjson.loads(fields.get("departed", b"[]"))]
-
-
-def _topic(domains: Mapping[str, Any]) -> Topic:
-    """Return the topic as it was written down; before there was one, the one that the last result gives."""
-    if "topic" in domains:
-        return Topic.from_wire(domains["topic"])
-    return Topic().after(domains["confidence"], now=0.0)

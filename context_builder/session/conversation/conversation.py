@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf
-from typing import Final
+from typing import Final, TypeVar
+
+import orjson
 
 from context_builder.analysis.analyst import (
     CompactionResult,
@@ -23,9 +25,11 @@ from context_builder.costs import Usage
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.conversation.domain_tracker import DomainTracker
+from context_builder.session.conversation.failing import FailingTasks
 from context_builder.session.conversation.keyword_batches import KeywordBatches
-from context_builder.session.conversation.memory_batch import memory_batch
+from context_builder.session.conversation.memory_batch import StruckMessage, memory_batch
 from context_builder.session.conversation.responses import Responses
+from context_builder.session.conversation.revisions import Revisions
 from context_builder.session.conversation.summary_scheduler import SummaryScheduler
 from context_builder.session.conversation.tasks import (
     AnalysisResult,
@@ -41,8 +45,12 @@ from context_builder.session.keys import RECEIVERS, Receiver, dead_count_field
 from context_builder.session.messages.buffer import Buffer
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
+from context_builder.session.messages.message_index import index_entries
+from context_builder.session.messages.revision import Revision
 from context_builder.session.summary.ledger import Ledger
 from context_builder.session.summary.rolling_summary import Summary
+
+T = TypeVar("T", KeywordTask, DomainTask, SummaryTask, CompactionTask)
 
 KEYWORD_CONTEXT: Final = 2
 """Messages before one that is asked about, which tell what "it" is."""
@@ -66,6 +74,7 @@ class Conversation:
         self.responses = Responses(rules.consilience_max, rules.buffer_max_bytes)
         self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
         self.usage_totals = UsageTotals()
+        self.failing = FailingTasks()
         self.received = 0
         self.dead_letters = 0
         self.undeliverable: dict[Receiver, int] = dict.fromkeys(RECEIVERS, 0)
@@ -81,6 +90,18 @@ class Conversation:
         self.domain_tracker = DomainTracker(rules, self.buffer, self._triggers, now)
         self._may_compact = self._compacting = False
         self._summary_scheduler = SummaryScheduler(rules, self.buffer, self._triggers, count_tokens)
+        self._under_way: dict[int, AnalysisTask] = {}
+        self._dismissed: dict[int, AnalysisTask] = {}
+        self._compaction_is_stale = False
+        self.revisions = Revisions(
+            session_id,
+            rules,
+            self.buffer,
+            self.responses,
+            self.summary,
+            self.domain_tracker,
+            self._summary_scheduler,
+        )
 
     def receive(self, messages: Iterable[Message], now: Instant) -> list[BufferedMessage]:
         """Take in messages that were never seen before, in the order they arrived; return their entries."""
@@ -88,6 +109,8 @@ class Conversation:
         for message in messages:
             self.last_id += 1
             entry = BufferedMessage(self.last_id, message, now)
+            if not message.consilience:
+                entry.revise(speaker=self.revisions.name_of(message.speaker))
             if message.consilience:
                 self.responses.add(entry, message, self._changes)
             elif message.number is not None:
@@ -103,6 +126,41 @@ class Conversation:
         self._move_to_pending()
         self._changes.mark()
         return entries
+
+    def revise(self, revisions: Iterable[Revision], now: Instant) -> list[BufferedMessage]:
+        """Apply corrections, strikes and renames; return the entries of the buffer that say something else now.
+
+        After a strike, tasks under way come to nothing: what was struck may be in their results.
+        """
+        self._compaction_is_stale = self._compacting
+        before = len(self.buffer.entries)
+        revised = self.revisions.apply(revisions, now, self._changes)
+        self.since_summary -= before - len(self.buffer.entries)
+        if self._changes.struck:
+            self._dismiss_tasks()
+        self._move_to_pending()
+        return revised
+
+    @property
+    def struck(self) -> Sequence[tuple[StruckMessage, str]]:
+        """Return the messages that were struck since the last commit, each with its text, as far as that is known."""
+        return self._changes.struck
+
+    def _dismiss_tasks(self) -> None:
+        self._dismissed |= self._under_way
+        self._under_way = {}
+        self._batches.dismiss()
+        self._summary_scheduler.dismiss()
+        self._may_compact, self._compacting = self._may_compact or self._compacting, False
+
+    def dismissed(self, task: AnalysisTask) -> bool:
+        """Return once whether a task came to nothing, because something was struck while it was done."""
+        self._under_way.pop(id(task), None)
+        return self._dismissed.pop(id(task), None) is not None
+
+    def _begun(self, task: T) -> T:
+        self._under_way[id(task)] = task
+        return task
 
     def count_dead_letters(self, count: int) -> None:
         """Count deliveries that could not become messages."""
@@ -121,6 +179,7 @@ class Conversation:
 
     def finish(self, task: AnalysisTask, result: AnalysisResult, now: Instant) -> None:
         """Fold in the result of a task that was handed out."""
+        self._under_way.pop(id(task), None)
         if isinstance(task, KeywordTask) and isinstance(result, KeywordResult):
             self._fold_keywords(task, result)
         elif isinstance(task, DomainTask) and isinstance(result, DomainResult):
@@ -131,15 +190,26 @@ class Conversation:
             self._fold_compaction(task, result, now)
         else:
             raise TypeError(f"{type(result).__name__} does not answer {type(task).__name__}")
+        if not _is_stopgap(task, result) and self.failing.succeeded(task_of(task)):
+            self._changes.mark()
         self._charge(task, result.usage)
 
     def fail(
-        self, task: AnalysisTask, now: Instant, retry_after: float | None = None, usage: Usage | None = None
+        self,
+        task: AnalysisTask,
+        now: Instant,
+        retry_after: float | None = None,
+        usage: Usage | None = None,
+        reason: str = "",
     ) -> None:
         """Note that a task failed; it is handed out again after a while, a summary when that is worth it.
 
-        ``usage`` is what it cost all the same.
+        ``usage`` is what it cost all the same. Without a ``reason`` nobody was asked, so nothing new is known to fail.
         """
+        self._under_way.pop(id(task), None)
+        if reason:
+            self.failing.failed(task_of(task), now, reason, usage)
+            self._changes.mark()
         if usage is not None:
             self._charge(task, usage)
         if isinstance(task, KeywordTask):
@@ -149,6 +219,7 @@ class Conversation:
             self.domain_tracker.failed(now)
         elif isinstance(task, SummaryTask):
             self._summary_scheduler.failed(task, now, retry_after)
+            self.revisions.given_up()
         else:
             self._compacting = False  # it is asked for again after the next summary
 
@@ -176,9 +247,23 @@ class Conversation:
             self._changes.put_source(source)
         if self.summary.seq:
             self._changes.put_summary(self.summary)
+        for entry_id, correction in self.revisions.outside.items():
+            self._changes.put_field(f"x:{entry_id}", orjson.dumps(correction))
+        for entry in self._summary_scheduler.to_look_at:
+            self._changes.put_field(f"r:{entry.id}", entry.encode())
+        self.index_at_least()
         for receiver, count in self.undeliverable.items():
             self._changes.fields[dead_count_field(receiver)] = b"%d" % count
         self._changes.mark()
+
+    def summarize_again(self, entry: BufferedMessage) -> None:
+        """Have a summarized message summarized again, as a checkpoint says that it is to be."""
+        self._summary_scheduler.look_at(entry)
+
+    def index_at_least(self) -> None:
+        """Let the next commit put the messages of the buffer into the message index, as far as they are not there."""
+        for entry in self.buffer.ordered():
+            self._changes.index_at_least |= index_entries(entry.id, entry.as_message(), entry.identity)
 
     def pending_lost(self) -> int:
         """Note that the pending list turned out to be empty; return how many messages were counted in it."""
@@ -189,6 +274,7 @@ class Conversation:
 
     def take_changes(self) -> Changes:
         """Return what changed since the last call; the caller writes it down."""
+        self.revisions.flush(self.domain_tracker.topic.active, self._changes)
         changes, self._changes = self._changes, Changes()
         return changes
 
@@ -211,10 +297,10 @@ class Conversation:
         if not batch:
             return None
         if longest is not None:  # and so without a model, which alone reads what was said before
-            return KeywordTask([entry.for_analyst(self._recurrence.counts) for entry in batch])
+            return self._begun(KeywordTask([entry.for_analyst(self._recurrence.counts) for entry in batch]))
         recurring = self._recurrence.counts.copy()
-        return KeywordTask(
-            [entry.for_analyst(recurring, self.buffer.before(entry, KEYWORD_CONTEXT)) for entry in batch]
+        return self._begun(
+            KeywordTask([entry.for_analyst(recurring, self.buffer.before(entry, KEYWORD_CONTEXT)) for entry in batch])
         )
 
     def domains_due(self, now: Instant) -> bool:
@@ -226,7 +312,8 @@ class Conversation:
         characters of text."""
         if not at_once and not self.domains_due(now):
             return None
-        return self.domain_tracker.next(now, self.last_id, longest)
+        task = self.domain_tracker.next(now, self.last_id, longest)
+        return None if task is None else self._begun(task)
 
     def summary_due(self, now: Instant) -> bool:
         """Return whether the oldest message is old enough, anything is pending, or a summary is under way."""
@@ -239,15 +326,17 @@ class Conversation:
 
     def next_summary_task(self, pending: Sequence[BufferedMessage] = ()) -> SummaryTask | None:
         """Return the next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
+        pending = self.revisions.as_corrected(pending)
         known = self.summary.ledger.known(int(KNOWN_SHARE * self.rules.summary_input))
         part = self._summary_scheduler.next_part(pending, known)
         if part is None:
             return None
         shown = () if part.again else known
-        request = SummaryRequest(
-            [entry.for_analyst() for entry in part.entries], shown, self.domain_tracker.latest.keywords
+        said = [entry.for_analyst() for entry in part.entries if not entry.is_blank]
+        request = SummaryRequest(said, shown, self.domain_tracker.latest.keywords)
+        return self._begun(
+            SummaryTask(part.entries, part.from_pending, part.last_resort, part.again, part.corrected, request=request)
         )
-        return SummaryTask(part.entries, part.from_pending, part.last_resort, part.again, request=request)
 
     def next_compaction_task(self) -> CompactionTask | None:
         """Return the oldest points of the summary as a task, where a summary has brought it near its budget.
@@ -260,8 +349,8 @@ class Conversation:
         request = self.summary.ledger.compaction()
         if request is None:
             return None
-        self._compacting = True
-        return CompactionTask(request)
+        self._compacting, self._compaction_is_stale = True, False
+        return self._begun(CompactionTask(request))
 
     def next_moment(self, now: Instant, *, can_start_tasks: bool = True, ticks: bool = True) -> float:
         """Return the monotonic time at which something is due by itself; no tasks unless ``can_start_tasks``, and
@@ -288,7 +377,7 @@ class Conversation:
     @property
     def all_summarized(self) -> bool:
         """Return whether no message waits to be summarized."""
-        return not self.buffer.entries and not self.buffer.pending
+        return not (self.buffer.entries or self.buffer.pending or self._summary_scheduler.to_look_at)
 
     @property
     def has_room(self) -> bool:
@@ -298,7 +387,8 @@ class Conversation:
     @property
     def is_settled(self) -> bool:
         """Return whether no message waits to be summarized but the newest that a summary is to leave."""
-        return not self.buffer.pending and not self.buffer.without_newest(self.rules.summary_keep_last)
+        waiting = self.buffer.pending or self._summary_scheduler.to_look_at
+        return not waiting and not self.buffer.without_newest(self.rules.summary_keep_last)
 
     def silent_for(self, now: Instant) -> float:
         """Return the seconds since the last message, or since the session began."""
@@ -326,7 +416,9 @@ class Conversation:
         for said, keywords in zip(task.messages, result.keywords, strict=True):
             self._recurrence.add(keywords)
             entry = self.buffer.entries.get(said.id)
-            if entry is not None:
+            if (
+                entry is not None and entry.text == said.text
+            ):  # else it was corrected meanwhile, and is asked about again
                 entry.set_keywords(keywords, result.analyst)
                 changed.append(entry)
         self._changed(changed)
@@ -352,33 +444,48 @@ class Conversation:
 
     def _fold_summary(self, task: SummaryTask, result: SummaryResult, now: Instant) -> None:
         degraded = task.last_resort or result.degraded
-        if task.again and degraded:
+        if task.again and degraded and not task.corrected:
             self._summary_scheduler.put_off(task)
             return
+        entries = [entry for entry in self.revisions.as_corrected(task.entries) if not entry.is_blank]
         self._summary_scheduler.taken(task, degraded=degraded)
         self.analysts["summary"] = result.analyst
         earlier = self.summary.sources
-        if task.again:
-            update = self.summary.take_again(task.entries, result, now)
+        if task.corrected:
+            update = self.summary.take_revised(entries, result, now)
+            for entry in entries:
+                if not any(entry.id == waiting.id for waiting in self._summary_scheduler.to_look_at):
+                    self._changes.drop_field(f"r:{entry.id}")
+        elif task.again:
+            update = self.summary.take_again(entries, result, now)
         else:
-            update = self.summary.take(task.entries, result, now, degraded=degraded)
+            update = self.summary.take(entries, result, now, degraded=degraded)
             self.since_summary -= len(task.entries)
             self._changes.summarized(task.entries, from_pending=task.from_pending)
             self._changes.put_departed(self.buffer)
+        update = self.revisions.summarized(entries, update, now, self._changes)
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
         self._may_compact = True
-        self._changes.archive(self.summary.row(self.session_id, task.entries, self.domain_tracker.topic.active))
+        if self.rules.archives:
+            self._changes.archive(self.summary.row(self.session_id, entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
-            said = () if task.again else task.entries
+            said = () if task.again else entries
             self._changes.remember(
                 memory_batch(self.session_id, said, update, self.summary.ledger.points, self.responses.records)
             )
 
     def _fold_compaction(self, task: CompactionTask, result: CompactionResult, now: Instant) -> None:
         self._compacting = False
+        if self._compaction_is_stale:
+            return
         earlier = self.summary.sources
         self.summary.compact(task.request.points, result, now)
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
+
+
+def _is_stopgap(task: AnalysisTask, result: AnalysisResult) -> bool:
+    """Return whether the last resort made the result, which says nothing of what fails."""
+    return isinstance(task, SummaryTask) and isinstance(result, SummaryResult) and (task.last_resort or result.degraded)

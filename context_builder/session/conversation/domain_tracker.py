@@ -13,6 +13,7 @@ from typing import Final
 from context_builder.analysis.analyst import DOMAIN_TEXT, Analyst, AnalystMessage, DomainResult
 from context_builder.analysis.chunking import excerpt
 from context_builder.analysis.text.domains import knows_language
+from context_builder.analysis.text.words import plain_words
 from context_builder.clock import Instant
 from context_builder.costs import Usage
 from context_builder.errors import AnalystError
@@ -40,20 +41,38 @@ class DomainTracker:
         self.last = now
         self.new = 0
         self.skipped = 0
+        self._is_stale = False
+
+    def restate(self) -> None:
+        """Infer the domains again soon, since what they were inferred from says something else now."""
+        self._is_stale = True
+
+    def strike(self, text: str) -> None:
+        """Keep no keyword that nothing but a struck message has, and let an inference under way come to nothing."""
+        said = text.casefold()
+        others = "\n".join(entry.text for entry in (*self._buffer.departed, *self._buffer.ordered())).casefold()
+        words = {word for word in plain_words(said) if word not in set(plain_words(others))}
+        kept = [one for one in self.latest.keywords if one.casefold() not in said or one.casefold() in others]
+        self.latest = replace(self.latest, keywords=tuple(kept))
+        self.topic = replace(self.topic, terms=tuple(term for term in self.topic.terms if term not in words))
+        self._running, self._is_stale = False, True
 
     def due_at(self) -> float:
         """Return the monotonic time of the next inference; never while one is under way."""
         if self._running:
             return NEVER
+        if self._is_stale:
+            return self._triggers.domains_again_at(self.last)
         return self._triggers.domains_due_at(self.last, self.new if self._buffer.entries else 0)
 
     def next(self, now: Instant, last_id: int, longest: int | None = None) -> DomainTask | None:
         """Return the newest messages as a task, the last of them ``last_id``; None when there are none, or they have
         more than ``longest`` characters of text."""
         newest = self._buffer.newest(self._rules.domain_window)
+        self._is_stale = self._is_stale and longest is not None
         if not newest or (longest is not None and sum(len(entry.text) for entry in newest) > longest):
             return None
-        self._running, self._asked = True, now
+        self._running, self._asked, self._is_stale = True, now, False
         standing = self.latest if self.latest.analyst else None
         return DomainTask([entry.for_analyst() for entry in newest], last_id, self.new, standing)
 

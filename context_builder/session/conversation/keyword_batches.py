@@ -62,3 +62,8 @@ class KeywordBatches:
         """Note that the call about ``messages`` has ended."""
         self._calls -= 1
         self._asked.difference_update(said.id for said in messages)
+
+    def dismiss(self) -> None:
+        """Let all calls under way come to nothing."""
+        self._calls = 0
+        self._asked.clear()

@@ -15,7 +15,7 @@ from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, TenantMemory, point_id
 from context_builder.memory.preferences import KIND, WITHDRAWN, Preference, stated_preferences, withdrawal
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.messages.message import UNKNOWN_SPEAKER, identity_of
+from context_builder.session.messages.message import UNKNOWN_SPEAKER
 from context_builder.session.summary.ledger import LedgerUpdate
 from context_builder.session.summary.point import Point
 from context_builder.session.summary.supersession import replaced_by
@@ -99,19 +99,59 @@ POINT_KEYWORDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Amendment:
+    """Tells what the message with a memory's ``id`` says now; its words stay where ``text`` is None."""
+
+    id: str
+    text: str | None
+    speaker: str
+
+    def applied(self, memory: Memory) -> Memory:
+        """Return the memory as it is to be; what was found in other words is left out."""
+        if self.text is None:
+            return replace(memory, speaker=self.speaker)
+        metadata = {name: value for name, value in memory.metadata.items() if name != "keywords"}
+        return replace(memory, text=self.text, speaker=self.speaker, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class StruckMessage:
+    """Names a message of which nothing is to be left: by its memory's ``id``, and its id in the session, ``entry_id``.
+
+    ``points`` are ids of memories of points that rested on it.
+    """
+
+    id: str
+    entry_id: int
+    points: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryBatch:
-    """Holds memories to keep, and the ids of those that no longer hold.
+    """Holds memories to keep, and the ids of those that no longer hold; messages that say something else now, and those
+    that were struck; and names that speakers have now, by the old ones.
 
     Its outbox entry is compressed: hardly more than what was said, however long the memory stays away.
     """
 
     session_id: str
-    memories: Sequence[Memory]
-    superseded: Sequence[str]
+    memories: Sequence[Memory] = ()
+    superseded: Sequence[str] = ()
+    amended: Sequence[Amendment] = ()
+    struck: Sequence[StruckMessage] = ()
+    renamed: Sequence[tuple[str, str]] = ()
 
     def encode(self) -> bytes:
         rows = [[getattr(memory, name) for name in _FIELDS] for memory in self.memories]
-        written = orjson.dumps({"session_id": self.session_id, "memories": rows, "superseded": self.superseded})
+        revised = {"amended": self.amended, "struck": self.struck, "renamed": self.renamed}
+        written = orjson.dumps(
+            {
+                "session_id": self.session_id,
+                "memories": rows,
+                "superseded": self.superseded,
+                **{name: values for name, values in revised.items() if values},
+            }
+        )
         return zlib.compress(written, level=1)
 
     @classmethod
@@ -120,7 +160,14 @@ class MemoryBatch:
         try:
             written = orjson.loads(zlib.decompress(encoded))
             session_id = written["session_id"]
-            return cls(session_id, [_memory(session_id, row) for row in written["memories"]], written["superseded"])
+            return cls(
+                session_id,
+                [_memory(session_id, row) for row in written["memories"]],
+                written["superseded"],
+                tuple(Amendment(**one) for one in written.get("amended", ())),
+                tuple(StruckMessage(**one) for one in written.get("struck", ())),
+                tuple((old, new) for old, new in written.get("renamed", ())),
+            )
         except (zlib.error, ValueError, TypeError, KeyError) as error:
             raise EntryUnreadable(f"not a memory batch: {type(error).__name__}") from None
 
@@ -128,6 +175,22 @@ class MemoryBatch:
         """Return what still holds of the batch when the points ``replaced`` no longer do; for a late delivery."""
         gone = {point_id(self.session_id, number, time) for number, time in replaced}
         return replace(self, memories=[one for one in self.memories if one.id not in gone])
+
+    def without(self, struck: Iterable[StruckMessage]) -> Self:
+        """Return the batch without what was struck since, and what rested on it."""
+        gone = {known for one in struck for known in (one.id, *one.points)}
+        cited = {one.entry_id for one in struck}
+        return replace(
+            self,
+            memories=[one for one in self.memories if one.id not in gone and cited.isdisjoint(_cites(one))],
+            amended=[one for one in self.amended if one.id not in gone],
+        )
+
+    def amended_by(self, amendments: Iterable[Amendment]) -> Self:
+        """Return the batch with messages as they were corrected since."""
+        present = {one.id: one for one in amendments}
+        memories = [present[one.id].applied(one) if one.id in present else one for one in self.memories]
+        return replace(self, memories=memories)
 
 
 def memory_batch(
@@ -158,12 +221,11 @@ def memory_batch(
 
 
 def of_message(session_id: str, entry: BufferedMessage, response: bytes | None = None) -> Memory:
-    """Return the message as a memory, its id made of its identity so that sending it again changes nothing.
+    """Return the message as a memory, its id made of its first identity so that sending it again changes nothing, and
+    a correction takes its place.
 
     ``published`` in its metadata is what else the state says of it, and of the assistant's ``response``.
     """
-    came = entry.timestamp if entry.timestamp_raw is None else entry.timestamp_raw
-    identity = identity_of(entry.consilience, entry.number, entry.speaker, entry.text, came)
     known = {
         "message_number": entry.number,
         "keywords": entry.keywords,
@@ -172,7 +234,7 @@ def of_message(session_id: str, entry: BufferedMessage, response: bytes | None =
         "published": _published(entry, response),
     }
     return Memory(
-        id=f"{session_id}:message:{identity.hex()}",
+        id=message_id(session_id, entry.identity),
         text=entry.text,
         session_id=session_id,
         speaker=entry.speaker,
@@ -181,6 +243,16 @@ def of_message(session_id: str, entry: BufferedMessage, response: bytes | None =
         tags=tuple(entry.domains),
         metadata={name: value for name, value in known.items() if value},
     )
+
+
+def message_id(session_id: str, origin: str) -> str:
+    """Return the id of a message's memory, made of the identity that it had at first."""
+    return f"{session_id}:message:{origin}"
+
+
+def _cites(memory: Memory) -> Sequence[int]:
+    cited = memory.metadata.get("cites", ()) if memory.kind == POINT else ()
+    return [int(one) for one in cited]
 
 
 def _published(entry: BufferedMessage, response: bytes | None) -> dict[str, Any]:

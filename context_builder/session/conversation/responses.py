@@ -49,6 +49,20 @@ class Responses:
             self._bytes -= len(self.records.pop(oldest))
             changes.drop_response(oldest)
 
+    def revise(self, entry_id: int, text: str | None, changes: Changes) -> None:
+        """Let a contribution say something else."""
+        if text is not None and entry_id in self.records:
+            record = orjson.dumps({**orjson.loads(self.records[entry_id]), "text": text})
+            self._bytes += len(record) - len(self.records[entry_id])
+            self.records[entry_id] = record
+            changes.put_response(entry_id, record)
+
+    def strike(self, entry_id: int, changes: Changes) -> None:
+        """Let nothing of a contribution be left."""
+        if (record := self.records.pop(entry_id, None)) is not None:
+            self._bytes -= len(record)
+            changes.drop_response(entry_id)
+
     def decoded(self) -> list[dict[str, Any]]:
         """Return the responses as plain data, oldest first."""
         return [orjson.loads(record) for record in self.records.values()]

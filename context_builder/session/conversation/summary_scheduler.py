@@ -52,6 +52,12 @@ class DegradedBacklog:
             while self._tokens > self._room:
                 self._drop_oldest()
 
+    def strike(self, entry_id: int) -> None:
+        """Drop an entry that was struck."""
+        for entry in [one for one in self._entries if one.id == entry_id]:
+            self._entries.remove(entry)
+            self._tokens -= self._count(entry.text)
+
     def put_off(self) -> None:
         """Wait for the model's next summary, since the model does not work."""
         self._model_works = False
@@ -89,6 +95,7 @@ class SummaryScheduler:
         self._count_tokens = count_tokens
         self._taking: set[int] | None = None
         self._second_look = DegradedBacklog(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
+        self._corrected: dict[int, BufferedMessage] = {}
         self._room = rules.summary_input
         self._closing = False
         self.running = False
@@ -98,12 +105,38 @@ class SummaryScheduler:
         self._closing = True
         self._triggers.hurry()
 
+    @property
+    def to_look_at(self) -> Sequence[BufferedMessage]:
+        """Return the summarized messages that are to be summarized again, because they were corrected."""
+        return [*self._corrected.values()]
+
+    def look_at(self, entry: BufferedMessage) -> None:
+        """Have a message summarized again, in place of the points that rest on it alone."""
+        self._corrected[entry.id] = entry
+
+    def all_waiting_again(self) -> list[BufferedMessage]:
+        """Return all messages that are to be summarized a second time."""
+        return [*self._second_look.at_hand, *self._corrected.values()]
+
+    def waiting_again(self, entry_id: int) -> list[BufferedMessage]:
+        """Return a message as often as it is to be summarized again."""
+        return [entry for entry in self.all_waiting_again() if entry.id == entry_id]
+
+    def strike(self, entry_id: int) -> bool:
+        """Drop a message that was struck; return whether it was to be looked at."""
+        self._second_look.strike(entry_id)
+        return self._corrected.pop(entry_id, None) is not None
+
+    def dismiss(self) -> None:
+        """Let the part under way come to nothing; its messages are taken again."""
+        self.running = False
+
     def due_at(self) -> float:
         """Return the monotonic time when the oldest message is old enough; at once while a summary is under way."""
-        under_way = self._taking is not None or self._buffer.pending > 0 or self._may_look_again()
+        under_way = self._taking is not None or self._buffer.pending > 0 or self._may_look_again() or self._corrected
         return self._triggers.summary_due_at(
             self._buffer.oldest_entered(keep_last=self._keep_last()),
-            at_once=under_way or (self._closing and bool(self._buffer.entries)),
+            at_once=bool(under_way) or (self._closing and bool(self._buffer.entries)),
         )
 
     @property
@@ -117,14 +150,18 @@ class SummaryScheduler:
         The ``known`` points are shown in the same call, and take their share of its room.
         """
         self._room = self._rules.summary_input - sum(tokens_of(point.text, self._count_tokens) for point in known)
-        part = self._part_again() if self._may_look_again() else self._part_of_new(pending)
+        part = self._part_of_corrected() if self._corrected_next() else None
+        if part is None:
+            part = self._part_again() if self._may_look_again() else self._part_of_new(pending)
         self.running = part is not None
         return part
 
     def failed(self, part: SummaryPart, now: Instant, retry_after: float | None) -> None:
         """Note that the part failed; it is chosen again after a while."""
         self.running = False
-        if part.again:
+        if part.corrected:
+            pass  # they stay to be looked at
+        elif part.again:
             self._second_look.failed(part.entries)
         else:
             self._second_look.put_off()
@@ -134,6 +171,11 @@ class SummaryScheduler:
         """Note that the part is summarized, by the last resort if ``degraded``; its messages leave buffer or list."""
         self.running = False
         self._triggers.summary_succeeded()
+        if part.corrected:
+            for entry in part.entries:
+                if self._corrected.get(entry.id) is entry:
+                    del self._corrected[entry.id]
+            return
         if part.again:
             self._second_look.done(part.entries)
             return
@@ -150,6 +192,15 @@ class SummaryScheduler:
         self.running = False
         self._triggers.summary_succeeded()
         self._second_look.failed(part.entries)
+
+    def _corrected_next(self) -> bool:
+        """Return whether corrected messages come next: when nothing else is under way."""
+        return bool(self._corrected) and self._taking is None and not self._buffer.pending
+
+    def _part_of_corrected(self) -> SummaryPart:
+        """Return the corrected messages in the order in which they arrived."""
+        entries = sorted(self._corrected.values(), key=lambda entry: entry.id)
+        return SummaryPart(self._fitting(entries), last_resort=self._cannot_wait(), again=True, corrected=True)
 
     def _may_look_again(self) -> bool:
         idle = self._taking is None and not self._buffer.pending and not self._closing

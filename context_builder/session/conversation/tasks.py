@@ -42,14 +42,15 @@ class DomainTask:
 class SummaryPart:
     """Tells which messages one summary call takes, in order, and whether they lie in the pending list.
 
-    ``last_resort`` says that they must not wait for a better analyst any longer, ``again`` that the last resort
-    has summarized them before.
+    ``last_resort`` says that they must not wait for a better analyst any longer, ``again`` that they have been
+    summarized before: by the last resort, or as they were before they were ``corrected``.
     """
 
     entries: Sequence[BufferedMessage]
     from_pending: bool = False
     last_resort: bool = False
     again: bool = False
+    corrected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

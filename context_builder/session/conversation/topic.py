@@ -124,11 +124,7 @@ class Topic:
 
     @classmethod
     def from_wire(cls, fields: Mapping[str, Any]) -> Topic:
-        """Return what :meth:`wire` wrote; earlier versions wrote ``settled``, the subject's leading domain."""
-        if "subject" not in fields:
-            settled, confidence = fields["settled"], fields["confidence"]
-            subject = {settled: 1.0, **confidence} if settled else {}
-            return cls(confidence, tuple(fields["active"]), subject=subject, changed_at=fields["changed_at"])
+        """Return what :meth:`wire` wrote."""
         return cls(**{**fields, "active": tuple(fields["active"]), "terms": tuple(fields["terms"])})
 
 

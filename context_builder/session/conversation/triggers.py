@@ -13,6 +13,9 @@ RETRY_READING: Final = 5.0
 """Seconds before keywords or domains are asked for again after a failure."""
 
 
+RESTATE: Final = 1.0
+"""Seconds between two inferences of the same messages, of which some were corrected."""
+
 SHORTEST_WAIT: Final = 0.5
 """Seconds between two tries of a summary, however soon another one would be allowed."""
 
@@ -36,6 +39,10 @@ class Triggers:
             return NEVER
         due = 0.0 if new_messages >= self._rules.domain_messages else last.monotonic + self._rules.domain_interval
         return max(due, self._domains_from)
+
+    def domains_again_at(self, last: Instant) -> float:
+        """Return when domains are due whose messages were corrected since the last inference."""
+        return max(last.monotonic + RESTATE, self._domains_from)
 
     def summary_due_at(self, oldest: float | None, *, at_once: bool) -> float:
         """Return when the oldest message (by monotonic arrival) has been buffered for the window, or ``at_once``."""

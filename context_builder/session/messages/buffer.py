@@ -189,6 +189,19 @@ class Buffer:
             for entry in left:
                 self._let_go(entry)
 
+    def revised(self, entry: BufferedMessage) -> None:
+        """Note that an entry says something else than before."""
+        (self._without_keywords.add if entry.needs_keywords else self._without_keywords.discard)(entry.id)
+        self.touched([entry])
+
+    def strike(self, entry_id: int) -> BufferedMessage | None:
+        """Let nothing of a message be left here; return it, if it was in the buffer."""
+        entry = self.entries.get(entry_id)
+        self.remove([entry_id] if entry else ())
+        for departed in [one for one in self.departed if one.id == entry_id]:
+            self.departed.remove(departed)
+        return entry
+
     def _let_go(self, entry: BufferedMessage) -> None:
         del self.entries[entry.id]
         self._without_keywords.discard(entry.id)

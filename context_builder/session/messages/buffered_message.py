@@ -12,8 +12,7 @@ from context_builder.analysis.analyst import DOMAIN_TEXT, MIN_KEYWORD_TEXT, Anal
 from context_builder.analysis.chunking import excerpt
 from context_builder.clock import Instant
 from context_builder.quoting import LONGEST_NAME
-from context_builder.session.messages.message import Message
-from context_builder.timestamps import epoch
+from context_builder.session.messages.message import Message, identity_of, stamp_of
 
 BYTES_PER_TOKEN: Final = 3
 """Of talk; ``o200k_base`` takes four of English and at least three of any other language that was tried."""
@@ -23,7 +22,8 @@ class BufferedMessage:
     """Holds a message with what is understood of it so far.
 
     ``id`` counts arrivals in the session. ``entered`` is the monotonic moment of arrival, from
-    which ages are measured. The published JSON is kept until something changes.
+    which ages are measured. The published JSON is kept until something changes. ``origin`` is set once the message was
+    corrected: the identity, in hexadecimal, that it had at first.
     """
 
     __slots__ = (
@@ -39,6 +39,7 @@ class BufferedMessage:
         "keywords",
         "needs_keywords",
         "number",
+        "origin",
         "speaker",
         "text",
         "time",
@@ -58,6 +59,7 @@ class BufferedMessage:
         self.confidence = message.confidence
         self.consilience = message.consilience
         self.user_id = message.user_id
+        self.origin: str | None = None
         self.buffer_entry_time = now.wall
         self.entered = now.monotonic
         self.keywords: list[str] = []
@@ -76,6 +78,32 @@ class BufferedMessage:
     def estimated_tokens(self) -> int:
         """Estimate the text's tokens without counting; hardly ever too few."""
         return 1 + len(self.text.encode()) // BYTES_PER_TOKEN
+
+    @property
+    def identity(self) -> str:
+        """Return the identity that the message had at first, in hexadecimal, by which the memory knows it."""
+        if self.origin is not None:
+            return self.origin
+        came = self.timestamp if self.timestamp_raw is None else self.timestamp_raw
+        return identity_of(self.consilience, self.number, self.speaker, self.text, came).hex()
+
+    @property
+    def is_blank(self) -> bool:
+        """Return whether this only keeps the place of a message that was struck."""
+        return not self.text
+
+    def revise(self, text: str | None = None, speaker: str | None = None) -> bool:
+        """Let the message say something else, or somebody else say it; return whether that changes anything."""
+        text, speaker = self.text if text is None else text, self.speaker if speaker is None else speaker
+        if (text, speaker) == (self.text, self.speaker):
+            return False
+        self.origin = self.identity
+        if text != self.text:
+            self.keywords, self.analyst = [], None
+            self.needs_keywords = len(text) >= MIN_KEYWORD_TEXT
+        self.text, self.speaker = text, speaker
+        self._encoded = None
+        return True
 
     def set_keywords(self, keywords: Sequence[str], analyst: str) -> None:
         self.keywords = list(keywords)
@@ -109,6 +137,22 @@ class BufferedMessage:
             tuple(entry.for_analyst() for entry in before),
         )
 
+    def as_message(self) -> Message:
+        """Return the message as it says now."""
+        came = self.timestamp if self.timestamp_raw is None else self.timestamp_raw
+        return Message(
+            text=self.text,
+            speaker=self.speaker,
+            number=self.number,
+            timestamp=self.timestamp,
+            time=self.time,
+            identity=b"",
+            confidence=self.confidence,
+            consilience=self.consilience,
+            timestamp_raw=self.timestamp_raw,
+            stamp=stamp_of(came),
+        )
+
     def wire(self) -> dict[str, Any]:
         """Return the entry as the contract publishes it, with ``id`` and ``analyst`` besides."""
         fields: dict[str, Any] = {
@@ -130,6 +174,8 @@ class BufferedMessage:
             fields["timestamp_raw"] = self.timestamp_raw
         if self.user_id is not None:
             fields["user_id"] = self.user_id
+        if self.origin is not None:
+            fields["origin"] = self.origin
         return fields
 
     def encode(self) -> bytes:
@@ -142,13 +188,12 @@ class BufferedMessage:
     def decode(cls, encoded: bytes, now: Instant) -> BufferedMessage:
         """Return the entry that :meth:`encode` wrote, its age carried over by the wall clock."""
         fields = orjson.loads(encoded)
-        time = fields.get("time")  # absent in what earlier versions wrote
         message = Message(
             text=fields["text"],
             speaker=fields["speaker"],
             number=fields["message_number"],
             timestamp=fields["timestamp"],
-            time=_read(fields) if time is None else time,
+            time=fields["time"],
             identity=b"",
             confidence=fields["confidence"],
             consilience=fields["type"] == "consilience",
@@ -163,10 +208,11 @@ class BufferedMessage:
         entry.needs_keywords = entry.needs_keywords and entry.analyst is None
         entry.domains = fields["domains"]
         entry.domain_confidence = fields["domain_confidence"]
+        entry.origin = fields.get("origin")
         return entry
 
 
-def _read(fields: Mapping[str, Any]) -> float:
-    arrived: float = fields["buffer_entry_time"]
-    time = epoch(fields["timestamp"], near=arrived)
-    return arrived if time is None else time
+def blank(entry_id: int, now: Instant) -> tuple[bytes, bytes]:
+    """Return how the JSON of a message begins that waits in the pending list, and what keeps its place there."""
+    message = Message(text="", speaker="", number=None, timestamp=now.iso(), time=now.wall, identity=b"")
+    return b'{"id":%d,' % entry_id, BufferedMessage(entry_id, message, now).encode()

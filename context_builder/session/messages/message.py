@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
@@ -15,6 +15,8 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.errors import MessageError
 from context_builder.memory.rows import as_key
+from context_builder.session.messages.reference import MessageReference, read_reference
+from context_builder.session.messages.revision import SpeakerRename, StrikeRequest
 from context_builder.timestamps import epoch
 from context_builder.tracing import TRACEPARENT, TraceContext
 from context_builder.values import value
@@ -27,6 +29,7 @@ MAX_NUMBER: Final = 2**53 - 1
 """Largest integer that every JSON reader keeps exact (RFC 8259, section 6)."""
 
 _IDENTITY_BYTES: Final = 16
+_STAMP_BYTES: Final = 6
 _METADATA_DEPTH: Final = 100
 _INTEGER_DIGITS: Final = 1000
 
@@ -40,7 +43,9 @@ class Message:
     :mod:`context_builder.timestamps` reads it, or as the inbox corrects it.
     ``identity`` is empty when it has neither number nor timestamp: whether it was said or sent a second time cannot be
     known, and a "Yes." that is lost is worse than one that is there twice.
-    ``trace`` is the span of whoever pushed it.
+    ``trace`` is the span of whoever pushed it. ``stamp`` is a digest of the timestamp as it came, empty where none did.
+
+    A message that ``corrects`` another one says what that one says instead; an empty text or speaker stays as it is.
     """
 
     text: str
@@ -54,6 +59,18 @@ class Message:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     timestamp_raw: Any = None
     trace: TraceContext | None = None
+    stamp: str = ""
+    corrects: MessageReference | None = None
+
+    @property
+    def first_identity(self) -> bytes:
+        """Return the digest by which the memory knows the message, whatever it says later."""
+        came = self.timestamp if self.timestamp_raw is None else self.timestamp_raw
+        return identity_of(self.consilience, self.number, self.speaker, self.text, came)
+
+    def of_number(self, number: int) -> Message:
+        """Return the correction as the message with this number that it corrects."""
+        return replace(self, number=number, corrects=None)
 
     @property
     def user_id(self) -> str | None:
@@ -62,11 +79,46 @@ class Message:
         return as_key(named) if isinstance(named, str) and named.strip() else None
 
 
-def decode(raw: bytes, now: Instant, *, max_bytes: int) -> Message:
-    """Return the message in one delivery. Raises :class:`MessageError` with the reason it is none."""
+Delivered = Message | StrikeRequest | SpeakerRename
+"""What a delivery may hold."""
+
+
+def decode(raw: bytes, now: Instant, *, max_bytes: int) -> Delivered:
+    """Return what one delivery holds. Raises :class:`MessageError` with the reason it is nothing."""
     if len(raw) > max_bytes:
         raise MessageError(f"larger than {max_bytes} bytes")
-    return from_fields(_parse(raw), now)
+    return delivered(_parse(raw), now)
+
+
+def delivered(fields: Mapping[str, Any], now: Instant) -> Delivered:
+    """Return what a parsed delivery holds. Raises :class:`MessageError` with the reason it is nothing."""
+    if fields.get("text") is None and fields.get("strikes") is not None:
+        return _strike(fields)
+    if fields.get("text") is None and fields.get("renames") is not None:
+        return _rename(fields)
+    return from_fields(fields, now)
+
+
+def _strike(fields: Mapping[str, Any]) -> StrikeRequest:
+    came = fields.get("timestamp")
+    identity = _digest(["strikes", str(fields["strikes"]), _publishable(came)], _IDENTITY_BYTES) if came else b""
+    return StrikeRequest(read_reference(fields["strikes"], "strikes"), identity, _trace(fields))
+
+
+def _rename(fields: Mapping[str, Any]) -> SpeakerRename:
+    old, new, came = fields["renames"], fields.get("speaker"), fields.get("timestamp")
+    if not isinstance(old, str) or not isinstance(new, str) or not old.strip() or not new.strip():
+        raise MessageError("renames needs two names: that of a speaker, and the one to call them in speaker")
+    if not (_is_unicode(old) and _is_unicode(new)):
+        raise MessageError("invalid Unicode")
+    if CONSILIENCE in (old, new):
+        raise MessageError(f"{CONSILIENCE} is the assistant, and nobody else")
+    identity = _digest(["renames", old, new, _publishable(came)], _IDENTITY_BYTES) if came else b""
+    return SpeakerRename(old, new, identity, _trace(fields))
+
+
+def _trace(fields: Mapping[str, Any]) -> TraceContext | None:
+    return TraceContext.parse(fields.get(TRACEPARENT))
 
 
 def is_assistants(fields: Mapping[str, Any]) -> bool:
@@ -76,12 +128,14 @@ def is_assistants(fields: Mapping[str, Any]) -> bool:
 
 def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
     """Return the message in a parsed delivery. Raises :class:`MessageError` with the reason it is none."""
-    text = fields.get("text")
-    if not isinstance(text, str):
+    text, named, corrects = fields.get("text"), fields.get("speaker"), _corrects(fields)
+    if corrects is not None and text is None and _speaker(named) != UNKNOWN_SPEAKER:
+        text = ""
+    elif not isinstance(text, str):
         raise MessageError("text is missing" if text is None else "text is not a string")
-    if not text.strip():
+    elif not text.strip():
         raise MessageError("text is blank")
-    speaker = _speaker(fields.get("speaker"))
+    speaker = "" if corrects is not None and named is None else _speaker(named)
     if not (_is_unicode(text) and _is_unicode(speaker)):
         raise MessageError("invalid Unicode")
     number = _number(fields.get("message_number"))
@@ -91,19 +145,29 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
         came = str(came)  # of which JSON would make null, and that tells nothing apart
     timestamp, time = _moment(came, now)
     tells_itself_apart = number is not None or came is not None
+    identity = identity_of(consilience, number, speaker, text, came)
+    if corrects is not None:  # it may say what the message said at first, or be made again
+        identity = _digest([identity.hex(), str(corrects), _publishable(came)], _IDENTITY_BYTES)
     return Message(
         text=text,
         speaker=speaker,
         number=number,
         timestamp=timestamp,
         time=time,
-        identity=identity_of(consilience, number, speaker, text, came) if tells_itself_apart else b"",
+        identity=identity if tells_itself_apart else b"",
         confidence=_confidence(fields.get("confidence")),
         consilience=consilience,
         metadata=_metadata(fields.get("metadata")),
         timestamp_raw=None if timestamp == came else _publishable(came),
-        trace=TraceContext.parse(fields.get(TRACEPARENT)),
+        trace=_trace(fields),
+        stamp=stamp_of(came),
+        corrects=corrects,
     )
+
+
+def _corrects(fields: Mapping[str, Any]) -> MessageReference | None:
+    written = fields.get("corrects")
+    return None if written is None else read_reference(written, "corrects")
 
 
 def _parse(raw: bytes) -> dict[str, Any]:
@@ -213,5 +277,13 @@ def _clean(text: str) -> str:
 def identity_of(consilience: bool, number: int | None, speaker: str, text: str, timestamp: Any) -> bytes:  # noqa: FBT001 (a field among fields)
     """Return a digest of what makes two deliveries the same message (the contract's "Identity")."""
     when = _publishable(timestamp) if number is None else None
-    parts = orjson.dumps([consilience, number, speaker, text, when])
-    return blake2b(parts, digest_size=_IDENTITY_BYTES).digest()
+    return _digest([consilience, number, speaker, text, when], _IDENTITY_BYTES)
+
+
+def stamp_of(timestamp: Any) -> str:
+    """Return a digest that tells timestamps from each other; empty where there is none."""
+    return "" if timestamp is None else _digest(_publishable(timestamp), _STAMP_BYTES).hex()
+
+
+def _digest(parts: Any, size: int) -> bytes:
+    return blake2b(orjson.dumps(parts), digest_size=size).digest()

@@ -9,6 +9,7 @@
 local owner, input, state, conversation, checkpoint = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local pending, seen, outbox, memory_outbox, dead = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local control, recent, sessions, forgotten = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
+local message_index, packages = KEYS[15], KEYS[16]
 
 local at = 0
 local function take()
@@ -28,10 +29,12 @@ local conversation_json, silent_for = take(), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
 local from_position, to_position = take(), take()
 local pending_trimmed, pending_left, rewrite = tonumber(take()), tonumber(take()), take()
+local package_key, signature_key = take(), take()
 
 -- What somebody else made of another type is told by name before anything is written: a script that fails half-way has
 -- written the first half. State and conversation state are strings that are overwritten whatever they are.
-local types = {'string', 'list', '', '', 'hash', 'list', 'set', 'list', 'list', 'list', 'string', 'list', 'zset', 'hash'}
+local types = {'string', 'list', '', '', 'hash', 'list', 'set', 'list', 'list', 'list', 'string', 'list', 'zset', 'hash',
+  'hash', 'set'}
 for i, expected in ipairs(types) do
   local held = expected ~= '' and redis.call('TYPE', KEYS[i]).ok or 'none'
   if held ~= 'none' and held ~= expected then
@@ -69,6 +72,24 @@ local function missing(key, newest, count)
     end
   end
   return last - at
+end
+
+-- Puts something else in the place of pending messages: of ARGV's next `count` values, how each begins, and what it is to be.
+local function blank(count)
+  local blanks = {}
+  for i = 1, count / 2 do
+    blanks[i] = {take(), take()}
+  end
+  local length = count > 0 and redis.call('LLEN', pending) or 0
+  for start = 0, length - 1, 500 do
+    for offset, item in ipairs(redis.call('LRANGE', pending, start, start + 499)) do
+      for _, blanked in ipairs(blanks) do
+        if string.sub(item, 1, #blanked[1]) == blanked[1] then
+          redis.call('LSET', pending, start + offset - 1, blanked[2])
+        end
+      end
+    end
+  end
 end
 
 -- A number alone says little: after a fall-back another writer may have come to the same one.
@@ -115,7 +136,9 @@ if not written and to_revision ~= from_revision then
   end
   send('RPUSH', outbox, missing(outbox, -1, tonumber(take())))
   send('RPUSH', memory_outbox, missing(memory_outbox, -1, tonumber(take())))
-  local dead_count = missing(dead, 0, tonumber(take()))
+  local dead_items = tonumber(take())
+  local dead_at = at
+  local dead_count = missing(dead, 0, dead_items)
   if dead_count > 0 then
     for i = at + 1, at + dead_count do
       dead_bytes = dead_bytes + #ARGV[i]
@@ -127,6 +150,18 @@ if not written and to_revision ~= from_revision then
       kept = kept - 1
     end
     redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
+  end
+  at = dead_at + dead_items
+  send('HSET', message_index, tonumber(take()))
+  for _ = 1, tonumber(take()) / 2 do -- what an earlier version did not write
+    redis.call('HSETNX', message_index, take(), take())
+  end
+  blank(tonumber(take()))
+  if package_key ~= '' then -- cached packages show what was said otherwise
+    for _, id in ipairs(redis.call('SMEMBERS', packages)) do
+      redis.call('DEL', package_key .. id, signature_key .. id)
+    end
+    redis.call('DEL', packages)
   end
   -- By this clock, which is the same for all, and never back: a process whose own was wrong may have written before.
   local time, before = redis.call('TIME'), tonumber(redis.call('ZSCORE', sessions, session_id) or 0)

@@ -25,17 +25,22 @@ class HeldRevision:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Holds items of a session's lists as they are written there, oldest first."""
+    """Holds items of a session's lists as they are written there, oldest first; and fields of the message index, each
+    before its value. Of pending messages that were struck, ``blanks`` has how each begins, and what takes its place.
+    """
 
     pending: Sequence[bytes] = ()
     outbox: Sequence[bytes] = ()
     memory_outbox: Sequence[bytes] = ()
     dead: Sequence[bytes] = ()
+    index: Sequence[bytes] = ()
+    blanks: Sequence[bytes] = ()
 
     @property
     def size(self) -> int:
         """Return the size in bytes."""
-        return sum(map(len, (*self.pending, *self.outbox, *self.memory_outbox, *self.dead)))
+        lists = (self.pending, self.outbox, self.memory_outbox, self.dead, self.index, self.blanks)
+        return sum(len(item) for items in lists for item in items)
 
     def __add__(self, later: Self) -> Lists:
         return Lists(
@@ -43,6 +48,8 @@ class Lists:
             [*self.outbox, *later.outbox],
             [*self.memory_outbox, *later.memory_outbox],
             [*self.dead, *later.dead],
+            (*self.index, *later.index),
+            (*self.blanks, *later.blanks),
         )
 
 
@@ -71,8 +78,9 @@ class Commit:
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
-    what became of them. ``silent_for`` is how many seconds ago somebody spoke. ``unidentified`` are the
-    positions of new deliveries without identity. What is acknowledged leads from position ``begin`` to ``end``.
+    what became of them; the message ``index`` is added to. ``silent_for`` is how many seconds ago somebody spoke.
+    ``unidentified`` are the positions of new deliveries without identity. What is acknowledged leads from position
+    ``begin`` to ``end``.
 
     After a fall-back, ``rewrite`` says that the changes are all of the checkpoint, in place of what Redis holds;
     ``replayed`` was put into the lists before, and ``pending`` messages are pending.
@@ -88,6 +96,7 @@ class Commit:
     identities: Sequence[bytes] = ()
     dead: Sequence[bytes] = ()
     unidentified: Sequence[bytes] = ()
+    index: Mapping[str, bytes] = field(default_factory=dict)
     begin: bytes = b""
     end: bytes = b""
     rewrite: bool = False
@@ -98,13 +107,22 @@ class Commit:
     def lists(self) -> Lists:
         """Return the items that the commit puts into lists for the first time; hardly ever any."""
         changes = self.changes
-        if not (changes.pending_added or changes.outbox or changes.memory_outbox or self.dead):
+        if not (
+            changes.pending_added
+            or changes.outbox
+            or changes.memory_outbox
+            or changes.blanks
+            or self.dead
+            or self.index
+        ):
             return _NONE
         return Lists(
             [entry.encode() for entry in changes.pending_added],
             [row.model_dump_json().encode() for row in changes.outbox],
             [part.encode() for part in changes.memory_outbox],
             self.dead,
+            tuple(part for name, held in self.index.items() for part in (name.encode(), held)),
+            tuple(part for blank in changes.blanks for part in blank),
         )
 
 

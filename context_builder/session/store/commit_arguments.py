@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from context_builder.session.config import SessionConfig
-from context_builder.session.keys import FORGOTTEN, SESSIONS, Keys
+from context_builder.session.keys import FORGOTTEN, PACKAGE, PACKAGE_SIGNATURE, SESSIONS, Keys
 from context_builder.session.store.commit import Commit
 from context_builder.session.store.delivery import sha1_of
 from context_builder.session.store.lineage import Lineage
@@ -35,6 +35,8 @@ def commit_keys(keys: Keys) -> tuple[str, ...]:
         keys.recent,
         SESSIONS,
         FORGOTTEN,
+        keys.message_index,
+        keys.packages,
     )
 
 
@@ -85,6 +87,8 @@ class CommitArguments(NamedTuple):
             commit.changes.pending_trimmed,
             commit.pending,
             int(commit.rewrite),
+            PACKAGE if commit.changes.revised else b"",
+            PACKAGE_SIGNATURE,
         ]
         lists = commit.replayed + commit.lists if commit.rewrite else commit.lists
         for values in (
@@ -95,6 +99,9 @@ class CommitArguments(NamedTuple):
             lists.outbox,
             lists.memory_outbox,
             lists.dead,
+            lists.index,
+            [part for name, held in commit.changes.index_at_least.items() for part in (name, held)],
+            lists.blanks,
         ):
             args.append(len(values))
             args.extend(values)

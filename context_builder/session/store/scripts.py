@@ -16,7 +16,8 @@ from context_builder.storage.multiplexed import MultiplexedRedis, PackedStart
 
 
 class Script:
-    """Runs a Lua script on the client's Redis, by its digest; Redis is given the ``source`` when it does not know it.
+    """Runs a Lua script on the client's Redis, by its digest; with its ``source``, which Redis keeps, where Redis does
+    not know it. (SCRIPT LOAD would keep it too, but some users and proxies may not send that.)
 
     Unlike redis-py's own, it costs a session that is one of thousands next to nothing.
     """
@@ -29,44 +30,42 @@ class Script:
         self.digest = _digest(source)
 
     async def __call__(self, keys: Sequence[str] = (), args: Sequence[Any] = ()) -> Any:
-        command = ("EVALSHA", self.digest, len(keys), *keys, *args)
         try:
-            return await self._client.execute_command(*command)
+            return await self._client.execute_command("EVALSHA", self.digest, len(keys), *keys, *args)
         except NoScriptError:
-            await self._client.script_load(self.source)
-            return await self._client.execute_command(*command)
+            return await self._client.execute_command("EVAL", self.source, len(keys), *keys, *args)
 
     def bound(self, keys: Sequence[str], first: Sequence[Any]) -> BoundScript:
         """Return the script with its keys and its first arguments."""
-        return BoundScript(self._client, self.source, ("EVALSHA", self.digest, len(keys), *keys, *first))
+        return BoundScript(self._client, self, (len(keys), *keys, *first))
 
 
 class BoundScript:
     """Runs a Lua script whose keys and first arguments are always the same, so that they are packed once."""
 
-    __slots__ = ("_client", "_source", "_start")
+    __slots__ = ("_by_digest", "_client", "_first", "_script")
 
-    def __init__(self, client: Any, source: str, start: Sequence[Any]) -> None:
+    def __init__(self, client: Any, script: Script, first: Sequence[Any]) -> None:
         self._client = client
-        self._source = source
-        self._start = PackedStart.of(*start) if isinstance(client, MultiplexedRedis) else start
+        self._script = script
+        self._first = first
+        by_digest = ("EVALSHA", script.digest, *first)
+        self._by_digest = (PackedStart.of(*by_digest),) if isinstance(client, MultiplexedRedis) else by_digest
 
     async def __call__(self, args: Sequence[Any], patience: float) -> Any:
         """Return the answer, given the other arguments. Raises :class:`TimeoutError` after about ``patience`` seconds,
         which begin again when Redis does not know the script and is given it.
         """
         try:
-            return await self._execute(args, patience)
+            return await self._execute(*self._by_digest, *args, patience=patience)
         except NoScriptError:
-            async with asyncio.timeout(patience):
-                await self._client.script_load(self._source)
-            return await self._execute(args, patience)
+            return await self._execute("EVAL", self._script.source, *self._first, *args, patience=patience)
 
-    async def _execute(self, args: Sequence[Any], patience: float) -> Any:
-        if isinstance(self._start, PackedStart):
-            return await self._client.execute_command(self._start, *args, patience=patience)
+    async def _execute(self, *command: Any, patience: float) -> Any:
+        if isinstance(self._client, MultiplexedRedis):
+            return await self._client.execute_command(*command, patience=patience)
         async with asyncio.timeout(patience):
-            return await self._client.execute_command(*self._start, *args)
+            return await self._client.execute_command(*command)
 
 
 def script(client: Redis, name: str) -> Script:

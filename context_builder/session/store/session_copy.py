@@ -23,6 +23,7 @@ KEPT: Final[Mapping[str, KeyType]] = {
     "checkpoint": "hash",
     "pending": "list",
     "seen": "set",
+    "message_index": "hash",
     "recent": "list",
     "outbox": "list",
     "memory_outbox": "list",

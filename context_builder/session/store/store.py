@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Final, Literal, cast
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 import orjson
@@ -18,9 +19,11 @@ from context_builder.session.store.delivery import WHOLE_BYTES
 from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.list_reader import ListRead, ListReader
+from context_builder.session.store.oldest_delivery import ANSWER_TIMEOUT, OldestDelivery
 from context_builder.session.store.outbox import Outbox
 from context_builder.session.store.scripts import BoundScript, script
 from context_builder.session.store.state_patch import StatePatch, StoredState
+from context_builder.session.store.waiting_items import WaitingItems
 from context_builder.storage.redis_availability import translated, translation
 
 END_REQUEST: Final = "end"
@@ -28,9 +31,6 @@ END_REQUEST: Final = "end"
 
 NEWEST: Final = 2000
 """So many of what was put into a list last are read when a session is continued."""
-
-ANSWER_TIMEOUT: Final = 1.5
-"""Seconds that an answer may take which is always fast: a connection that died without a word is then replaced."""
 
 SLOWEST: Final = 1_000_000
 """Bytes a second; what sends more is given more time."""
@@ -56,6 +56,7 @@ class SessionStore:
         self.keys = Keys(session_id)
         self.outbox = Outbox(client, session_id, "archive", rules)
         self.memory_outbox = Outbox(client, session_id, "memory", rules)
+        self.waiting_items = WaitingItems(client, session_id)
         self._client = client
         self._rules = rules
         self._lease = b""
@@ -63,6 +64,7 @@ class SessionStore:
         self._published: StoredState | None = None
         self._revision = 0
         self.lineage = Lineage(self._nonce.encode())
+        self._oldest = OldestDelivery(client, self.keys.input)
         self._list_reader = list_reader or ListReader(client)
         self._commit_script = script(client, "commit")
         self._commit = self._bound_commit()
@@ -109,6 +111,16 @@ class SessionStore:
 
     async def load(self) -> StoredSession:
         """Return the session's checkpoint; commits continue from its revision."""
+        stored, held, ancestors, lengths = await self._read()
+        self._revision = held.revision
+        self.lineage = self.lineage.loaded(held, ancestors)
+        return replace(stored, newest=await self._newest(*lengths))
+
+    async def read(self) -> StoredSession:
+        """Return the session's checkpoint as it is, without what lists hold, and go on as before."""
+        return (await self._read())[0]
+
+    async def _read(self) -> tuple[StoredSession, HeldRevision, bytes | None, Sequence[int]]:
         keys = self.keys
         read = [keys.checkpoint, keys.recent, keys.pending, keys.outbox, keys.memory_outbox, keys.dead]
         read += SUMMARY_SEQS, FORGOTTEN
@@ -117,13 +129,11 @@ class SessionStore:
         checkpoint, identities, summary_seq, mark, *lengths = answer
         fields = dict(zip(checkpoint[::2], checkpoint[1::2], strict=True))
         named = {name.decode(): value for name, value in fields.items()}
-        self._revision = int(named.pop("revision", b"0"))
-        held = HeldRevision(self._revision, named.pop("by", b""), mark or b"")
-        position = named.pop("position", b"")
-        self.lineage = self.lineage.loaded(held, named.pop("ancestors", None))
+        held = HeldRevision(int(named.pop("revision", b"0")), named.pop("by", b""), mark or b"")
+        position, ancestors = named.pop("position", b""), named.pop("ancestors", None)
         if summary_seq is not None:
             named["summary_seq"] = summary_seq
-        return StoredSession(self._revision, named, lengths[0], position, identities, await self._newest(*lengths))
+        return StoredSession(held.revision, named, lengths[0], position, identities), held, ancestors, lengths
 
     async def _newest(self, pending: int, outbox: int, memory_outbox: int, dead: int) -> Lists:
         """Return the newest items of the lists; Redis is not asked for empty ones."""
@@ -157,10 +167,8 @@ class SessionStore:
         return self._lease
 
     async def next_input(self, seconds: int) -> bytes | None:
-        """Wait for the oldest delivery and return it. It stays: it is moved to its own place."""
-        async with translated(seconds + ANSWER_TIMEOUT):
-            source = target = self.keys.input
-            return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
+        """Wait for the oldest delivery and return it. It stays in the list."""
+        return await self._oldest.wait(seconds)
 
     async def read_input(self) -> ListRead:
         """Return the oldest deliveries, oldest first; they stay in the list until a commit acknowledges them.
@@ -177,6 +185,13 @@ class SessionStore:
             return []
         async with translated():
             return [bool(known) for known in await _answer(self._client.smismember(self.keys.seen, [*identities]))]
+
+    async def read_index(self, fields: Collection[str]) -> dict[str, bytes]:
+        """Return these fields of the message index, as far as there are any."""
+        names = [*fields]
+        async with translated():
+            held = await _answer(self._client.hmget(self.keys.message_index, names))
+        return {name: value for name, value in zip(names, held, strict=True) if value is not None}
 
     async def read_pending(self, count: int) -> list[bytes]:
         """Return the oldest pending messages, oldest first; fewer when they are large.

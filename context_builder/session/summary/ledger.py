@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.analysis.analyst import (
@@ -53,10 +53,23 @@ REMEMBERED_REPLACEMENTS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LedgerUpdate:
-    """Holds the points that were ``written``, and those that they ``replaced``."""
+    """Holds the points that were ``written``, and those that they ``replaced``, or that were retracted."""
 
-    written: Sequence[Point]
-    replaced: Sequence[Point]
+    written: Sequence[Point] = ()
+    replaced: Sequence[Point] = ()
+
+    @property
+    def changes_anything(self) -> bool:
+        return bool(self.written or self.replaced)
+
+    def followed_by(self, later: LedgerUpdate) -> LedgerUpdate:
+        """Return this and what came after it as one; what came and went in between is none of it."""
+        gone = {point.id for point in later.replaced}
+        now = {point.id for point in later.written}
+        written = [point for point in self.written if point.id not in gone | now]
+        new = {point.id for point in self.written}
+        replaced = [point for point in later.replaced if point.id not in new]
+        return LedgerUpdate([*written, *later.written], [*self.replaced, *replaced])
 
 
 class Ledger:
@@ -127,6 +140,32 @@ class Ledger:
             else:
                 self.points.insert(place + len(written), point)
             written.append(point)
+        self._replace(replaced)
+        self._fit()
+        return LedgerUpdate(written, replaced)
+
+    def revise(self, revise: Callable[[Point], Point | None]) -> LedgerUpdate:
+        """Hold each point against what was corrected, and return what changed.
+
+        A point whose words are others is another point, in its place; where only names are, it stays the same one.
+        """
+        points: list[Point] = []
+        written: list[Point] = []
+        replaced: list[Point] = []
+        for point in self.points:
+            after = revise(point)
+            if after is None:
+                replaced.append(point)
+            elif after == point:
+                points.append(point)
+            else:
+                if _words(after) != _words(point):
+                    replaced.append(point)
+                    after = replace(after, id=self._next_id, merges=((point.id, point.time), *point.merges))
+                    self._next_id += 1
+                points.append(after)
+                written.append(after)
+        self.points = points
         self._replace(replaced)
         self._fit()
         return LedgerUpdate(written, replaced)
@@ -247,6 +286,10 @@ def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> P
             for merged in (point.merges or ((point.id, point.time),))
         )[-MOST_MERGED:],
     )
+
+
+def _words(point: Point) -> list[str]:
+    return [point.text, *(quote.text for quote in point.evidence)]
 
 
 def _is_later(other: Point, point: Point) -> bool:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 import orjson
 
 from context_builder.analysis.analyst import CompactionResult, KnownPoint, SummaryResult
-from context_builder.archive.archive import SummaryRow
+from context_builder.archive.archive import RevisedSummaryRow, SummaryRow
 from context_builder.clock import Instant
+from context_builder.quoting import quoted_name
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.summary.citation import CitedMessage
+from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
 from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
+from context_builder.session.summary.revising import CitedChange, revised, with_name
 from context_builder.timestamps import with_offset
+
+MOST_PARTS: Final = 10_000
+"""Newest summaries whose messages are told apart; what was said before counts as the first's."""
 
 
 class Summary:
@@ -22,7 +28,7 @@ class Summary:
 
     ``covers`` is the hull of summarized listener numbers, (0, 0) before any. ``degraded_messages`` counts those that
     were summarized by the last resort because the model refuses them, or failed for too long, and not again since.
-    ``sources`` are the messages that the ledger's points cite, by id.
+    ``sources`` are the messages that the ledger's points cite, by id. Of each summary its highest message id is known.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -34,6 +40,7 @@ class Summary:
         self.degraded_messages = 0
         self.rejected_points = 0
         self.last_updated: str | None = None
+        self._parts: list[tuple[int, int]] = []
         self._encoded: bytes | None = None
         self._start: tuple[float, str] | None = None
         self._end: tuple[float, str] | None = None
@@ -43,6 +50,8 @@ class Summary:
     ) -> LedgerUpdate:
         """Add the result that covers ``entries``, and return what it changed."""
         update = self._add(entries, result, now)
+        highest = max((entry.id for entry in entries), default=0)
+        self._parts = [*self._parts, (self.seq, max([highest, *(part[1] for part in self._parts[-1:])]))][-MOST_PARTS:]
         self.message_count += len(entries)
         self.degraded_messages += len(entries) if degraded else result.refused
         for entry in entries:
@@ -58,6 +67,63 @@ class Summary:
         """Replace the degraded points of ``entries`` by a better result, and return what it changed."""
         self.degraded_messages -= len(entries) - result.refused
         return self._add(entries, result, now, instead=True)
+
+    def take_revised(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> LedgerUpdate:
+        """Replace what is left of the points of corrected ``entries``, and return what that changed."""
+        return self._add(entries, result, now, instead=True)
+
+    def first_seq(self, entry_id: int) -> int | None:
+        """Return the number of the first summary that may cover a message; None if none does."""
+        return next((seq for seq, highest in self._parts if highest >= entry_id), None)
+
+    def correct(self, changes: Mapping[int, CitedChange], now: Instant, also: Collection[int] = ()) -> LedgerUpdate:
+        """Hold the points that cite corrected messages, by id, or whose own ids are among ``also``, against what these
+        say now.
+        """
+        cited = {entry_id: change for entry_id, change in changes.items() if entry_id in self.sources}
+        self.sources = {**self.sources, **{entry_id: change.new for entry_id, change in cited.items()}}
+
+        def held_against(point: Point) -> Point | None:
+            after: Point | None = point
+            for entry_id, change in changes.items():
+                if after is not None and (entry_id in point.ids or point.id in also):
+                    after = revised(after, change, self.sources)
+            return after
+
+        return self._revised(self.ledger.revise(held_against), now)
+
+    def strike(self, entry_id: int, now: Instant) -> LedgerUpdate:
+        """Retract the points that rest on a message."""
+        return self._revised(self.ledger.revise(lambda point: None if entry_id in point.ids else point), now)
+
+    def rename(self, old: str, new: str, now: Instant) -> LedgerUpdate:
+        """Let a speaker be called otherwise in all points."""
+        name, other = quoted_name(old), quoted_name(new)
+
+        def renamed(point: Point) -> Point:
+            evidence = tuple(replace(one, speaker=other) if one.speaker == name else one for one in point.evidence)
+            by = tuple(dict.fromkeys(other if one == name else one for one in point.by))
+            return replace(point, text=with_name(point.text, name, other), by=by, evidence=evidence)
+
+        self.sources = {
+            entry_id: replace(one, speaker=new[:SOURCE_CHARS]) if one.speaker == old[:SOURCE_CHARS] else one
+            for entry_id, one in self.sources.items()
+        }
+        return self._revised(self.ledger.revise(renamed), now)
+
+    def _revised(self, update: LedgerUpdate, now: Instant) -> LedgerUpdate:
+        self._keep_cited({})
+        if update.changes_anything:
+            self.last_updated = now.iso()
+        self._encoded = None
+        return update
+
+    def next_row(self, session_id: str, domains: Sequence[str], since: int, *, strikes: bool) -> RevisedSummaryRow:
+        """Count a summary that takes the place of those ``since`` a number, which are deleted where one ``strikes``."""
+        self.seq += 1
+        self._encoded = None
+        row = self.row(session_id, (), domains)
+        return RevisedSummaryRow(**row.model_dump(), supersedes_from=since, strikes=strikes)
 
     def compact(self, asked: Sequence[KnownPoint], result: CompactionResult, now: Instant) -> bool:
         """Rewrite the oldest points; return whether that changed anything. No new messages are covered."""
@@ -142,6 +208,7 @@ class Summary:
             "points": [point.wire() for point in self.ledger.points],
             "replaced": [list(point) for point in self.ledger.replaced],
             "next_point": self.ledger.next_id,
+            "parts": self._parts,
         }
 
     def restore(self, fields: Mapping[str, Any], sources: Mapping[int, CitedMessage]) -> None:
@@ -154,6 +221,7 @@ class Summary:
         self.degraded_messages = fields["degraded_messages"]
         self.rejected_points = fields["rejected_points"]
         self.last_updated = fields["last_updated"]
+        self._parts = [(seq, highest) for seq, highest in fields.get("parts", ((1, 2**53),) if self.seq else ())]
         self._start = _pair(fields["start"])
         self._end = _pair(fields["end"])
 

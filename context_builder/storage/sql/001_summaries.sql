@@ -13,6 +13,7 @@ CREATE TABLE IF NOT EXISTS context_summaries (
     time_range_start     text,
     time_range_end       text,
     domains_covered      jsonb NOT NULL DEFAULT '[]',
+    superseded_by        integer,             -- the latest summary_seq that corrects what this one says
     created_at           timestamptz NOT NULL DEFAULT now()
 );
 
@@ -24,6 +25,7 @@ ALTER TABLE context_summaries
     ADD COLUMN IF NOT EXISTS time_range_start     text,
     ADD COLUMN IF NOT EXISTS time_range_end       text,
     ADD COLUMN IF NOT EXISTS domains_covered      jsonb NOT NULL DEFAULT '[]',
+    ADD COLUMN IF NOT EXISTS superseded_by        integer,
     ADD COLUMN IF NOT EXISTS created_at           timestamptz NOT NULL DEFAULT now();
 
 DO $$

@@ -256,17 +256,26 @@ CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text L
 $$;
 
 -- Deletes the memories with one of the ids that meet the condition, either of which may be left out; returns how many.
--- With a session alone that is forgotten, also by the record of context packages. A space of documents has no sessions.
+-- With a session alone that is forgotten, also by the record of context packages; with a session and ids, its messages of
+-- these ids, and all of its points, whose earlier words may rest on them. A space of documents has no sessions.
 CREATE OR REPLACE FUNCTION context_memory_forget(tenant text, ids text[] DEFAULT NULL, condition jsonb DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    gone bigint;
+    gone    bigint;
+    session text := condition ->> 'session_id';
+    said    text[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
     IF ids IS NULL AND condition IS NULL THEN
         RETURN 0;
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('context_memories ' || tenant, 0));
+    IF ids IS NULL AND session IS NOT NULL AND condition ? 'ids' AND strpos(tenant, chr(31)) = 0 THEN
+        SELECT array_agg('message:' || session || '/' || m.position) INTO said FROM context_memories AS m
+        WHERE m.tenant_id = tenant AND m.session_id = session AND m.kind = 'message'
+          AND m.id IN (SELECT jsonb_array_elements_text(condition -> 'ids'));
+        PERFORM context_package_strike(tenant, session, coalesce(said, '{}'));
+    END IF;
     EXECUTE format('DELETE FROM context_memories AS m WHERE m.tenant_id = $1 AND ($2 IS NULL OR m.id = ANY ($2)) AND %s',
                    context_memory_condition(coalesce(condition, '{}')))
         USING tenant, ids;

@@ -615,6 +615,23 @@ BEGIN
 END
 $$;
 
+-- The newest packages and what they were asked for: one caller's, or without a caller all. Of the 1,000 newest.
+CREATE OR REPLACE FUNCTION context_package_recent(tenant text, asked_by text, most integer, oldest timestamptz)
+RETURNS TABLE (package_id text, created_at timestamptz, intent text, task_id text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT h.package_id, h.created_at, r.request ->> 'intent', r.task_id
+        FROM (SELECT n.package_id, n.created_at, n.request_day, n.request_id FROM context_package_heads AS n
+              WHERE n.tenant_id = tenant AND n.created_at >= oldest
+              ORDER BY n.package_id DESC LIMIT 1000) AS h -- an id begins with the moment at which it was made
+        JOIN context_build_requests AS r ON r.tenant_id = tenant AND r.day = h.request_day AND r.id = h.request_id
+        WHERE asked_by IS NULL OR r.caller = asked_by
+        ORDER BY h.package_id DESC LIMIT most;
+END
+$$;
+
 -- All that is recorded of a package: its request, and each revision with its decision and candidates.
 CREATE OR REPLACE FUNCTION context_package_audit(tenant text, package text, oldest timestamptz) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
@@ -929,6 +946,23 @@ BEGIN
 END
 $$;
 
+-- Erases what the record shows of these messages of a session, and of its points.
+CREATE OR REPLACE FUNCTION context_package_strike(tenant text, session text, said text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    source text;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    FOR source IN
+        SELECT DISTINCT c.ref FROM context_package_contents AS c
+        WHERE c.tenant_id = tenant AND c.session_id = session AND c.ref LIKE 'point:%'
+        UNION SELECT unnest(said)
+    LOOP
+        PERFORM context_package_erase(tenant, source);
+    END LOOP;
+END
+$$;
+
 -- Makes the partitions of the next days, drops those before "oldest", and deletes what expired elsewhere, of all tenants.
 -- A partition that is in use for longer than a moment is dropped the next time, as is what else there is too much of for
 -- one statement. At least a day is kept.
@@ -1003,7 +1037,7 @@ $$;
 
 SELECT context_builder_guard(
     '^context_package_',
-    '^context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|'
+    '^context_package_(begin|finish|fail|latest|listing|recent|audit|claim|release|lease|rebuild|rate|usefulness|erase|strike|maintain|'
     'anchors|nodes|audit_state|audit_rows|audit_told|events_waiting|events_take|events_done)$',
     '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses,context_package_heads,'
     'context_package_contents,context_package_erasures,context_package_keys,context_package_leases,context_package_feedback,'

@@ -36,8 +36,6 @@ LOOKS: Mapping[str, tuple[ViewportSize, Literal["light", "dark"]]] = {
     "dark": ({"width": 1280, "height": 800}, "dark"),
     "phone": ({"width": 390, "height": 844}, "light"),
 }
-RARER = "fewer-inferences"
-"""Session that hears the same messages, and infers their domains less often: a second recording, to compare with."""
 
 
 async def take(chromium: Chromium, daemon: Daemon, folder: Path | None) -> None:
@@ -95,8 +93,9 @@ async def views(page: Page, session_id: str) -> AsyncIterator[str]:
     yield "packages"
     await page.get_by_label("What it is for").fill(INTENT)
     await page.get_by_label("Tokens at most").fill(str(BUDGET))
-    await page.get_by_label("Project").fill(PROJECT)
-    await page.get_by_label("Sessions, by spaces").fill(session_id)
+    await page.get_by_label("Project").select_option(PROJECT)
+    await page.get_by_text("Conversations to look in first").click()
+    await page.get_by_label(session_id).check()
     await page.get_by_role("button", name="Build").click()
     await page.get_by_role("heading", name="What is in it").wait_for()
     await page.set_viewport_size(TALL)
@@ -108,25 +107,15 @@ async def views(page: Page, session_id: str) -> AsyncIterator[str]:
     yield "audit"
     await page.goto("/ui/recordings")
     yield "recordings"
-    await page.goto(f"/ui/comparison?left={session_id}&right={RARER}")
-    await page.get_by_role("heading", name="Two recordings compared").wait_for()
-    yield "comparison"
 
 
 def prepare(home: Path) -> None:
-    """Store a document, and record a session."""
+    """Store a document, and make the folder for recordings."""
     documents = home / "documents"
     documents.mkdir()
     (documents / "permits.md").write_text(load_demo_document(), encoding="utf-8")
     _run(home, "ingest", str(documents), "--project", PROJECT)
-    recordings = home / "recordings"
-    recordings.mkdir()
-    settings = {"domain_inference_interval": 12, "domain_inference_time_interval": 600, "raw_buffer_time_window": 3}
-    with Daemon(home, "record", RARER, str(recordings / f"{RARER}.jsonl"), **PATIENT, **settings) as recorder:
-        conversation = ROOT / "context_builder/demo/conversation.jsonl"
-        asyncio.run(wait_until(lambda: recorder.is_ready, "it records", timeout=60))
-        _run(home, "replay", str(conversation), RARER, "--speed", "40")
-        recorder.stop()
+    (home / "recordings").mkdir()
 
 
 def _run(home: Path, *arguments: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from context_builder.server.page.domain_history import MOST_STEPS, DomainHistory
+from context_builder.server.page.domain_history import MOST_COLUMNS, DomainHistory
 
 BIOLOGY, PHYSICS = "Biology / Life Sciences", "Physics / Astronomy"
 
@@ -19,8 +19,9 @@ def test_each_step_is_shared_among_its_domains() -> None:
         history.note(number, 1000.0 + number, (name,), {name: 0.9})
     chart = history.chart()
     assert chart is not None
-    assert (chart.domains, chart.shares) == ((BIOLOGY, PHYSICS), ((0.5, 0.5),))
-    assert chart.areas() == [(BIOLOGY, [(0.0, 0.5, 1.0, 0.5)]), (PHYSICS, [(0.0, 0.0, 1.0, 0.5)])]
+    assert chart.domains == (BIOLOGY, PHYSICS)
+    (column,) = chart.columns
+    assert (column.begin, column.end, column.messages, column.shares) == (1000.0, 1005.0, 4, (0.5, 0.5))
 
 
 def test_a_change_of_topic_is_marked_where_it_began() -> None:
@@ -40,7 +41,33 @@ def test_however_long_it_takes_there_are_few_steps() -> None:
         history.note(number, number * 7200.0, (BIOLOGY,), {})
     chart = history.chart()
     assert chart is not None
-    assert len(chart.shares) <= MOST_STEPS + 1
+    assert len(chart.columns) <= MOST_COLUMNS
+
+
+def test_pauses_are_compressed_and_marked() -> None:
+    history = DomainHistory()
+    for number in range(40):
+        at = 1000.0 + 10 * number + (86_400 if number >= 20 else 0)  # 200 s of talk, and as much a day later
+        history.note(number, at, (BIOLOGY if number < 20 else PHYSICS,), {})
+    chart = history.chart()
+    assert chart is not None
+    (pause,) = [one for one in chart.columns if one.pause]
+    assert pause.minutes == "1 d"
+    assert (pause.messages, pause.shares, chart.pauses) == (0, (0.0, 0.0), 1)
+    assert all(one.end - one.begin == 10 for one in chart.columns if not one.pause)
+    assert chart.columns.index(pause) == 20
+    assert sum(one.messages for one in chart.columns) == 40
+    (change,) = chart.changes
+    assert chart.columns[int(change * len(chart.columns))].begin > pause.begin
+
+
+def test_a_short_silence_is_no_pause() -> None:
+    history = DomainHistory()
+    for at in (1000.0, 1010.0, 1011.0):
+        history.note(int(at), at, (BIOLOGY,), {})
+    chart = history.chart()
+    assert chart is not None
+    assert [(one.messages, one.pause) for one in chart.columns] == [(1, False), (0, False), (2, False)]
 
 
 def test_what_was_noted_before_is_no_news() -> None:

@@ -67,7 +67,7 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await check_in_every_dress(page)
     await page.get_by_label("What it is for").fill(INTENT)
     await page.get_by_label("Tokens at most").fill("300")
-    await page.get_by_label("Task", exact=True).fill("t-1")
+    await page.get_by_label("Name of the task").fill("t-1")
     await page.get_by_role("button", name="Build").click()
     await expect(page.get_by_role("heading", name=INTENT)).to_be_visible()
     sources = page.locator("li.source")
@@ -75,6 +75,8 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await expect(sources.filter(has_text="Labels").locator(".ruling")).to_have_text("redacted")
     await sources.filter(has_text="Labels").locator("summary").click()
     await expect(sources.filter(has_text="Labels").locator("pre")).not_to_contain_text("ines@example.org")
+    for screen in await page.locator(".screen > summary").all():
+        await screen.click()
     candidates = page.get_by_role("row").filter(has=page.get_by_text("artifact:labels", exact=True))
     await expect(candidates.first).to_contain_text("redacted")
     drawing = page.get_by_role("img", name="Neighbourhood in the graph")
@@ -86,10 +88,11 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await page.get_by_role("button", name="Say what helped").click()
     await expect(page.get_by_role("status")).to_contain_text("Noted")
     await page.goto("/ui/packages")
+    await expect(page.locator(".recent")).to_contain_text("t-1")
     await page.locator("[name=by]").select_option("task")
-    await page.get_by_label("Value").fill("t-1")
+    await page.get_by_label("What that is").fill("t-1")
     await page.get_by_role("button", name="Find").click()
-    await page.get_by_role("link", name="cpk_").click()
+    await page.locator("#open ~ ul").get_by_role("link", name="cpk_").click()
     await expect(page.get_by_role("heading", name=INTENT)).to_be_visible()
 
 
@@ -123,10 +126,12 @@ async def test_pinned_sources_over_the_budget_are_told_with_their_sizes(
     await page.goto("/ui/packages")
     await page.get_by_label("What it is for").fill(INTENT)
     await page.get_by_label("Tokens at most").fill("3")
-    await page.get_by_label("Pinned, by spaces").fill(ref)
+    await page.get_by_text("what is to be in it in any case").click()
+    await page.get_by_label("Protocol").check()
     await page.get_by_role("button", name="Build").click()
     await expect(page.get_by_role("alert")).to_contain_text("pinned sources exceed")
     await expect(page.get_by_role("row", name=ref)).to_be_visible()
+    await expect(page.get_by_label("Protocol")).to_be_checked()
     await expect(page.get_by_label("What it is for")).to_have_value(INTENT)
     visitor.complaints.clear()  # the browser reports the status
 
@@ -179,7 +184,7 @@ async def test_nothing_is_built_or_noted_without_the_forms_token(api: ApiServer,
         ({"intent": "x", "budget": "2000001"}, "less than or equal to 2000000"),
         ({"intent": "x", "budget": "1e9"}, "not a whole number"),
         ({"intent": "x" * 8_001, "budget": "10"}, "longer than 8,000"),
-        ({"intent": "x", "budget": "10", "pinned": "a&lt;b"}, "pinned"),
+        ({"intent": "x", "budget": "10", "others": "a&lt;b"}, "pinned"),
     ],
 )
 async def test_what_cannot_be_built_is_told(

@@ -49,6 +49,7 @@ def remembered(text: str, number: int = 0) -> Memory:
 async def asked(visitor: Visitor, session: str, message: str = MESSAGE, budget: str = "4000") -> None:
     page = visitor.page
     await page.goto(f"/ui/prompt?session={session}")
+    await expect(page.get_by_label("Session")).to_have_value(session)
     await page.get_by_label("Message").fill(message)
     await page.get_by_label("Tokens at most").fill(budget)
     await page.get_by_role("button", name="Show the prompt").click()
@@ -162,5 +163,5 @@ async def test_the_form_suggests_the_newest_sessions_without_looking_at_each(
     await redis.config_resetstat()
     await redis.zadd(SESSIONS, {"monday": 1, "tuesday": 2})
     page = (await reader.get("/ui/prompt")).text
-    assert page.index('<option value="tuesday">') < page.index('<option value="monday">')
+    assert page.index("<option>tuesday</option>") < page.index("<option>monday</option>")
     assert "cmdstat_scan" not in await redis.info("commandstats")

@@ -1,4 +1,4 @@
-"""Back in time: any instant of a recording, played at speed, two compared; this tenant's, in the folder."""
+"""Back in time: any instant of a recording, played at speed; this tenant's, in the folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from context_builder.server.access.caller import Role
-from tests.recording.written import ECOLOGY, LEARNING, WrittenRecording
+from tests.recording.written import WrittenRecording
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in
 from tests.server.page.hostile import TEXTS
@@ -88,33 +88,16 @@ async def test_a_session_leads_to_its_recording_and_its_prompt(api: ApiServer, m
             assert (await client.get(path)).headers["location"] == target
 
 
-async def test_two_are_compared_side_by_side(monday: WrittenRecording, folder: Path, visitor: Visitor) -> None:
-    again = WrittenRecording(folder / "again.jsonl", "again", domains=(LEARNING, ECOLOGY))
-    again.say(SAID)
-    again.write()
-    page = visitor.page
-    await page.goto("/ui/recordings/monday")
-    await page.get_by_label("Compare with").select_option("again")
-    await page.get_by_role("button", name="Compare").click()
-    await expect(page.get_by_role("heading", name="Domains that differ")).to_be_visible()
-    row = page.get_by_role("row").filter(has_text="survey 10 of")
-    await expect(row.locator("mark")).to_have_text([LEARNING, ECOLOGY])
-    await check_in_every_dress(page)
-
-
 async def test_whatever_was_said_is_text(folder: Path, visitor: Visitor) -> None:
-    for name in ("hostile", "as-hostile"):
-        written = WrittenRecording(folder / f"{name}.jsonl", name)
-        speakers = tuple(text.replace("\x00", "")[:100] for text in TEXTS)
-        written.say([text.replace("\x00", "") for text in TEXTS], speakers=speakers)
-        written.write()
+    written = WrittenRecording(folder / "hostile.jsonl", "hostile")
+    speakers = tuple(text.replace("\x00", "")[:100] for text in TEXTS)
+    written.say([text.replace("\x00", "") for text in TEXTS], speakers=speakers)
+    written.write()
     page = visitor.page
-    for path in ("/ui/recordings/hostile", "/ui/comparison?left=hostile&right=as-hostile"):
-        await page.goto(path)
-        assert "owned" not in await page.title()
-        assert await page.locator("main").locator("script, img, iframe, b, #owned").count() == 0
-        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.goto("/ui/recordings/hostile")
+    assert "owned" not in await page.title()
+    assert await page.locator("main").locator("script, img, iframe, b, #owned").count() == 0
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.locator("#at").fill("20")
     await expect(page.locator(".message-list li")).to_have_count(5)
     assert await page.locator("#moment").locator("script, img, iframe, b, #owned, svg").count() == 0
@@ -124,8 +107,7 @@ async def test_recordings_are_those_of_the_servers_own_tenant(api: ApiServer, mo
     async with api.client() as client:
         await logged_in(api, client, api.key(Role.ADMIN, "club"))
         assert "monday" not in (await client.get("/ui/recordings")).text
-        for path in ("/ui/recordings/monday", "/ui/comparison?left=monday&right=monday"):
-            assert (await client.get(path)).status_code == 404
+        assert (await client.get("/ui/recordings/monday")).status_code == 404
 
 
 async def test_nothing_outside_of_the_folder_is_opened(api: ApiServer, monday: WrittenRecording, folder: Path) -> None:
@@ -145,8 +127,6 @@ async def test_nothing_outside_of_the_folder_is_opened(api: ApiServer, monday: W
             "%00",
         ):
             assert (await client.get(f"/ui/recordings/{name}")).status_code in (303, 404, 422), name
-            query = {"left": name.replace("%2F", "/"), "right": name}
-            assert (await client.get("/ui/comparison", params=query)).status_code == 404
     (folder.parent / "outside.jsonl").unlink()
 
 
@@ -154,10 +134,9 @@ async def test_what_is_no_recording_is_told(api: ApiServer, folder: Path) -> Non
     (folder / "broken.jsonl").write_text("a secret that is no recording\n")
     async with api.client() as client:
         await logged_in(api, client, api.key())
-        for path in ("/ui/recordings/broken", "/ui/comparison?left=broken&right=broken"):
-            answer = await client.get(path)
-            assert (answer.status_code, "is no recording" in answer.text) == (409, True)
-            assert str(folder) not in answer.text
+        answer = await client.get("/ui/recordings/broken")
+        assert (answer.status_code, "is no recording" in answer.text) == (409, True)
+        assert str(folder) not in answer.text
 
 
 @pytest.mark.parametrize("at", ["-5", "1e308", "nan", "inf", "-inf", "x", "", "9" * 400])

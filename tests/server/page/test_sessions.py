@@ -28,15 +28,15 @@ async def test_a_session_appears_by_itself_and_is_kept_current(redis: Redis, vis
     async with running(redis):
         await push(redis, said(1, "Whales sing.", "Ida"), said(2, "Where?", "Bo"))
         row = page.get_by_role("row", name="monday")
-        await expect(row).to_contain_text("running")
+        await expect(row).to_contain_text("live")
         await expect(row).to_contain_text("Bo, Ida".replace(", ", ""))
         await expect(row.locator("[data-slot=messages]")).to_have_text("2")
         await push(redis, said(3, "In the bay.", "Ida"))
         await expect(row.locator("[data-slot=messages]")).to_have_text("3")
-        await expect(page.locator("[data-live]")).to_have_text("Live")
-    await expect(row).to_contain_text("stored")
+        await expect(page.locator("[data-live]")).to_have_text("Connected")
+    await expect(row).to_contain_text("not running")
     await push(redis, said(1, "Hello", "Eve"), session_id="tuesday")
-    await expect(page.get_by_role("row", name="tuesday")).to_contain_text("new")
+    await expect(page.get_by_role("row", name="tuesday")).to_contain_text("not running")
     assert await page.locator("tbody tr").count() == 2
 
 
@@ -49,7 +49,11 @@ async def test_one_searches_by_name_speaker_and_status(redis: Redis, visitor: Vi
     rows = page.locator("tbody tr")
     await expect(rows).to_have_count(3)
     search = page.get_by_role("searchbox")
-    for words, names in {"kelp": ["kelp-forest"], "bo": ["tuesday"], "IDA stored": ["kelp-forest", "monday"]}.items():
+    for words, names in {
+        "kelp": ["kelp-forest"],
+        "bo": ["tuesday"],
+        "IDA not running": ["kelp-forest", "monday"],
+    }.items():
         await search.fill(words)
         await expect(rows.locator("th a")).to_have_text(names)
     await search.fill("<b>nobody</b>")

@@ -154,51 +154,6 @@ def test_another_limit_of_the_buffer_changes_no_order(clock: ManualClock, buffer
     assert again.takes_pending_next  # 3
 
 
-def test_a_checkpoint_that_knows_only_the_buffers_limit_is_continued_in_order(clock: ManualClock) -> None:
-    subject = conversation(clock, buffer_max=2)
-    hear(subject, clock, 1, 2)
-    assert subject.next_summary_task() is not None
-    hear(subject, clock, 3, 4, 5)
-    fields = written(subject)
-    head = orjson.loads(fields["head"])
-    del head["published"]
-    fields["head"] = orjson.dumps({**head, "buffer_limit": 2})
-    again = checkpoint.restore(
-        "monday", fields, subject.buffer.pending, SessionConfig(buffer_max=2), clock.now(), words
-    )
-    assert [said.number for said in summarize(again, clock).request.messages] == [1, 2]
-
-
-FIRST_HEAD = {"schema_version", "session_id", "counters", "last_id", "domains"}
-FIRST_COUNTERS = {
-    "last_message_time", "last_summary_time", "last_domain_inference_time", "messages_since_summary",
-    "messages_since_domain_inference", "highest_message_number", "received_messages", "dead_letters", "analyst",
-    "ended_at",
-}  # fmt: skip
-FIRST_DOMAINS = {"confidence", "keywords", "analyst"}
-FIRST_ENTRY = {
-    "id", "message_number", "speaker", "text", "timestamp", "buffer_entry_time", "confidence", "type", "keywords",
-    "domains", "domain_confidence", "analyst",
-}  # fmt: skip
-
-
-def test_a_checkpoint_of_the_first_version_is_continued_without_what_was_added_since(clock: ManualClock) -> None:
-    """Whoever adds a field reads it with a default: sessions go on across an upgrade."""
-    subject = lively(clock)
-    fields = written(subject)
-    head = orjson.loads(fields["head"])
-    first = {name: head[name] for name in FIRST_HEAD}
-    first["counters"] = {name: head["counters"][name] for name in FIRST_COUNTERS}
-    first["domains"] = {name: head["domains"][name] for name in FIRST_DOMAINS}
-    fields["head"] = orjson.dumps(first)
-    for name in [name for name in fields if name.startswith("m:")]:
-        entry = orjson.loads(fields[name])
-        fields[name] = orjson.dumps({name: entry[name] for name in FIRST_ENTRY})
-    again = checkpoint.restore("monday", fields, subject.buffer.pending, SessionConfig(), clock.now(), words)
-    assert numbers(again) == numbers(subject)
-    assert (again.received, again.last_id, again.dead_letters) == (subject.received, subject.last_id, 2)
-
-
 def test_a_checkpoint_of_a_newer_version_is_refused(clock: ManualClock) -> None:
     fields = written(lively(clock))
     head = orjson.loads(fields["head"])

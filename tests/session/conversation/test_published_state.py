@@ -56,6 +56,7 @@ STATE = {
     "dead_letters": int,
     "undeliverable": dict,
     "analyst": dict,
+    "failing": dict,
     "ended_at": (float, type(None)),
     "cost": dict,
     "topic_changed_at": (float, type(None)),
@@ -187,6 +188,10 @@ def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> Non
         domains = subject.next_domain_task(clock.advance(31), at_once=True)
         assert domains is not None
         subject.finish(domains, reading, clock.now())
+    failed = subject.next_summary_task()
+    assert failed is not None
+    subject.fail(failed, clock.now(), reason="the model does not answer")
+    clock.advance(60)
     summary = subject.next_summary_task()
     assert summary is not None
     subject.finish(summary, replace(points_of(summary), rejected=1, degraded=True, usage=paid), clock.now())

@@ -164,31 +164,6 @@ def test_the_change_is_published_and_survives_a_restart(clock: ManualClock) -> N
     assert again.domain_tracker.topic == subject.domain_tracker.topic
 
 
-def test_a_checkpoint_that_knows_only_the_settled_domain_is_continued(clock: ManualClock) -> None:
-    written = {
-        "confidence": {"Biology / Life Sciences": 0.9},
-        "active": ["Biology / Life Sciences"],
-        "settled": "Biology / Life Sciences",
-        "changed_at": 7.0,
-        "rising": None,
-        "rising_at": 0.0,
-    }
-    made = Topic.from_wire(written)
-    assert (made.current, made.changed_at) == ({"Biology / Life Sciences": 0.9}, 7.0)
-    assert made.after(BIOLOGY.confidence, 8.0).after(BIOLOGY.confidence, 8.0 + LASTING).changed_at == 7.0
-
-
-def test_a_checkpoint_from_before_there_were_topics_is_continued(clock: ManualClock) -> None:
-    subject = conversation(clock)
-    hear(subject, clock, 1, 2, 3, 4, 5)
-    infer(subject, clock)
-    head = orjson.loads(checkpoint.write_head(subject))
-    del head["domains"]["topic"], head["counters"]["topic_changed_at"], head["counters"]["domain_calls_skipped"]
-    again = checkpoint.restore("monday", {"head": orjson.dumps(head)}, 0, SessionConfig(), clock.now(), words)
-    assert again.domain_tracker.topic.current == {"Biology / Life Sciences": 0.9}
-    assert (again.domain_tracker.topic.changed_at, again.domain_tracker.skipped) == (None, 0)
-
-
 # Model calls spared
 
 CELLS = [AnalystMessage(n, "Ann", "The ribosome of the cell translates mRNA into protein.") for n in range(5)]

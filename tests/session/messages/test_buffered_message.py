@@ -8,7 +8,7 @@ import pytest
 from context_builder.analysis.analyst import DomainResult
 from context_builder.clock import Instant
 from context_builder.session.messages.buffered_message import BufferedMessage
-from tests.session.saying import ARRIVAL, START, TEXT, advice, at, message
+from tests.session.saying import ARRIVAL, START, TEXT, advice, message
 
 LATER = Instant(START + 60, 5_000.0)
 
@@ -43,13 +43,6 @@ def test_what_is_not_known_of_a_message_stays_unknown(written) -> None:
 def test_the_moment_of_a_message_is_not_read_anew_in_another_time_zone() -> None:
     fields = orjson.loads(BufferedMessage(1, message(1), ARRIVAL).encode())
     assert BufferedMessage.decode(orjson.dumps({**fields, "time": 5.0}), LATER).time == 5.0
-
-
-@pytest.mark.parametrize(("timestamp", "time"), [(at(1), START + 1), ("0001-01-01T00:00:00+14:00", START)])
-def test_what_earlier_versions_wrote_has_the_moment_of_its_timestamp_or_of_its_arrival(timestamp, time) -> None:
-    fields = orjson.loads(BufferedMessage(1, message(1), ARRIVAL).encode())
-    del fields["time"]
-    assert BufferedMessage.decode(orjson.dumps({**fields, "timestamp": timestamp}), LATER).time == time
 
 
 def test_what_is_published_follows_what_is_learnt() -> None:

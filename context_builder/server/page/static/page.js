@@ -22,6 +22,13 @@ export function setText(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
+/** Make a speaker's name in the colour that it has everywhere; the assistant has one of its own. */
+export function speakerName(name, isAssistant = false) {
+  let sum = 0;
+  for (const char of name) sum += char.codePointAt(0);
+  return said(name, `speaker ${isAssistant || name === "Consilience" ? "consilience" : `s${sum % 8}`}`);
+}
+
 export const DOMAINS = [
   "Biology / Life Sciences", "Chemistry / Biochemistry", "Physics / Astronomy", "Mathematics / Statistics",
   "Computer Science / Software Engineering", "Medicine / Health Sciences / Neuroscience", "Psychology / Cognitive Science",
@@ -82,7 +89,7 @@ export function listen(address, handlers) {
     setText(light.lastElementChild, text);
   };
   const source = new EventSource(address);
-  source.onopen = () => show("on", "Live");
+  source.onopen = () => show("on", "Connected");
   source.onerror = () => {
     if (source.readyState === EventSource.CLOSED) show("off", "Disconnected: reload the page");
     else show("waiting", "Reconnecting …");
@@ -92,7 +99,7 @@ export function listen(address, handlers) {
   }
   source.addEventListener("failing", (message) => {
     if (JSON.parse(message.data).failing) show("waiting", "Not current: the server cannot read it");
-    else show("on", "Live");
+    else show("on", "Connected");
   });
   addEventListener("pagehide", () => source.close(), { once: true });
   return source;

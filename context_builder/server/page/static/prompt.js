@@ -8,9 +8,11 @@ const number = form.elements.budget;
 const drag = form.querySelector("#drag");
 let timer = null;
 
-const show = latest(() => {
+const show = latest(async () => {
   const body = new URLSearchParams(new FormData(form));
-  return replaced(form.action, { method: "POST", body }, ["#result", "#before"]);
+  const open = new Map([...document.querySelectorAll("#result details[id]")].map((one) => [one.id, one.open]));
+  await replaced(form.action, { method: "POST", body }, ["#result", "#before"]);
+  for (const one of document.querySelectorAll("#result details[id]")) one.open = open.get(one.id) ?? one.open;
 });
 
 for (const one of form.querySelectorAll(".enhanced")) one.hidden = false;

@@ -1,13 +1,16 @@
 // A session as it happens: keeps the conversation, the silence clock, the chart and the summary current.
-import { PAGE, clock, dollars, domainChip, domainClass, element, listen, said, setText } from "./page.js";
-import { drawChart } from "./domain_chart.js";
+import { PAGE, clock, dollars, domainChip, element, listen, said, setText, speakerName } from "./page.js";
+import { DomainChart } from "./domain_chart.js";
+import { SummaryList } from "./summary_list.js";
 import { WindowedList } from "./windowed_list.js";
 
 const strip = document.querySelector("[data-session]");
 const id = strip.dataset.session;
 const scroll = document.querySelector("[data-scroll]");
 const messages = document.querySelector("[data-messages]");
-const pointList = document.querySelector("[data-points]");
+const chart = new DomainChart(document.querySelector("[data-chart]"));
+const conversation = document.querySelector("[data-shown]");
+const narrow = matchMedia("(max-width: 980px)"); // as in page.css: one panel at a time
 const followButton = document.querySelector("[data-follow]");
 const head = (name) => document.querySelector(`[data-head=${name}]`);
 
@@ -20,12 +23,6 @@ let last = Number(head("silence").dataset.last) || null;
 let kept = head("silence").dataset.kept === "yes";
 let silent = head("silence").classList.contains("is-silent");
 
-function speakerClass(name) {
-  let sum = 0;
-  for (const char of name) sum += char.codePointAt(0);
-  return `s${sum % 8}`;
-}
-
 // ---- The conversation
 
 function draw(item, row) {
@@ -34,10 +31,17 @@ function draw(item, row) {
   made.className = `message${item.assistant ? " assistant" : ""}${item.before === undefined ? "" : " late"}${corrected.has(item.id) ? " outdated" : ""}${lit ? " lit" : ""}${item.news ? ` ${item.news}` : ""}`;
   made.id = `m${item.id}`;
   const meta = element("div", "meta");
-  meta.append(said(item.speaker, `speaker ${speakerClass(item.speaker)}`), element("time", "", clock(item.time)));
+  meta.append(speakerName(item.speaker, item.assistant), element("time", "", clock(item.time)));
   if (corrected.has(item.id)) meta.append(element("span", "mark", "corrected"));
   if (item.corrects !== undefined) meta.append(element("span", "mark", "correction"));
   else if (item.before !== undefined) meta.append(element("span", "mark", "came late"));
+  const topic = topicOf(item);
+  if (topic) meta.append(domainChip(topic));
+  if (item.keywords.length) {
+    const words = element("span", "words");
+    words.append(...item.keywords.slice(0, 5).map((word) => said(word, "word")));
+    meta.append(words);
+  }
   const cited = citing.get(item.id);
   if (cited) {
     const button = element("button", "cites quiet", `${cited.length} point${cited.length === 1 ? "" : "s"}`);
@@ -49,12 +53,15 @@ function draw(item, row) {
   const text = element("p", "said", item.text);
   text.dir = "auto";
   made.replaceChildren(meta, text);
-  if (item.domains.length || item.keywords.length) {
-    const tags = element("div", "tags");
-    tags.append(...item.domains.slice(0, 2).map(domainChip), ...item.keywords.slice(0, 5).map((word) => said(word, "word")));
-    made.append(tags);
-  }
   return made;
+}
+
+/** The domain of a message, where it is another one than that of what was said before. */
+function topicOf(item) {
+  const [leading] = item.domains;
+  if (!leading) return "";
+  const before = list.before(item, (one) => one.domains.length > 0);
+  return before?.domains[0] === leading ? "" : leading;
 }
 
 messages.replaceChildren();
@@ -73,6 +80,8 @@ const list = new WindowedList({
 function take(fresh, isNews) {
   for (const one of fresh.sort((left, right) => left.id - right.id)) {
     const news = list.put(one);
+    const next = list.after(list.byId.get(one.id), (other) => other.domains.length > 0);
+    if (next) list.redraw(next.id);
     if (isNews && news !== "same" && news !== "new") list.byId.get(one.id).news = news;
     if (one.corrects !== undefined) {
       if (isNews) list.byId.get(one.id).news = "correction";
@@ -143,33 +152,21 @@ function choose(next) {
 }
 
 function drawPoints() {
-  const lit = chosen?.message === undefined ? new Set() : new Set(citing.get(chosen.message));
-  const cited = points.map((point) => {
-    const item = element("li", `point kind-${point.kind}`);
-    const isChosen = chosen?.point === point.id;
-    if (isChosen || lit.has(point.id)) item.classList.add("lit");
-    const button = element("button", "point-button");
-    button.type = "button";
-    button.dataset.point = point.id;
-    button.setAttribute("aria-pressed", String(isChosen));
-    const meta = element("span", "meta");
-    meta.append(element("span", "kind", point.kind), ...point.speakers.map((name) => said(name, `speaker ${speakerClass(name)}`)));
-    const text = element("span", "text", point.text);
-    text.dir = "auto";
-    const count = point.ids.length;
-    button.append(meta, text, element("span", "cited", `cites ${count} message${count === 1 ? "" : "s"}`));
-    item.append(button);
-    return item;
+  summary.draw(points, {
+    lit: chosen?.message === undefined ? [] : citing.get(chosen.message) ?? [],
+    chosen: chosen?.point,
+    behind: narrow.matches ? behind : null,
   });
-  const focused = document.activeElement?.dataset?.point;
-  pointList.replaceChildren(...cited.reverse());
-  if (focused) pointList.querySelector(`[data-point="${CSS.escape(focused)}"]`)?.focus();
-  document.querySelector("[data-no-points]").hidden = points.length > 0;
-  setText(document.querySelector("[data-points-count]"), `${points.length} point${points.length === 1 ? "" : "s"}, newest first`);
-  if (lit.size) {
-    const first = pointList.querySelector(".lit");
-    if (first) pointList.scrollTop = first.offsetTop - pointList.offsetTop;
-  }
+  for (const one of document.querySelectorAll("[data-points-count]")) setText(one, points.length ? String(points.length) : "");
+}
+
+/** What a point rests on, in full where the message is at hand. */
+function behind(point) {
+  return point.ids.map((id) => {
+    const message = list.byId.get(id);
+    const quote = point.quotes.find((one) => one.id === id);
+    return { id, speaker: message?.speaker ?? quote?.speaker ?? "", text: message?.text ?? quote?.text ?? "…" };
+  });
 }
 
 function takePoints(fresh) {
@@ -183,18 +180,29 @@ function takePoints(fresh) {
   drawPoints();
 }
 
-pointList.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-point]");
-  if (!button) return;
-  const point = points.find((one) => String(one.id) === button.dataset.point);
-  if (!point || chosen?.point === point.id) return choose(null);
-  choose({ point: point.id, ids: point.ids });
-  const first = Math.min(...point.ids);
-  while (point.ids.length && list.items.length && !list.byId.has(first) && !hasAll()) {
+const summary = new SummaryList(document.querySelector("[data-points]"), {
+  onPoint: async (id) => {
+    const point = points.find((one) => String(one.id) === id);
+    if (!point || chosen?.point === point.id) return choose(null);
+    choose({ point: point.id, ids: point.ids });
+    if (!narrow.matches) await showMessages(point, point.ids);
+  },
+  onMessage: async (id, message) => {
+    const point = points.find((one) => String(one.id) === id);
+    if (!point) return;
+    showPanel("talk");
+    await showMessages(point, [message]);
+  },
+});
+
+/** Scroll to the first of the messages that a point cites, and load it where it was said long ago. */
+async function showMessages(point, wanted) {
+  const first = Math.min(...wanted);
+  while (wanted.length && list.items.length && !list.byId.has(first) && !hasAll()) {
     if (!(await loadEarlier(1000))) break;
   }
-  if (chosen?.point === point.id) list.show(point.ids.find((one) => list.byId.has(one)));
-});
+  if (chosen?.point === point.id) list.show(wanted.find((one) => list.byId.has(one)));
+}
 
 messages.addEventListener("click", (event) => {
   const row = event.target.closest("li.message");
@@ -202,7 +210,26 @@ messages.addEventListener("click", (event) => {
   const message = Number(row.id.slice(1));
   const cited = citing.has(message) && chosen?.message !== message;
   choose(cited ? { message } : null);
+  if (cited && narrow.matches) showPanel("summary");
+  if (cited) summary.scrollToLit();
 });
+
+// ---- One panel at a time, where there is room for no more
+
+const panels = document.querySelector("[data-panels]");
+panels.hidden = false;
+panels.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-panel]");
+  if (button) showPanel(button.dataset.panel);
+});
+
+function showPanel(name) {
+  conversation.dataset.shown = name;
+  for (const one of panels.querySelectorAll("[data-panel]")) one.setAttribute("aria-pressed", String(one.dataset.panel === name));
+  list.update();
+}
+
+narrow.addEventListener("change", () => drawPoints());
 
 // ---- The head
 
@@ -214,15 +241,43 @@ function takeHead(state) {
   setText(head("summarized"), state.summarized.toLocaleString("en"));
   setText(head("waiting"), state.waiting.toLocaleString("en"));
   setText(head("dollars"), dollars(state.dollars));
-  setText(head("owner"), state.owner || (state.ended_at ? `ended ${clock(state.ended_at)}` : "nobody now"));
-  head("domains").replaceChildren(
-    ...state.domains.map(([name, confidence]) => {
-      const chip = domainChip(name);
-      if (typeof confidence === "number") chip.append(element("b", "", `${Math.round(100 * confidence)}%`));
-      return chip;
-    }),
-  );
+  setText(head("owner"), state.owner || (state.ended_at ? `ended ${clock(state.ended_at)}` : "nobody"));
+  takeStatus(state);
+  chart.now(state.domains);
   head("keywords").replaceChildren(...state.keywords.map((word) => said(word, "word")));
+}
+
+function takeStatus(state) {
+  const status = head("status");
+  status.className = `status is-${state.status.replace(" ", "-")}`;
+  setText(status, state.status);
+  document.querySelector("[data-not-running]").hidden = state.status !== "not running";
+  document.querySelector("[data-not-heard]").hidden = !state.waiting;
+  setText(head("unheard"), state.waiting.toLocaleString("en"));
+  document.querySelector("[data-troubles]").replaceChildren(...state.troubles.map(trouble));
+  const nothing = document.querySelector("[data-no-points]");
+  nothing.hidden = points.length > 0 || state.troubles.length > 0;
+  setText(nothing, nothingYet(state));
+}
+
+function trouble(one) {
+  const made = element("p", `trouble is-${one.level}`);
+  made.append(element("b", "", one.title));
+  if (one.since) {
+    const since = element("span", "faint", "since ");
+    since.append(element("time", "", clock(one.since)));
+    made.append(" ", since);
+  }
+  for (const line of one.details) made.append(" ", element("span", "", line));
+  return made;
+}
+
+/** Why there is no summary. */
+function nothingYet(state) {
+  if (!state.messages) return "Nothing is summarized yet: nobody has spoken.";
+  if (!state.is_run) return "Nothing is summarized: nobody runs the session.";
+  const count = state.unsummarized;
+  return `Nothing is summarized yet. ${count.toLocaleString("en")} message${count === 1 ? " waits" : "s wait"} for the first summary.`;
 }
 
 function tick() {
@@ -241,9 +296,9 @@ setInterval(tick, 100);
 function change(data, isNews) {
   skew = Date.now() / 1000 - data.now;
   if (data.messages) take(data.messages, isNews);
-  if (data.head) takeHead(data.head);
   if (data.points) takePoints(data.points);
-  if (data.chart) drawChart(document.querySelector("[data-chart]"), document.querySelector("[data-legend]"), data.chart);
+  if (data.head) takeHead(data.head);
+  if (data.chart) chart.draw(data.chart);
 }
 
 let hasBegun = false;

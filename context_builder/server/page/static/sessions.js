@@ -18,20 +18,21 @@ function fill(row, one) {
   link.href = `${PAGE}/sessions/${encodeURIComponent(one.session_id)}`;
   setText(link.firstElementChild, one.session_id);
   const status = slot(row, "status");
-  status.className = `status is-${one.status}`;
+  status.className = `status is-${one.status.replace(" ", "-")}`;
   setText(status, one.status);
   replace(slot(row, "speakers"), one.speakers, (name) => said(name));
   replace(slot(row, "domains"), one.domains, domainChip);
   const spoke = slot(row, "spoke");
   if (one.last_spoke) spoke.dataset.since = one.last_spoke;
-  const isThere = one.status === "running" || one.status === "sleeping";
-  setText(slot(row, "silence"), one.silent && isThere ? "silent" : "");
+  const isRun = ["live", "idle", "asleep"].includes(one.status);
+  setText(slot(row, "silence"), one.silent && isRun ? "silent" : "");
+  setText(slot(row, "failing"), one.failing.length ? `${one.failing.join(", ")} fails` : "");
   setText(slot(row, "messages"), one.messages.toLocaleString("en"));
   setText(slot(row, "rate"), one.rate ? `${one.rate}/min` : "");
-  setText(slot(row, "waiting"), one.waiting ? one.waiting.toLocaleString("en") : "–");
+  setText(slot(row, "waiting"), one.waiting ? one.waiting.toLocaleString("en") : "");
   slot(row, "waiting").classList.toggle("warn", one.waiting > 0);
-  setText(slot(row, "dollars"), one.dollars ? dollars(one.dollars) : "–");
-  setText(slot(row, "owner"), one.owner || "–");
+  setText(slot(row, "dollars"), one.dollars ? dollars(one.dollars) : "");
+  setText(slot(row, "owner"), one.owner);
 }
 
 function replace(target, values, make) {

@@ -20,12 +20,15 @@ export class WindowedList {
     this.scheduled = false;
     scroll.addEventListener("scroll", () => this.scrolled(), { passive: true });
     new ResizeObserver(() => {
+      this.seen = scroll.clientHeight;
+      this.resized = true;
+      this.update();
       if (scroll.clientWidth === this.width) return;
       this.width = scroll.clientWidth;
       for (const item of this.items) item.height = 0;
-      this.update();
     }).observe(scroll);
     this.width = scroll.clientWidth;
+    this.seen = scroll.clientHeight;
   }
 
   /** Add an item where it belongs, or take over what is new about one. Returns what happened to it. */
@@ -48,6 +51,20 @@ export class WindowedList {
     this.changed.add(known.id);
     this.update();
     return moves ? "moved" : "same";
+  }
+
+  /** The nearest item before another one that is wanted. */
+  before(item, wanted) {
+    for (let place = this.items.lastIndexOf(item) - 1; place >= 0; place--) {
+      if (wanted(this.items[place])) return this.items[place];
+    }
+    return undefined;
+  }
+
+  /** The nearest item after another one that is wanted, among those that may be drawn. */
+  after(item, wanted) {
+    const place = this.items.lastIndexOf(item);
+    return this.items.slice(place + 1, place + 1 + MOST).find(wanted);
   }
 
   placeOf(item) {
@@ -104,7 +121,8 @@ export class WindowedList {
 
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroll;
-    this.follow(scrollHeight - scrollTop - clientHeight < NEAR_END);
+    const hasOtherSize = this.resized || this.scroll.clientWidth !== this.width || clientHeight !== this.seen;
+    if (!hasOtherSize) this.follow(scrollHeight - scrollTop - clientHeight < NEAR_END);
     if (scrollTop < 1500) this.onTop?.();
     this.update();
   }
@@ -156,6 +174,8 @@ export class WindowedList {
 
   render() {
     const { items, rows, list, scroll } = this;
+    if (!scroll.clientHeight) return; // another panel is shown in its place
+    this.resized = false;
     const [first, last] = this.range();
     const anchor = this.following ? null : this.anchor();
     const wanted = new Set();

@@ -14,8 +14,10 @@ from context_builder.knowledge.local import said_ref
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER, WRITER
+from context_builder.server.page.choices import once, remembered_to_choose, with_chosen
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.memory_search import (
+    KIND_NAMES,
     KINDS,
     MEMORIES_A_PAGE,
     MemorySearch,
@@ -44,6 +46,9 @@ async def memory_page(request: Request, services: ServicesHere, caller: CallerHe
         found, has_more = await searched(services, caller, search)
     except Problem as error:
         problem = error
+    remembered = await remembered_to_choose(services, caller)
+    people = once((*remembered.people, *(one.memory.speaker for one in found)))
+    sessions = once((*remembered.sessions, *(one.memory.session_id for one in found)))
     forgotten = request.query_params.get("forgotten", "")
     return form_page(
         request,
@@ -55,7 +60,10 @@ async def memory_page(request: Request, services: ServicesHere, caller: CallerHe
         has_more=has_more,
         step=MEMORIES_A_PAGE,
         kinds=KINDS,
+        kind_names=KIND_NAMES,
         domains=DOMAINS,
+        people=with_chosen(people, search.speaker),
+        sessions=with_chosen(sessions, search.session),
         may_forget=caller.may(Role.WRITER),
         forgotten=int(forgotten) if forgotten.isascii() and forgotten.isdigit() and len(forgotten) < 6 else None,
     )

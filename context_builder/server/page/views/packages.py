@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode
@@ -18,21 +19,29 @@ from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import ADMIN, READER
+from context_builder.server.page.choices import documents_to_choose, sessions_to_choose, with_chosen
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.graph_drawing import GraphDrawing, drawn
-from context_builder.server.page.page_route import FormHere, page_router
+from context_builder.server.page.page_route import FormHere, page_router, pairs_of
 from context_builder.server.problem import Problem, invalid, problem_of
 from context_builder.server.routes.packages import Feedback, PackageId
 from context_builder.server.services import CallerHere, Services, ServicesHere
 from context_builder.server.trace import current_trace
 
-KINDS: Final[Mapping[str, str]] = {"id": "Package id", "task": "Task", "trace": "Trace", "ref": "Source"}
+KINDS: Final[Mapping[str, str]] = {
+    "id": "Its own name",
+    "task": "The task that it was for",
+    "trace": "The trace of a call",
+    "ref": "A source that is in it",
+}
 """What packages are found by."""
 
 _LISTED: Final[Mapping[str, Literal["task", "trace", "ref"]]] = {"task": "task", "trace": "trace", "ref": "ref"}
 _LONGEST: Final = 512
 
 PACKAGES_A_PAGE: Final = 50
+RECENT: Final = 10
+"""Newest packages that are listed."""
 
 _OUTCOMES: Final = {"good": 1.0, "fair": 0.5, "bad": 0.0}
 
@@ -47,13 +56,18 @@ class BuildForm:
     intent: str = ""
     budget: str = "4000"
     project: str = ""
-    sessions: str = ""
-    pinned: str = ""
     task: str = ""
+    others: str = ""
+    sessions: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, sent: Mapping[str, Any]) -> Self:
-        return cls(**{name: str(sent.get(name, "")).strip() for name in cls.__slots__})
+    def read(cls, sent: Sequence[tuple[str, str]]) -> Self:
+        """Return the form of these fields, in which those of ticked boxes come as often as there are any."""
+        said = {name: value.strip() for name, value in sent}
+        texts = {name: said.get(name, "") for name in ("intent", "budget", "project", "task", "others")}
+        sessions = tuple(value for name, value in sent if name == "sessions")
+        return cls(**texts, sessions=sessions, pinned=tuple(value for name, value in sent if name == "pinned"))
 
     def request(self) -> ContextBuildRequest:
         """Return what is asked for. Raises a :class:`Problem` that says what is wrong with it."""
@@ -63,8 +77,8 @@ class BuildForm:
             "intent": self.intent,
             "token_budget": int(self.budget),
             "task_id": self.task,
-            "scope": {"project_id": self.project, "session_ids": self.sessions.split()},
-            "pinned": self.pinned.split(),
+            "scope": {"project_id": self.project, "session_ids": self.sessions},
+            "pinned": [*self.pinned, *self.others.split()],
         }
         try:
             return ContextBuildRequest.model_validate(fields)
@@ -94,28 +108,46 @@ async def packages_page(request: Request, services: ServicesHere, caller: Caller
             found = found[:PACKAGES_A_PAGE]
             following = urlencode({"by": by, "value": value, "before": found[-1].package_id})
     known = by if by in KINDS else "id"
-    return _packages_page(request, caller, BuildForm(), by=known, value=value, found=found, next=following)
+    listed: dict[str, Any] = {"by": known, "value": value, "found": found, "next": following}
+    return await _packages_page(request, services, caller, BuildForm(), **listed)
 
 
 @router.post("/packages", openapi_extra=READER)
-async def build_package(request: Request, sent: FormHere, services: ServicesHere, caller: CallerHere) -> Response:
+async def build_package(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Build a package, and go on to it."""
-    form = BuildForm.read(sent)
+    form = BuildForm.read(await pairs_of(request))
     try:
         built = await services.packages.build(caller.agent, form.request(), current_trace())
     except Problem as problem:
-        return _packages_page(request, caller, form, problem)
+        return await _packages_page(request, services, caller, form, problem)
     except PinnedOverBudget as error:
         sizes = {"sizes": error.sizes, "budget": error.limit}
-        return _packages_page(request, caller, form, problem_of(error), **sizes)
+        return await _packages_page(request, services, caller, form, problem_of(error), **sizes)
     return RedirectResponse(f"{PAGE}/packages/{built.context_package_id}", 303)
 
 
-def _packages_page(
-    request: Request, caller: Caller, form: BuildForm, problem: Problem | None = None, **shown: Any
+async def _packages_page(
+    request: Request,
+    services: Services,
+    caller: Caller,
+    form: BuildForm,
+    problem: Problem | None = None,
+    **shown: Any,
 ) -> Response:
+    is_admin = caller.may(Role.ADMIN)
+    sessions, documents, recent = await asyncio.gather(
+        sessions_to_choose(services, caller),
+        documents_to_choose(services, caller),
+        services.packages.recent(caller.agent, RECENT, of_others=is_admin),
+    )
+    offered = {
+        "sessions": with_chosen(sessions, *form.sessions),
+        "documents": documents.documents,
+        "projects": with_chosen(documents.projects, form.project),
+        "recent": recent,
+    }
     known = {"by": "id", "value": "", "found": None, "next": "", "sizes": None, "budget": 0}
-    values = {"form": form, "kinds": KINDS, "is_admin": caller.may(Role.ADMIN), **known, **shown}
+    values = {"form": form, "kinds": KINDS, "is_admin": is_admin, **offered, **known, **shown}
     return form_page(request, "packages.html", title="Packages of context", problem=problem, **values)
 
 

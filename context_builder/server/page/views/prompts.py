@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,27 +17,31 @@ from starlette.responses import RedirectResponse
 
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import MemoryRejected, SessionIdError, TokenLimitExceeded
-from context_builder.knowledge.governance import Access
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER
+from context_builder.server.page.choices import (
+    documents_to_choose,
+    remembered_to_choose,
+    sessions_to_choose,
+    with_chosen,
+)
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.memory_search import memories_of
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.prompt_view import SECTIONS, PromptView, is_rated, prompt_view
 from context_builder.server.problem import Problem, invalid
 from context_builder.server.routes.turns import TurnRequest, built_turn, refusals, shown_receipts
-from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
 from context_builder.session.keys import validate_session_id
 
 SLIDER: Final = 16_000
 """Tokens at the end of the slider; a number may be larger."""
 
-SUGGESTED: Final = 200
-"""Sessions of each server that the form suggests."""
+FEW: Final = 8
+"""Candidates of a section that are shown at once; the others behind a click."""
 
 _DEFAULT: Final = "4000"
 _MOST_RATED: Final = 200
@@ -84,10 +89,7 @@ async def prompt_page(request: Request, services: ServicesHere, caller: CallerHe
     """Show the form."""
     form = PromptForm(session=request.query_params.get("session", ""))
     noted = _whole(request.query_params.get("noted", ""))
-    newest = await services.sessions.servers.of_tenant(caller.tenant_id).newest(SUGGESTED)
-    access = await access_to_sessions(services, caller, newest)
-    sessions = [one for one in newest if access[one] is not Access.DENIED]
-    return _page(request, form, noted=noted, sessions=sessions)
+    return await _page(request, services, caller, form, noted=noted)
 
 
 @router.get("/sessions/{session_id}/prompt", openapi_extra=READER)
@@ -101,9 +103,9 @@ async def show_prompt(request: Request, sent: FormHere, services: ServicesHere, 
     """Build the prompt of the session's next turn, and tell why each part is in it."""
     form = PromptForm.read(sent)
     try:
-        return _page(request, form, view=await _view(services, caller, form))
+        return await _page(request, services, caller, form, view=await _view(services, caller, form))
     except Problem as problem:
-        return _page(request, form, problem)
+        return await _page(request, services, caller, form, problem)
 
 
 async def _view(services: Services, caller: Caller, form: PromptForm) -> PromptView:
@@ -161,16 +163,27 @@ async def rate_memories(request: Request, services: ServicesHere, caller: Caller
     return RedirectResponse(f"{PAGE}/prompt?noted={len(ratings)}", 303)
 
 
-def _page(
+async def _page(
     request: Request,
+    services: Services,
+    caller: Caller,
     form: PromptForm,
     problem: Problem | None = None,
     *,
     view: PromptView | None = None,
     noted: int | None = None,
-    sessions: Sequence[str] = (),
 ) -> Response:
-    shown = {"form": form, "view": view, "noted": noted, "sessions": sessions, "most": SLIDER}
+    sessions, remembered, documents = await asyncio.gather(
+        sessions_to_choose(services, caller),
+        remembered_to_choose(services, caller),
+        documents_to_choose(services, caller),
+    )
+    offered = {
+        "sessions": with_chosen(sessions, form.session),
+        "users": with_chosen(remembered.users, form.user),
+        "projects": with_chosen(documents.projects, form.project),
+    }
+    shown = {"form": form, "view": view, "noted": noted, "most": SLIDER, "few": FEW, **offered}
     words = {"sections": SECTIONS, "is_rated": is_rated}
     title = "Why is this in the prompt?"
     return form_page(request, "prompt.html", title=title, problem=problem, **shown, **words)

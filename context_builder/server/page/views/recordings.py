@@ -1,4 +1,4 @@
-"""This view shows the published state of a recorded session at any instant, and compares two recordings."""
+"""This view shows the published state of a recorded session at any instant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER
-from context_builder.server.page.comparison_view import comparison_view
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.recording_view import SPEEDS, SeenState, in_utc, seconds_of, silence, strip
 from context_builder.server.page.rendering import render
@@ -41,21 +40,6 @@ async def recordings_page(request: Request, services: ServicesHere, caller: Call
     return render(request, "recordings.html", title="Back in time", recordings=rows, records=library is not None)
 
 
-@router.get("/comparison", openapi_extra=READER)
-async def compare_recordings(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
-    """Show two recordings side by side."""
-    left, right = (request.query_params.get(name, "") for name in ("left", "right"))
-    library = _library(services, caller)
-    for name in (left, right):
-        await _check_seen(services, caller, name)
-    with _readable():
-        compared = await library.compared(left, right) if library is not None else None
-    if compared is None:
-        raise not_found()
-    view = comparison_view(compared, left, right)
-    return render(request, "recordings_compared.html", title="Two recordings compared", view=view)
-
-
 @router.get("/sessions/{session_id}/recording", openapi_extra=READER)
 async def recording_of(session_id: SessionId, services: ServicesHere, caller: CallerHere) -> Response:
     """Lead from a session to its recording; where there is none, to the list, which says how to have one."""
@@ -75,7 +59,7 @@ async def recording_page(
     second = _second(request.query_params.get("at", "end"))
     with _readable():
         moment = await library.moment(session_id, second) if library is not None else None
-    if moment is None or library is None:
+    if moment is None:
         raise not_found()
     return render(
         request,
@@ -90,7 +74,6 @@ async def recording_page(
         before=seconds_of(moment.before),
         after=seconds_of(moment.after),
         speeds=SPEEDS,
-        others=[one.session_id for one in await _seen(services, caller, library) if one.session_id != session_id],
     )
 
 

@@ -10,6 +10,7 @@ import orjson
 from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from context_builder.json_values import objects_of
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.conversation_reader import (
@@ -17,10 +18,13 @@ from context_builder.server.page.conversation_reader import (
     ConversationReader,
     in_their_place,
     shown_messages,
+    with_topics,
 )
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
+from context_builder.server.page.session_status import run_command
 from context_builder.server.page.shared_look import LooksHere, SharedLook
+from context_builder.server.page.summary_view import under_headings
 from context_builder.server.problem import not_found
 from context_builder.server.seen_session import SeenHere
 from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
@@ -48,7 +52,7 @@ async def session(
     before: MessageId = None,
 ) -> Response:
     """Show a session; ``before`` leads to older messages where no script loads them."""
-    reader = ConversationReader(redis, session_id, seen)
+    reader = ConversationReader(redis, session_id, seen, has_model=services.has_model)
     await reader.look()
     if reader.gone:
         raise not_found()
@@ -58,7 +62,7 @@ async def session(
         found = await seen.after(session_id, max(-1, before - READ_AT_ONCE - 1), READ_AT_ONCE) or []
         shown = shown_messages([one for one in found if one["id"] < before])
     corrected = {one["corrects"] for one in shown if "corrects" in one}
-    points = await seen.points()
+    sources = {one["id"]: objects_of(one.get("sources")) for one in await seen.points()}
     return render(
         request,
         "session.html",
@@ -66,9 +70,12 @@ async def session(
         session_id=session_id,
         head=whole["head"],
         chart=reader.chart,
-        messages=in_their_place(shown),
+        messages=with_topics(in_their_place(shown)),
         corrected=corrected,
-        points=points[::-1],
+        points=under_headings(whole["points"]),
+        count=len(whole["points"]),
+        sources=sources,
+        command=run_command(session_id),
         is_past=before is not None,
         now=time.time(),
     )
@@ -86,7 +93,7 @@ async def live_session(
     last_event_id: Annotated[str, Header()] = "",
 ) -> StreamingResponse:
     """Tell what there is, then what changes; to who comes back, what changed meanwhile, where that is known."""
-    reader = ConversationReader(redis, session_id, seen)
+    reader = ConversationReader(redis, session_id, seen, has_model=services.has_model)
     told: int | None = None
 
     async def news(look: SharedLook[ConversationLook]) -> bytes | None:

@@ -1,0 +1,44 @@
+"""A session's status tells people whether it is run, and whether anybody speaks in it. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from typing import Final
+
+IDLE_AFTER: Final = 60.0
+"""Seconds without a word after which a session that is run counts as idle."""
+
+
+class Status(StrEnum):
+    """Says how a session is, in the words that people read and search for.
+
+    ``ASLEEP``: a fleet runs it again as soon as somebody speaks. ``NOT_RUNNING``: nobody takes in what is said.
+    """
+
+    LIVE = "live"
+    IDLE = "idle"
+    ASLEEP = "asleep"
+    NOT_RUNNING = "not running"
+    ENDED = "ended"
+
+    @property
+    def is_run(self) -> bool:
+        """Return whether what is said is taken in."""
+        return self in (self.LIVE, self.IDLE, self.ASLEEP)
+
+
+def status_of(
+    *, is_owned: bool, is_asleep: bool, has_ended: bool, last_spoke: float | None, waiting: int, now: float
+) -> Status:
+    """Return the status at ``now``; moments are epoch seconds, ``waiting`` counts what was pushed and not taken in."""
+    if is_owned:
+        return Status.LIVE if last_spoke is not None and now - last_spoke < IDLE_AFTER else Status.IDLE
+    if is_asleep:
+        return Status.ASLEEP
+    return Status.ENDED if has_ended and not waiting else Status.NOT_RUNNING
+
+
+def run_command(session_id: str) -> str:
+    """Return the line that runs the session from a terminal."""
+    return f"context-builder run {shlex.quote(session_id)}"

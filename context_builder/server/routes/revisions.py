@@ -1,0 +1,58 @@
+"""These routes correct messages, call speakers otherwise, and strike what was said."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import Field
+
+from context_builder.knowledge.artifact import CamelModel
+from context_builder.server.guarded_route import WRITER, guarded_router
+from context_builder.server.revisions import correct_message, rename_speaker, strike_message
+from context_builder.server.routes.sessions import AcceptedAnswer
+from context_builder.server.services import OwnRedis, SessionId
+from context_builder.session.client import SessionClient
+
+router = guarded_router("sessions")
+
+MessageName = Annotated[str, Path(max_length=400, description="The number of a message, or its id as `id:12`.")]
+
+
+class CorrectionBody(CamelModel):
+    """Holds what a message says; what is left out stays."""
+
+    text: str | None = None
+    speaker: str | None = None
+
+
+class SpeakerBody(CamelModel):
+    """Holds what a speaker is to be called."""
+
+    name: str = Field(min_length=1)
+
+
+@router.patch("/sessions/{session_id}/messages/{message}", openapi_extra=WRITER, status_code=202)
+async def correct(session_id: SessionId, message: MessageName, body: CorrectionBody, redis: OwnRedis) -> AcceptedAnswer:
+    """Correct the words of a message, its speaker, or both; everything that rests on it follows."""
+    await correct_message(SessionClient(redis, session_id), message, body.text, body.speaker)
+    return AcceptedAnswer(accepted=1)
+
+
+@router.delete("/sessions/{session_id}/messages/{message}", openapi_extra=WRITER, status_code=202)
+async def strike(session_id: SessionId, message: MessageName, redis: OwnRedis) -> AcceptedAnswer:
+    """Strike a message: nothing of it is left anywhere, and it does not come back."""
+    await strike_message(SessionClient(redis, session_id), message)
+    return AcceptedAnswer(accepted=1)
+
+
+@router.put("/sessions/{session_id}/speakers/{speaker}", openapi_extra=WRITER, status_code=202)
+async def rename(
+    session_id: SessionId,
+    speaker: Annotated[str, Path(max_length=1_000, description="What the speaker is called now.")],
+    body: SpeakerBody,
+    redis: OwnRedis,
+) -> AcceptedAnswer:
+    """Call a speaker otherwise, in all that was said from the beginning on, and is yet to be said."""
+    await rename_speaker(SessionClient(redis, session_id), speaker, body.name)
+    return AcceptedAnswer(accepted=1)

@@ -1,0 +1,127 @@
+"""What was corrected, struck or said by somebody who is called otherwise is changed in the long-term memory here.
+
+Everything may be done again: a message keeps its memory's id, and what is deleted or renamed is not found any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final
+
+import structlog
+
+from context_builder.errors import CannotForget
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, TenantMemory
+from context_builder.memory.preferences import KIND as PREFERENCE
+from context_builder.session.conversation.memory_batch import (
+    POINT,
+    Amendment,
+    MemoryBatch,
+    StruckMessage,
+    preferences_in,
+)
+from context_builder.session.summary.revising import with_name
+
+log = structlog.get_logger(__name__)
+
+STEP: Final = 200
+"""Memories that are read and written at once."""
+
+MOST_OF_A_KIND: Final = 10_000
+"""Newest points, preferences and summaries of one session that are looked through."""
+
+HISTORY: Final = "session_summary"
+"""The kind of memory that holds what left a prompt's history."""
+
+Remember = Callable[[Sequence[Memory]], Awaitable[None]]
+
+
+async def revise_memories(memory: TenantMemory, remember: Remember, part: MemoryBatch) -> None:
+    """Apply what a batch revises. In a memory that cannot forget, what was struck stays, and the log says so."""
+    revision = _MemoryRevision(memory, remember, part.session_id)
+    for start in range(0, len(part.amended), STEP):
+        await revision.amend(part.amended[start : start + STEP])
+    for old, new in part.renamed:
+        await revision.rename(old, new)
+    try:
+        await revision.strike(part.struck)
+    except CannotForget:
+        log.error("memory.struck_stay", session_id=part.session_id, messages=len(part.struck))
+
+
+class _MemoryRevision:
+    def __init__(self, memory: TenantMemory, remember: Remember, session_id: str) -> None:
+        self._memory = memory
+        self._remember = remember
+        self._session_id = session_id
+
+    async def amend(self, amendments: Sequence[Amendment]) -> None:
+        present = {one.id: one for one in amendments}
+        where = MemoryFilter(session_id=self._session_id, ids=tuple(present))
+        held = await self._found(where, limit=len(present))
+        changed = [after for one in held if (after := present[one.id].applied(one)) != one]
+        await self._keep(changed, {one.id for one in changed})
+
+    async def rename(self, old: str, new: str) -> None:
+        where = MemoryFilter(session_id=self._session_id, kinds=("message",), speaker=old)
+        before: set[str] = set()
+        while held := [one for one in await self._found(where, limit=STEP) if one.id not in before]:
+            before |= {one.id for one in held}
+            await self._keep([replace(one, speaker=new) for one in held], {one.id for one in held})
+        points = await self._of_kind(POINT)
+        renamed = (after for one in points if (after := _renamed(one, old, new)) != one)
+        while some := list(islice(renamed, STEP)):
+            await self._remember(some)
+        await self._forget([one.id for one in await self._of_kind(PREFERENCE) if one.user_id == old])
+
+    async def strike(self, struck: Sequence[StruckMessage]) -> None:
+        if not struck:
+            return
+        ids = {known for one in struck for known in (one.id, *one.points)}
+        entries = {one.entry_id for one in struck}
+        rested = [one.id for one in await self._of_kind(POINT) if not entries.isdisjoint(_cited(one))]
+        stated = [one.id for one in await self._of_kind(PREFERENCE) if one.metadata.get("source_message") in ids]
+        histories = [one.id for one in await self._of_kind(HISTORY)]
+        gone = tuple({*ids, *rested, *stated, *histories})
+        of_session = MemoryFilter(session_id=self._session_id, ids=gone)  # which the record of packages loses, too
+        await self._memory.store.forget(self._memory.tenant_id, filter=of_session)
+
+    async def _keep(self, messages: Sequence[Memory], ids: set[str]) -> None:
+        """Remember messages as they are now, and the preferences that they state in place of those they stated."""
+        if not messages:
+            return
+        stated = await preferences_in(messages).settled(self._memory)
+        kept = {one.id for one in stated}
+        outdated = [one for one in await self._of_kind(PREFERENCE) if one.metadata.get("source_message") in ids]
+        await self._remember([*messages, *stated])
+        await self._forget([one.id for one in outdated if one.id not in kept])
+
+    async def _of_kind(self, kind: str) -> list[Memory]:
+        return await self._found(MemoryFilter(session_id=self._session_id, kinds=(kind,)), limit=MOST_OF_A_KIND)
+
+    async def _found(self, where: MemoryFilter, *, limit: int) -> list[Memory]:
+        found = await self._memory.search(MemoryQuery("", limit=limit, filter=where))
+        return [one.memory for one in found]
+
+    async def _forget(self, ids: Sequence[str]) -> None:
+        if ids:
+            try:
+                await self._memory.forget(ids)
+            except CannotForget:
+                log.info("memory.superseded_stay", session_id=self._session_id, points=len(ids))
+
+
+def _renamed(point: Memory, old: str, new: str) -> Memory:
+    speakers = point.metadata.get("speakers")
+    names: Iterable[Any] = speakers if isinstance(speakers, list | tuple) else (point.speaker or "").split(", ")
+    renamed = list(dict.fromkeys(new if name == old else name for name in names))
+    text = with_name(point.text, old, new)
+    metadata = {**point.metadata, "speakers": renamed} if speakers else point.metadata
+    return replace(point, text=text, speaker=", ".join(map(str, renamed)), metadata=metadata)
+
+
+def _cited(point: Memory) -> list[int]:
+    cites = point.metadata.get("cites")
+    return [one for one in cites if isinstance(one, int)] if isinstance(cites, list | tuple) else []

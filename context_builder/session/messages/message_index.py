@@ -1,0 +1,235 @@
+"""The message index finds, by number and by id, the message that a correction or a strike is about.
+
+Its entries are fields of a hash in Redis, which commits add to: of a number the messages that have it, of an id what is
+to be known of a message that is no longer at hand. It is pure; whoever uses it reads the fields that it asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple
+
+import orjson
+
+from context_builder.errors import MessageError
+from context_builder.session.messages.message import Delivered, Message
+from context_builder.session.messages.reference import MessageReference
+from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike, StrikeRequest
+
+MOST_NAMESAKES: Final = 64
+"""Newest messages of one number that are told apart: a recorder counts anew, and some count to one."""
+
+STRUCK: Final = b'"struck"'
+"""What is held of a message that was struck."""
+
+
+HeldMessage = Literal["there", "struck", "unknown"]
+"""Tells whether a session has a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedMessage:
+    """Holds what is known of a message by its id; ``origin`` as in :class:`Correction`."""
+
+    origin: str
+    number: int | None
+    consilience: bool
+    time: float
+    timestamp: str
+    speaker: str
+
+    def encode(self) -> bytes:
+        return orjson.dumps([self.origin, self.number, self.consilience, self.time, self.timestamp, self.speaker])
+
+
+class _Namesake(NamedTuple):
+    """Holds one of the messages with a number, by what its timestamp was; ``corrected_at`` is the time of the
+    correction that it was first heard by."""
+
+    id: int
+    stamp: str
+    corrected_at: float | None = None
+
+
+def number_field(number: int, *, consilience: bool) -> str:
+    """Return the field of the messages with a number; people's and the assistant's are numbered apart."""
+    return f"{'c' if consilience else 'n'}:{number}"
+
+
+def id_field(entry_id: int) -> str:
+    """Return the field of one message."""
+    return f"i:{entry_id}"
+
+
+def fields_wanted(deliveries: Iterable[Delivered], is_beyond: Mapping[int, bool]) -> set[str]:
+    """Return the fields by which these deliveries may be recognized as revisions.
+
+    ``is_beyond`` tells, by a delivery's place, whether its number is higher than any before.
+    """
+    wanted: set[str] = set()
+    for place, one in enumerate(deliveries):
+        if isinstance(one, SpeakerRename):
+            continue
+        reference = one.reference if isinstance(one, StrikeRequest) else one.corrects
+        if reference is not None:
+            wanted |= fields_of(reference)
+        elif isinstance(one, Message) and one.number is not None and not is_beyond[place]:
+            wanted.add(number_field(one.number, consilience=one.consilience))
+    return wanted
+
+
+def fields_of(reference: MessageReference) -> set[str]:
+    """Return the fields by which a message is found."""
+    if reference.number is None:
+        return {id_field(reference.id or 0)}
+    kinds = {number_field(reference.number, consilience=kind) for kind in (False, True)}
+    return {*kinds, id_field(reference.number)}
+
+
+def _encoded(namesakes: Iterable[_Namesake]) -> bytes:
+    return orjson.dumps([tuple(one) for one in namesakes])
+
+
+def index_entries(entry_id: int, message: Message, origin: str) -> dict[str, bytes]:
+    """Return the fields of a message, the only one of its number."""
+    indexed = IndexedMessage(
+        origin, message.number, message.consilience, message.time, message.timestamp, message.speaker
+    )
+    fields = {id_field(entry_id): indexed.encode()}
+    if message.number is not None:
+        namesake = _encoded([_Namesake(entry_id, message.stamp)])
+        fields[number_field(message.number, consilience=message.consilience)] = namesake
+    return fields
+
+
+class MessageIndex:
+    """Reads ``held`` fields, and notes what :attr:`changed` as deliveries are taken in; ids go on from ``last_id``."""
+
+    def __init__(self, session_id: str, held: Mapping[str, bytes], last_id: int) -> None:
+        self._session_id = session_id
+        self._held = dict(held)
+        self._last_id = last_id
+        self.changed: dict[str, bytes] = {}
+
+    @property
+    def last_id(self) -> int:
+        """Return the id that was given last."""
+        return self._last_id
+
+    def wanted(self) -> set[str]:
+        """Return the fields of the messages whose numbers are held, which are wanted, too."""
+        ids = {id_field(one.id) for field in self._held if field[0] != "i" for one in self._namesakes(field)}
+        return ids - self._held.keys()
+
+    def hold(self, fields: Mapping[str, bytes]) -> None:
+        """Take in more fields."""
+        self._held |= fields
+
+    def take(self, one: Delivered) -> Message | Revision | None:
+        """Return what a delivery is: a new message, a revision, or None, where it tells nothing new.
+
+        Raises :class:`MessageError` for a revision of nothing.
+        """
+        if isinstance(one, SpeakerRename):
+            return one
+        if isinstance(one, StrikeRequest):
+            return self._strike(one)
+        return self._new_or_implied(one) if one.corrects is None else self._correction(one, one.corrects)
+
+    def held_message(self, reference: MessageReference) -> HeldMessage:
+        """Return what is known of a message. Raises :class:`MessageError` for one of another session."""
+        entry_id = self._find(reference, consilience=False)
+        if entry_id is None:
+            return "unknown"
+        return "struck" if self._indexed(entry_id) is None else "there"
+
+    def _new_or_implied(self, message: Message) -> Message | Revision | None:
+        if message.number is not None and message.stamp:
+            field = number_field(message.number, consilience=message.consilience)
+            for known in reversed(self._namesakes(field)):
+                if known.stamp == message.stamp:
+                    return self._corrected(known.id, message)
+                if known.corrected_at is not None and message.time <= known.corrected_at:
+                    return None  # this is what was corrected
+        self._add(message)
+        return message
+
+    def _correction(self, message: Message, reference: MessageReference) -> Message | Revision | None:
+        entry_id = self._find(reference, consilience=message.consilience)
+        if entry_id is not None:
+            return self._corrected(entry_id, message)
+        if reference.number is None or not (message.text and message.speaker):
+            raise MessageError(f"corrects {reference}, which is not of this session")
+        new = message.of_number(reference.number)
+        self._add(new, corrected_at=message.time)
+        return new
+
+    def _corrected(self, entry_id: int, message: Message) -> Revision | None:
+        indexed = self._indexed(entry_id)
+        if indexed is None:
+            return None
+        if message.speaker and message.consilience and not indexed.consilience:
+            raise MessageError("a correction cannot make what somebody said the assistant's")
+        speaker = message.speaker or indexed.speaker
+        if speaker != indexed.speaker:
+            self._put(entry_id, replace(indexed, speaker=speaker).encode())
+        return Correction(
+            entry_id,
+            indexed.origin,
+            message.text or None,
+            speaker,
+            indexed.number,
+            indexed.consilience,
+            indexed.timestamp,
+            indexed.time,
+        )
+
+    def _strike(self, request: StrikeRequest) -> Strike | None:
+        entry_id = self._find(request.reference, consilience=False)
+        if entry_id is None:
+            raise MessageError(f"strikes {request.reference}, which is not of this session")
+        indexed = self._indexed(entry_id)
+        self._put(entry_id, STRUCK)
+        return None if indexed is None else Strike(entry_id, indexed.origin)
+
+    def _find(self, reference: MessageReference, *, consilience: bool) -> int | None:
+        """Return the id of the message that is meant, if there is one."""
+        if reference.session not in ("", self._session_id):
+            raise MessageError(f"is about a message of another session, {reference.session[:128]}")
+        if reference.number is None:
+            return reference.id if id_field(reference.id or 0) in self._held else None
+        for kind in (consilience, not consilience):
+            if known := self._namesakes(number_field(reference.number, consilience=kind)):
+                return known[-1].id
+        unnumbered = self._held.get(id_field(reference.number))
+        if unnumbered is None or unnumbered == STRUCK or orjson.loads(unnumbered)[1] is not None:
+            return None
+        return reference.number
+
+    def _add(self, message: Message, corrected_at: float | None = None) -> None:
+        self._last_id += 1
+        indexed = IndexedMessage(
+            message.first_identity.hex(),
+            message.number,
+            message.consilience,
+            message.time,
+            message.timestamp,
+            message.speaker,
+        )
+        self._put(self._last_id, indexed.encode())
+        if message.number is not None:
+            field = number_field(message.number, consilience=message.consilience)
+            known = [*self._namesakes(field), _Namesake(self._last_id, message.stamp, corrected_at)]
+            self._held[field] = self.changed[field] = _encoded(known[-MOST_NAMESAKES:])
+
+    def _put(self, entry_id: int, value: bytes) -> None:
+        self._held[id_field(entry_id)] = self.changed[id_field(entry_id)] = value
+
+    def _namesakes(self, field: str) -> list[_Namesake]:
+        return [_Namesake(*known) for known in orjson.loads(self._held.get(field, b"[]"))]
+
+    def _indexed(self, entry_id: int) -> IndexedMessage | None:
+        """Return what is known of a message; None of one that was struck, or is not known any more."""
+        held = self._held.get(id_field(entry_id), STRUCK)
+        return None if held == STRUCK else IndexedMessage(*orjson.loads(held))

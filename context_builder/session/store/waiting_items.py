@@ -1,0 +1,97 @@
+"""What waits in a session's lists to be delivered, or was refused, is kept free of what was struck since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.errors import EntryUnreadable
+from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, StruckMessage
+from context_builder.session.keys import Keys
+from context_builder.session.store.dead_letters import DeadLetter
+from context_builder.session.store.scripts import script
+from context_builder.storage.redis_availability import translated
+
+Revise = Callable[[bytes], bytes]
+"""Returns an item as it is to be; empty, where it is to go."""
+
+
+class WaitingItems:
+    """Changes items in place. All of it may be done again, and raises :class:`StoreUnavailable` as the store does."""
+
+    def __init__(self, client: Redis, session_id: str) -> None:
+        self._client: Any = client  # redis-py types its commands as sync or async at once
+        self._keys = Keys(session_id)
+        self._replace = script(client, "replace_item")
+
+    async def strike(self, struck: Sequence[tuple[StruckMessage, str]], since: int | None) -> None:
+        """Let nothing of struck messages wait, nor of summaries ``since`` a number, which may tell them."""
+        messages = [message for message, _ in struck]
+
+        def batch(entry: bytes) -> bytes:
+            with suppress(EntryUnreadable):
+                held = MemoryBatch.decode(entry)
+                if (without := held.without(messages)) != held:
+                    return without.encode()
+            return entry
+
+        def row(entry: bytes) -> bytes:
+            with suppress(orjson.JSONDecodeError):
+                held = orjson.loads(entry)
+                if since is not None and isinstance(held, Mapping) and held.get("summary_seq", -1) >= since:
+                    return b""
+            return entry
+
+        texts = {text for _, text in struck if text}
+        keys = self._keys
+        await self._revise(keys.memory_outbox, batch)
+        await self._revise(keys.memory_dead, lambda letter: _of_letter(letter, batch))
+        await self._revise(keys.outbox, row)
+        await self._revise(keys.archive_dead, lambda letter: _of_letter(letter, row))
+        await self._revise(keys.agent_items, lambda item: b"" if _says(item) in texts else item)
+
+    async def correct(self, amendments: Sequence[Amendment]) -> None:
+        """Let what the memory refused say what was corrected since: put back, it must not bring old words back."""
+
+        def batch(entry: bytes) -> bytes:
+            with suppress(EntryUnreadable):
+                held = MemoryBatch.decode(entry)
+                if (corrected := held.amended_by(amendments)) != held:
+                    return corrected.encode()
+            return entry
+
+        await self._revise(self._keys.memory_dead, lambda letter: _of_letter(letter, batch))
+
+    async def _revise(self, key: str, revise: Revise) -> None:
+        async with translated():
+            items: list[bytes] = await self._client.lrange(key, 0, -1)
+        for item in items:
+            if (after := revise(item)) != item:
+                async with translated():
+                    await self._replace(keys=[key], args=[item, after])
+
+
+def _of_letter(encoded: bytes, revise: Revise) -> bytes:
+    letter = DeadLetter.decode(encoded)
+    after = revise(letter.raw) if letter.is_whole else b""  # of what is not whole, nobody can tell what is in it
+    if after == letter.raw:
+        return encoded
+    return replace(letter, raw=after, size=len(after)).encode() if after else b""
+
+
+def _says(item: bytes) -> str:
+    """Return what an item of the OpenAI Agents SDK says; empty for what is said by nobody."""
+    try:
+        content = orjson.loads(item).get("content")
+    except (orjson.JSONDecodeError, AttributeError):
+        return ""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
+    return "\n".join(text for text in texts if isinstance(text, str))

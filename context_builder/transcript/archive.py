@@ -1,0 +1,176 @@
+"""Exports of several files, in a folder or a ``.zip``: Slack's, by channel and day, and others with one transcript.
+
+Nothing is written: the files of a ``.zip`` are read where they are, whatever their names say, and none beyond a size.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final, TypeVar
+
+from context_builder.errors import TranscriptError
+from context_builder.transcript.fields import parse
+from context_builder.transcript.formats.slack import names_of, said_in
+from context_builder.transcript.moments import of_chat
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript
+
+LARGEST: Final = 512 * 2**20
+"""Bytes of one file, and of all that is read of an export."""
+
+MOST_FILES: Final = 100_000
+
+USERS: Final = ("users.json", "org_users.json")
+"""Who a Slack export's users are; the second in exports of an Enterprise Grid."""
+
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ _-]?\d*)?\.json", re.IGNORECASE)
+_HIDDEN: Final = ("__MACOSX", ".")
+
+T = TypeVar("T")
+
+Files = Mapping[str, Callable[[], bytes]]
+"""What reads each file, by its path within the export."""
+
+
+def read_folder(folder: Path, source: Source, channel: str | None) -> Transcript:
+    """Return what was said in a channel of a Slack export, or in all of them. Raises :class:`ValueError`."""
+    found = {
+        path.relative_to(folder).as_posix(): path.read_bytes
+        for pattern in ("*.json", "*/*.json")
+        for path in sorted(folder.glob(pattern))
+        if path.is_file()
+    }
+    above = {f"../{name}": (folder.parent / name).read_bytes for name in USERS if (folder.parent / name).is_file()}
+    days = [name for name in found if _DAY.fullmatch(PurePosixPath(name).name)]
+    if not days:  # whatever they are called
+        days = [name for name in found if "/" not in name and not _is_about(name)]
+    if not days:
+        raise ValueError("holds no file of a Slack export, such as 2025-01-31.json")
+    return _slack({**found, **above}, days, source, channel)
+
+
+def read_zip(
+    path: Path, source: Source, channel: str | None, read: Callable[[str, bytes, Source], Transcript]
+) -> Transcript:
+    """Return the transcript in a ``.zip``: of Slack, else of its one transcript. Raises :class:`ValueError`."""
+    try:
+        with zipfile.ZipFile(path) as opened:
+            files = _files_of(opened)
+            days = [name for name in files if _DAY.fullmatch(PurePosixPath(name).name)]
+            if days:
+                return _slack(files, days, source, channel)
+            return _only_one(files, source, read)
+    except zipfile.BadZipFile:
+        raise ValueError("not a .zip, or one that is cut off") from None
+    except (RuntimeError, NotImplementedError) as error:  # encrypted, or compressed in a way of its own
+        raise ValueError(f"cannot be unpacked: {str(error)[:200]}") from None
+
+
+def _files_of(opened: zipfile.ZipFile) -> dict[str, Callable[[], bytes]]:
+    entries = [one for one in opened.infolist() if not one.is_dir()]
+    if len(entries) > MOST_FILES:
+        raise ValueError(f"holds more than {MOST_FILES:,} files")
+    read = 0
+
+    def content(entry: zipfile.ZipInfo) -> bytes:
+        nonlocal read
+        with opened.open(entry) as file:
+            data = file.read(LARGEST - read + 1)
+        read += len(data)
+        if read > LARGEST:
+            raise ValueError(f"unpacks to more than {LARGEST // 2**20} MiB")
+        return data
+
+    return {
+        entry.filename.replace("\\", "/"): lambda entry=entry: content(entry)  # type: ignore[misc]
+        for entry in entries
+        if not any(part.startswith(_HIDDEN) and part != ".." for part in PurePosixPath(entry.filename).parts)
+    }
+
+
+def _slack(files: Files, days: Iterable[str], source: Source, channel: str | None) -> Transcript:
+    names: dict[str, str] = {}
+    for name in sorted(files, key=lambda one: PurePosixPath(one).name != USERS[1]):
+        if PurePosixPath(name).name in USERS:
+            names |= _parsed(files, name, source, names_of) or {}
+    source.names = {**source.names, **names}
+    channels: dict[str, list[str]] = {}
+    for day in sorted(days):
+        channels.setdefault(PurePosixPath(day).parent.name, []).append(day)
+    if channel is not None:
+        wanted = channels.get(channel.removeprefix("#"))
+        if wanted is None:
+            raise ValueError(f"has no channel {channel!r}; it has: {', '.join(sorted(channels))[:400]}")
+        channels = {channel: wanted}
+    elif len(channels) > 1:
+        listed = ", ".join(sorted(channels))[:400]
+        source.notes.append(
+            f"{len(channels)} channels in the order of time: {listed}; --channel NAME reads one of them"
+        )
+    said = [
+        one
+        for listed_days in channels.values()
+        for day in listed_days
+        for one in _parsed(files, day, source, lambda messages: said_in(messages, source)) or []
+    ]
+    return of_chat(said)
+
+
+def _parsed(files: Files, name: str, source: Source, read: Callable[[object], T]) -> T | None:
+    """Return what a file of the export says; one that cannot be read is noted, and the others are read."""
+    whole, source.name = source.name, f"{source.name}/{name}"
+    try:
+        return read(parse(files[name]()))
+    except OSError as error:
+        source.problem(error.strerror)
+    except ValueError as error:
+        if "unpacks to more" in str(error):
+            raise
+        source.problem(error)
+    finally:
+        source.name = whole
+    return None
+
+
+def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source], Transcript]) -> Transcript:
+    """Return the transcript of the one file that is one; parts of an export of Matrix follow each other."""
+    endings = (
+        ".json",
+        ".jsonl",
+        ".ndjson",
+        ".txt",
+        ".vtt",
+        ".srt",
+        ".sbv",
+        ".ttml",
+        ".xml",
+        ".dfxp",
+        ".tsv",
+        ".csv",
+        ".docx",
+    )
+    names = [name for name in files if PurePosixPath(name).suffix.lower() in endings]
+    names = [name for name in names if not _is_about(name)] or names
+    if not names:
+        raise ValueError("holds no transcript")
+    chats = [name for name in names if PurePosixPath(name).name.lower() in ("export.json", "_chat.txt", "result.json")]
+    names = chats or names
+    if len(names) > 1:
+        listed = ", ".join(sorted(names))[:400]
+        raise ValueError(f"holds {len(names)} transcripts; unpack it and name one: {listed}")
+    return read(names[0], files[names[0]](), source)
+
+
+def _is_about(name: str) -> bool:
+    """Return whether a file tells of an export, not what was said."""
+    about = (*USERS, "channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json", "canvases.json")
+    return PurePosixPath(name).name in (*about, "lists.json", "file_conversations.json", "huddle_transcripts.json")
+
+
+def refuse_large(path: Path) -> None:
+    """Raise :class:`TranscriptError` for a file that is too large to be read at once."""
+    if path.stat().st_size > LARGEST:
+        raise TranscriptError(f"{path}: more than {LARGEST // 2**20} MiB; split it")

@@ -1,0 +1,80 @@
+"""The bytes of a text file become text here, whatever program wrote them."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Final
+
+from context_builder.transcript.source import Source
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16's, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_PROBE: Final = 4096
+"""Bytes by which UTF-16 without a mark is known: half of what European languages write in it are zero."""
+
+_GUESSED: Final = 100_000
+"""Bytes of lines by which an encoding is guessed."""
+
+
+def decode(raw: bytes, source: Source) -> str:
+    """Return the text: by its byte order mark, else UTF-8, and what is not in it as the encoding that it looks like.
+
+    Lines that are not UTF-8 are noted in ``source``. Line ends become ``\\n``.
+    """
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return _lines(
+                raw[len(mark) :].decode(encoding, "replace") if encoding != "utf-8" else _utf8(raw[3:], source)
+            )
+    if encoding_ := _wide(raw[:_PROBE]):
+        return _lines(raw.decode(encoding_, "replace"))
+    return _lines(_utf8(raw, source))
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def _wide(probe: bytes) -> str | None:
+    """Return which UTF-16 it is, if it is one without a mark."""
+    half = len(probe) // 2
+    if half < 2:
+        return None
+    if probe[1::2].count(0) > 0.4 * half and probe[::2].count(0) < 0.1 * half:
+        return "utf-16-le"
+    if probe[::2].count(0) > 0.4 * half and probe[1::2].count(0) < 0.1 * half:
+        return "utf-16-be"
+    return None
+
+
+def _utf8(raw: bytes, source: Source) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        lines = raw.split(b"\n")
+    texts: list[str | None] = [_as_utf8(line) for line in lines]
+    others = [line for line, text in zip(lines, texts, strict=True) if text is None]
+    encoding = _guess(b"\n".join(others)[:_GUESSED])
+    source.problem(f"not UTF-8; read as {encoding}", 1 + texts.index(None))
+    return "\n".join(
+        line.decode(encoding, "replace") if text is None else text for line, text in zip(lines, texts, strict=True)
+    )
+
+
+def _as_utf8(line: bytes) -> str | None:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _guess(raw: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(raw).best()
+    return "cp1252" if best is None or len(raw) < 16 else best.encoding  # a few letters look like any encoding

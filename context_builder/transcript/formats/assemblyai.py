@@ -1,0 +1,61 @@
+"""AssemblyAI's transcripts: utterances where speakers were told apart, else words, else the text alone.
+
+Times are in milliseconds (https://www.assemblyai.com/docs/api-reference/transcripts/get).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from context_builder.transcript.fields import Object, each_object, optional_text, seconds
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
+from context_builder.transcript.word_runs import Word, runs, sentences
+
+_MILLISECOND: Final = 0.001
+
+
+def is_assemblyai(document: Object) -> bool:
+    if "utterances" in document:
+        return True
+    return "audio_url" in document or ("status" in document and ("words" in document or "text" in document))
+
+
+def read_assemblyai(document: Object, source: Source) -> Transcript:
+    """Return the transcript. Raises :class:`ValueError` for one that failed or is not ready."""
+    utterances = document.get("utterances")
+    if utterances is not None and not isinstance(utterances, list):
+        source.problem("utterances is not a list")
+    if isinstance(utterances, list) and utterances:
+        return Transcript([*_utterances(utterances, source)])
+    words = document.get("words")
+    if isinstance(words, list) and words:
+        return Transcript([*runs(_words(words, source))])
+    if text := optional_text(document, "text"):
+        return Transcript([Utterance(UNKNOWN_SPEAKER, one) for one in sentences(text)])
+    status = document.get("status")
+    if status not in (None, "completed"):
+        raise ValueError(f"this transcript's status is {str(status)[:40]!r}: {optional_text(document, 'error')[:200]}")
+    return Transcript([])
+
+
+def _utterances(entries: object, source: Source) -> Iterator[Utterance]:
+    for where, one in each_object(entries, "utterances", source):
+        if words := optional_text(one, "text"):
+            start, end = (seconds(one, key, where, source, _MILLISECOND) for key in ("start", "end"))
+            yield Utterance(_speaker(one), words, start, until=end)
+        elif not isinstance(one.get("text"), str):
+            source.problem(f'{where} has no "text"')
+
+
+def _words(entries: object, source: Source) -> Iterator[Word]:
+    for where, one in each_object(entries, "words", source):
+        if word := optional_text(one, "text", "word"):
+            start, end = (seconds(one, key, where, source, _MILLISECOND) for key in ("start", "end"))
+            yield Word(word, _speaker(one), start, end)
+
+
+def _speaker(entry: Object) -> str:
+    speaker, channel = entry.get("speaker"), entry.get("channel")
+    return channel_name(channel) if speaker is None and channel is not None else speaker_name(speaker)

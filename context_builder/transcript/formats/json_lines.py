@@ -1,0 +1,86 @@
+"""Transcripts with one JSON object a line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from context_builder.timestamps import epoch, moment
+from context_builder.transcript.fields import inner, parse
+from context_builder.transcript.formats.matrix import is_matrix, read_matrix
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import ASSISTANT, UNKNOWN_SPEAKER, Transcript, Utterance
+
+
+def read_json_lines(source: Source) -> Transcript:
+    """Return the utterances of JSON lines (``speaker``, and the time as ``t_est`` or ``timestamp``, may be missing).
+
+    ``t_est`` is in seconds from the start; ``timestamp`` is ISO 8601 and counts from the first one in the file. Other
+    fields are ignored, but for ``type`` and ``metadata`` of an assistant's contribution. Lines that cannot be read are
+    noted. Events of Matrix are read as such.
+    """
+    utterances: list[Utterance] = []
+    events: list[Any] = []
+    start: float | None = None
+    before: float | None = None
+    started: datetime | None = None
+    for number, line in enumerate(source.text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        with source.one_entry(number):
+            entry = _object(line)
+            if is_matrix([entry]):
+                events.append(entry)
+                continue
+            if not isinstance(entry.get("text"), str):
+                raise ValueError('no "text"')
+            at = _timestamp(entry, before, source, number)
+            before = before if at is None else at
+            start = at if start is None else start
+            seconds = _seconds(entry, at, start, source, number)
+            if started is None and at is not None and seconds is not None:
+                started = _zoned(entry["timestamp"], at - seconds)
+            if entry["text"].strip():
+                utterances.append(_utterance(entry, seconds))
+    if events and not utterances:
+        return read_matrix(events, source)
+    return Transcript(utterances, started)
+
+
+def _object(line: str) -> dict[str, Any]:
+    entry = parse(line)
+    if not isinstance(entry, dict):
+        raise ValueError("not a JSON object")
+    return entry
+
+
+def _timestamp(entry: dict[str, Any], before: float | None, source: Source, line: int) -> float | None:
+    """Return the epoch seconds of an utterance's timestamp, if any; ``before`` are those of the last one."""
+    if (timestamp := entry.get("timestamp")) is None:
+        return None
+    at = epoch(timestamp, near=before) if isinstance(timestamp, str) else None
+    if at is None:
+        source.problem('"timestamp" is not ISO 8601', line)
+    return at
+
+
+def _zoned(timestamp: str, seconds: float) -> datetime | None:
+    """Return the moment at so many epoch seconds, in the zone that a timestamp has, or the local one."""
+    told, found = datetime.fromisoformat(timestamp), moment(seconds)
+    return None if found is None else found.astimezone(told.tzinfo)
+
+
+def _seconds(entry: dict[str, Any], at: float | None, start: float | None, source: Source, line: int) -> float | None:
+    if (seconds := entry.get("t_est")) is not None:
+        if not isinstance(seconds, bool) and isinstance(seconds, int | float) and abs(seconds) < 1e11:
+            return float(seconds)
+        source.problem('"t_est" is not a number of seconds', line)
+    return None if at is None or start is None else at - start
+
+
+def _utterance(entry: dict[str, Any], at: float | None) -> Utterance:
+    speaker = str(entry.get("speaker") or UNKNOWN_SPEAKER)
+    text = entry["text"].encode("utf-8", "replace").decode("utf-8")
+    if speaker != ASSISTANT and entry.get("type") != "consilience":
+        return Utterance(speaker, text, at)
+    return Utterance(speaker, text, at, inner(entry, "metadata"))

@@ -1,0 +1,117 @@
+"""Text with what somebody said on each line, or after a label: Whisper's and WhisperX' ``.txt``, ``.lrc``, Google Meet.
+
+A time may stand before a line, ``[00:03] Ida: …``, or alone above several, as in Google Meet's documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.labels import Labels
+from context_builder.transcript.moments import in_heading
+from context_builder.transcript.offsets import CLOCK, offset
+from context_builder.transcript.repeats import once
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance
+
+_RANGE: Final = re.compile(rf"\s*\[\s*(?P<start>{CLOCK})\s*-+>\s*(?P<end>{CLOCK})\s*\]\s*")
+_BEFORE: Final = re.compile(
+    r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)\)|"
+    r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)(?=\s))\s*(?:[-–—|]\s+)?"
+)
+_ALONE: Final = re.compile(r"\s*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?\s*")
+_LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
+_WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
+_MEET_BEGINS: Final = re.compile(r"\W*Transcript\s*|.* [-–] Transcript\s*")
+_MEET_ENDS: Final = re.compile(r"\s*(?:Meeting|Transcription) ended (?:after|at) .*")
+_MEET_UNSAID: Final = re.compile(
+    r"\s*(?:This editable transcript was computer generated.*|Attendees|Invited .*|Attachments .*|Meeting started .*)"
+)
+_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Is a line of text with its number, and the times before it."""
+
+    number: int
+    text: str
+    at: float | None = None
+    until: float | None = None
+
+
+def read_lines(source: Source) -> Transcript:
+    """Return what the lines say; those before the first label of a file that has some are its heading."""
+    written = source.text.split("\n")
+    heading, written, first = _without_frame(written)
+    lines = [*_lines(written, first, source)]
+    labels = Labels([line.text for line in lines])
+    spoken = [(line, labels.line(line.text)) for line in lines]
+    labelled = sum(one.speaker is not None for _, one in spoken)
+    timed = sum(line.at is not None for line in lines)
+    joins = labelled > 0 or timed >= _SHARE * max(1, len(lines))
+    said: list[Utterance] = []
+    above = 0
+    for line, one in spoken:
+        begins = one.speaker is not None or line.at is not None or not joins
+        if begins and (one.text or one.speaker is not None):
+            if labelled and not said and one.speaker is None and line.at is None:
+                above += 1
+                continue
+            said.append(Utterance(one.speaker or UNKNOWN_SPEAKER, one.text, line.at, until=line.until))
+        elif said and one.text:
+            last = said[-1]
+            said[-1] = Utterance(last.speaker, f"{last.text} {one.text}".strip(), last.at, until=last.until)
+        elif one.text:
+            above += 1
+    if above and said:
+        source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
+    heading += [line.text for line in lines[:above]]
+    return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
+
+
+def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
+    """Return heading and body of a document of Google Meet, and the number of the body's first line.
+
+    Of any other, the heading is empty.
+    """
+    end = next((place for place, line in enumerate(lines) if _MEET_ENDS.fullmatch(line)), None)
+    begin = next((place for place, line in enumerate(lines[:60]) if _MEET_BEGINS.fullmatch(line)), None)
+    if end is None and begin is None:
+        return [], lines, 1
+    last = end if end is not None else len(lines)
+    first = begin + 1 if begin is not None and begin < last else 0
+    later = [place for place in range(first, min(last, 60)) if _MEET_BEGINS.fullmatch(lines[place])]
+    first = later[-1] + 1 if later else first
+    kept = [line for line in lines[first:last] if not _MEET_UNSAID.fullmatch(line)]
+    return lines[:first], kept, first + 1
+
+
+def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line]:
+    """Yield the lines that say something; a time alone is that of the next one."""
+    pending: float | None = None
+    for number, line in enumerate(written, start=first):
+        if not line.strip() or _LYRICS.fullmatch(line) or _WHISPERCPP.fullmatch(line):
+            continue
+        if alone := _ALONE.fullmatch(line):
+            pending = _offset(alone[1], source, number)
+            continue
+        if between := _RANGE.match(line):
+            start, end = _offset(between["start"], source, number), _offset(between["end"], source, number)
+            yield _Line(number, plain(line[between.end() :]), start, end)
+        elif before := _BEFORE.match(line):
+            time = before["square"] or before["round"] or before["bare"]
+            yield _Line(number, plain(line[before.end() :]), _offset(time, source, number))
+        else:
+            yield _Line(number, plain(line), pending)
+        pending = None
+
+
+def _offset(time: str, source: Source, line: int) -> float | None:
+    with source.one_entry(line):
+        return offset(time)
+    return None

@@ -1,0 +1,166 @@
+"""Subtitles: WebVTT (https://www.w3.org/TR/webvtt1/), SubRip, and SubViewer as YouTube and Google Meet write it (.sbv).
+
+Each has a line of times above what was said, such as ``00:01:02.500 --> 00:01:04.000`` or ``0:01:02.500,0:01:04.000``;
+what stands directly above that line names the cue. So one parser reads all of them, by their lines of times. Text after
+an empty line goes on with its cue: people do leave empty lines inside what somebody says.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from context_builder.transcript.labels import Line, spoken
+from context_builder.transcript.offsets import CLOCK, offset
+from context_builder.transcript.repeats import once
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
+
+_SILENT: Final = re.compile(r"(WEBVTT|NOTE|STYLE|REGION)(\s|$)")
+"""First line of a WebVTT block in which nobody speaks."""
+
+_ARROW: Final = r"(?:[-–—]{1,3}\s?>|[–—→⟶])"
+_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK})\s*{_ARROW}\s*-?(?P<end>{CLOCK})(?:\s.*)?")
+_PAIR: Final = re.compile(r"\s*(?P<start>[\d:]{3,16}\.\d{1,9}|[\d:]{5,16})\s*,\s*(?P<end>[\d:]{3,16}(?:\.\d{1,9})?)\s*")
+_BROKEN: Final = re.compile(rf"\s*[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}\s*{_ARROW}")
+"""Looks like a line of times and is none."""
+
+_INDEX: Final = re.compile(r"\s*\d{1,9}\s*")
+# A tag ends before the next one begins, so that looking for the end of one that has none does not read on to the end.
+_VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<speaker>[^<>]*)>")
+_TAG: Final = re.compile(
+    r"</?(?:c|i|b|u|s|v|em|p|rt|ruby|lang|span|font|strong)(?:[.\s][^<>]*)?/?>|<\d[\d:.]*>|\{\\[^{}]*\}", re.IGNORECASE
+)
+_BREAK: Final = re.compile(r"<br\s?/?>|\\N", re.IGNORECASE)
+_BEYOND_UNICODE: Final = re.compile(r"&#[0-9]{8,};?")
+"""A character reference that :func:`html.unescape` fails on: Python refuses to read integers of thousands of digits."""
+
+
+@dataclass(slots=True)
+class Cue:
+    """Is what a line of times stands above."""
+
+    at: float | None
+    until: float | None
+    lines: list[str] = field(default_factory=list)
+
+
+def is_subtitles(text: str) -> bool:
+    """Return whether a text is subtitles, by its first lines."""
+    lines = [line for line in text[:4000].split("\n") if line.strip()][:12]
+    return bool(lines) and (lines[0].startswith("WEBVTT") or any(_times(line) and "-->" in line for line in lines[:4]))
+
+
+def read_subtitles(source: Source) -> Transcript:
+    """Return the transcript in subtitles; what cannot be read of them is noted by line."""
+    return Transcript(once([*_utterances(cues(source))]))
+
+
+def read_subtitles_in_text(source: Source) -> Transcript:
+    """Return the transcript in subtitles that stand in a text, where Teams has a line for the speaker in each."""
+    found = cues(source)
+    names = [name_of(cue.lines[0]) for cue in found if len(cue.lines) > 1 and _may_be_name(cue.lines[0])]
+    if len(names) == len(found) > len(set(names)):
+        for cue, name in zip(found, names, strict=True):
+            cue.lines = [f"<v {name}>{cue.lines[1]}", *cue.lines[2:]]
+    return Transcript(once([*_utterances(found)]))
+
+
+def _may_be_name(line: str) -> bool:
+    return len(line) <= 60 and not re.search(r"[<>:]|[.?!,;…]\s*$", line)
+
+
+def cues(source: Source) -> list[Cue]:
+    """Return the cues of subtitles, in the order of the file."""
+    found: list[Cue] = []
+    is_webvtt = source.text.lstrip().startswith("WEBVTT")
+    numbered = enumerate(source.text.split("\n"), start=1)
+    index = 0  # of the last cue that has one
+    for empty, lines in groupby(numbered, key=lambda line: not line[1].strip()):
+        block = [*lines]
+        if empty:
+            continue
+        index = max([index, *(int(line) for _, line in block if _INDEX.fullmatch(line) and int(line) == index + 1)])
+        if is_webvtt and _SILENT.match(block[0][1]):
+            block = block[next((place for place, (_, line) in enumerate(block) if _times(line)), len(block)) :]
+        elif len(block) == 1 and not is_webvtt and block[0][1].strip() == str(index):
+            continue  # the number of a cue that has nothing else
+        _read_block(block, found, source)
+    return found
+
+
+def _read_block(block: list[tuple[int, str]], found: list[Cue], source: Source) -> None:
+    """Add the cues of a block; what stands above its first line of times, but for a name, goes on with the last cue."""
+    begun: Cue | None = None
+    above: list[tuple[int, str]] = []  # lines since the last line of times
+    for number, line in block:
+        times = _times(line)
+        if times is None and not (_BROKEN.match(line) and (len(above) < 2 or _INDEX.fullmatch(above[-1][1]))):
+            above.append((number, line))
+            continue
+        if begun is None or (above and _INDEX.fullmatch(above[-1][1])):
+            above = above[:-1]  # the cue's name
+        _go_on(begun or (found[-1] if found else None), above, source)
+        begun, above = _cue(times, source, number), []
+        found.append(begun)
+    _go_on(begun or (found[-1] if found else None), above, source)
+
+
+def _go_on(cue: Cue | None, lines: list[tuple[int, str]], source: Source) -> None:
+    if cue is not None:
+        cue.lines += [line for _, line in lines]
+    elif lines:
+        source.problem("text without a line of times above it", lines[0][0])
+
+
+def _times(line: str) -> re.Match[str] | None:
+    return _TIMES.fullmatch(line) or _PAIR.fullmatch(line) if ":" in line else None
+
+
+def _cue(times: re.Match[str] | None, source: Source, number: int) -> Cue:
+    if times is None:
+        source.problem("not a line of times such as 00:01:02.500 --> 00:01:04.000", number)
+        return Cue(None, None)
+    try:
+        return Cue(offset(times["start"]), offset(times["end"]))
+    except ValueError as error:
+        source.problem(error, number)
+        return Cue(None, None)
+
+
+def _utterances(found: list[Cue]) -> Iterator[Utterance]:
+    """Yield one utterance for each run of lines of the same speaker; a line without one goes on with the last."""
+    for cue, said in zip(found, spoken([_marked_plain(cue.lines) for cue in found]), strict=True):
+        for one in _voiced(cue.lines) or said:
+            yield Utterance(one.speaker or UNKNOWN_SPEAKER, one.text, cue.at, until=cue.until)
+
+
+def _voiced(lines: list[str]) -> list[Line]:
+    """Return what the voices of a cue say, by WebVTT's tags; nothing where it has none."""
+    if not any("<v" in line and _VOICE.search(line) for line in lines):
+        return []
+    said: list[Line] = []
+    for line in lines:
+        before, *voices = _VOICE.split(line)
+        parts = [Line(None, plain(before))]
+        parts += [Line(name_of(plain(who)), plain(text)) for who, text in zip(voices[::2], voices[1::2], strict=True)]
+        for part in parts:
+            if said and part.speaker in (None, said[-1].speaker):
+                said[-1] = Line(said[-1].speaker, f"{said[-1].text} {part.text}".strip())
+            elif part.text or part.speaker:
+                said.append(part)
+    return [one for one in said if one.text]
+
+
+def _marked_plain(lines: list[str]) -> list[str]:
+    return [] if _voiced(lines) else [plain(line) for line in lines]
+
+
+def plain(marked: str) -> str:
+    """Return a text without tags and character references, with single blanks between its words."""
+    text = _BEYOND_UNICODE.sub("\N{REPLACEMENT CHARACTER}", _TAG.sub("", _BREAK.sub(" ", marked)))
+    return " ".join(html.unescape(text).split())

@@ -1,0 +1,83 @@
+"""JSON of Whisper and of programs that descend from it.
+
+``segments`` (OpenAI's own, its interface's ``verbose_json`` and ``diarized_json``, faster-whisper, WhisperX), and
+``chunks`` with their ``speakers`` (Transformers, insanely-fast-whisper).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from context_builder.transcript.fields import Object, each_object, optional_text, seconds
+from context_builder.transcript.labels import spoken
+from context_builder.transcript.repeats import once
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
+from context_builder.transcript.word_runs import Word, runs, sentences
+
+
+def is_whisper(document: Object) -> bool:
+    return any(key in document for key in ("segments", "chunks")) or set(document) in ({"text"}, {"text", "language"})
+
+
+def read_whisper(document: Object, source: Source) -> Transcript:
+    """Return the transcript. Raises :class:`ValueError` where its segments are no list."""
+    for key in ("speakers", "segments", "chunks"):
+        entries = document.get(key)
+        is_listed = isinstance(entries, list) and any(isinstance(one, dict) and "text" in one for one in entries)
+        if entries is not None and (is_listed or (key != "speakers" and entries != [])):
+            return Transcript(read_segments(entries, key, source))
+    return Transcript([Utterance(UNKNOWN_SPEAKER, one) for one in sentences(optional_text(document, "text"))])
+
+
+def read_segments(entries: object, name: str, source: Source, unit: float = 1.0) -> list[Utterance]:
+    """Return what segments say, each thing once; times are in units of so many seconds."""
+    said: list[Utterance] = []
+    for where, one in each_object(entries, name, source):
+        if not isinstance(one.get("text"), str):
+            source.problem(f'{where} has no "text"')
+            continue
+        said += _segment(one, where, source, unit)
+    return once(labelled(said))
+
+
+def labelled(said: Sequence[Utterance]) -> list[Utterance]:
+    """Return the utterances with the speakers whom labels in their texts name, where nothing else tells."""
+    if any(one.speaker != UNKNOWN_SPEAKER for one in said):
+        return [*said]
+    found: list[Utterance] = []
+    for one, lines in zip(said, spoken([[one.text] for one in said]), strict=True):
+        found += [Utterance(line.speaker or UNKNOWN_SPEAKER, line.text, one.at, until=one.until) for line in lines]
+    return found
+
+
+def _segment(one: Object, where: str, source: Source, unit: float) -> Iterator[Utterance]:
+    at, until = _times(one, where, source, unit)
+    words = one.get("words")
+    if one.get("speaker") is None and isinstance(words, list) and any(_tells(word) for word in words):
+        yield from runs(_words(words, where, source, unit))
+    elif text := optional_text(one, "text"):
+        channel = one.get("channel")
+        is_channel = one.get("speaker") is None and isinstance(channel, int | str) and not isinstance(channel, bool)
+        yield Utterance(
+            channel_name(channel) if is_channel else speaker_name(one.get("speaker")), text, at, until=until
+        )
+
+
+def _times(one: Object, where: str, source: Source, unit: float) -> tuple[float | None, float | None]:
+    match one.get("timestamp"):
+        case [start, end]:
+            one = {"start": start, "end": end}
+    return seconds(one, "start", where, source, unit), seconds(one, "end", where, source, unit)
+
+
+def _words(entries: object, where: str, source: Source, unit: float) -> Iterator[Word]:
+    for name, one in each_object(entries, f"{where}.words", source):
+        if word := optional_text(one, "word", "text"):
+            start, end = seconds(one, "start", name, source, unit), seconds(one, "end", name, source, unit)
+            yield Word(word, speaker_name(one.get("speaker")), start, end)
+
+
+def _tells(word: Any) -> bool:
+    return isinstance(word, dict) and word.get("speaker") is not None

@@ -1,0 +1,44 @@
+"""Word documents, as Teams, Otter and Google Meet export them: their paragraphs as lines of text."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from context_builder.transcript.formats.ttml import parse_xml
+
+LARGEST: Final = 256 * 2**20
+"""Bytes of a document's text."""
+
+_WORDS: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_BODY: Final = "word/document.xml"
+
+
+def is_word_document(raw: bytes) -> bool:
+    if not raw.startswith(b"PK\x03\x04"):
+        return False
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            return _BODY in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def text_of(raw: bytes) -> str:
+    """Return the paragraphs of a Word document, an empty line between two. Raises :class:`ValueError`."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(_BODY) as file:
+            written = file.read(LARGEST + 1)
+    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+        raise ValueError(f"not a Word document: {type(error).__name__}") from None
+    if len(written) > LARGEST:
+        raise ValueError(f"a Word document of more than {LARGEST // 2**20} MiB")
+    root = parse_xml(written.decode("utf-8-sig", "replace"))
+    return "\n\n".join(_paragraph(one) for one in root.iter(f"{_WORDS}p"))
+
+
+def _paragraph(paragraph: Element) -> str:
+    marks = {f"{_WORDS}br": "\n", f"{_WORDS}cr": "\n", f"{_WORDS}tab": "\t"}
+    return "".join((one.text or "") if one.tag == f"{_WORDS}t" else marks.get(one.tag, "") for one in paragraph.iter())

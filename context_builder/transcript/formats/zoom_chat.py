@@ -1,0 +1,98 @@
+"""Zoom's chat of a meeting, as it is saved (``09:00:12 From Ida to Everyone:``) or recorded (``00:05:12\\tIda:\\t…``).
+
+Reactions are no utterances, and a reply is heard without what it quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.moments import iso
+from context_builder.transcript.offsets import offset
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript, Utterance, name_of
+
+_STAMP: Final = r"(?:(?P<date>\d{4}-\d\d-\d\d)[ T])?(?P<time>\d{1,2}:\d\d:\d\d)(?:\s?(?P<half>[AP]M))?"
+_SAVED: Final = re.compile(
+    rf"{_STAMP}\s+From\s+(?P<who>\S.{{0,200}}?)(?:\s+[Tt]o\s+(?P<whom>\S.{{0,200}}?))?\s*:(?:\s+(?P<text>.*))?$"
+)
+_RECORDED: Final = re.compile(rf"{_STAMP}\t(?P<who>[^\t\n]{{1,200}}?)\s*:\t(?P<text>.*)")
+_REACTION: Final = re.compile(r"Reacted to \".*\" with .{1,40}|Removed an? .{1,40} reaction from \".*\"", re.DOTALL)
+_REPLY: Final = re.compile(r"\s*Replying to \"(?P<quoted>.*?)\"\s*(?:\n|$)", re.DOTALL)
+_ONE_LINE_REPLY: Final = re.compile(r"\s*Replying to \"[^\"\n]*\"\s+")
+_FOLDER: Final = re.compile(r"(?P<date>\d{4}-\d\d-\d\d) \d\d\.\d\d\.\d\d [^/\\]*[/\\][^/\\]*$")
+_DAY: Final = 86_400.0
+
+
+def is_zoom_chat(text: str) -> bool:
+    """Return whether a text is a chat of Zoom, by its first lines."""
+    lines = [line for line in text[:4000].split("\n") if line.strip()][:5]
+    return any(_SAVED.match(line) or _RECORDED.match(line) for line in lines)
+
+
+def read_zoom_chat(source: Source) -> Transcript:
+    """Return what was said in the chat.
+
+    A saved one has times of the clock; the day is in its lines, or in the name of the folder that Zoom makes.
+    """
+    said: list[Utterance] = []
+    started: datetime | None = None
+    first: float | None = None  # second of the day
+    days = last = 0.0
+    for line, stamp, text in _messages(source):
+        with source.one_entry(line):
+            clock = _seconds(stamp)
+            if stamp.re is _RECORDED:
+                at = clock
+            elif stamp["date"]:
+                told = iso(stamp["date"]) + timedelta(seconds=clock)
+                started = started or told
+                at = (told - started).total_seconds()
+            else:
+                days += _DAY if clock < last - _DAY / 2 else 0.0  # past midnight
+                first = clock if first is None else first
+                last, at = clock, clock + days - first
+            if words := _text(text):
+                said.append(Utterance(name_of(stamp["who"]), words, at))
+    if first is not None and (folder := _FOLDER.search(source.name)):
+        with source.one_entry():
+            started = iso(folder["date"]) + timedelta(seconds=first)
+    return Transcript(said, started)
+
+
+def _seconds(stamp: re.Match[str]) -> float:
+    seconds = offset(stamp["time"])
+    if stamp["half"]:
+        return seconds % (_DAY / 2) + (_DAY / 2 if stamp["half"] == "PM" else 0.0)
+    return seconds
+
+
+def _messages(source: Source) -> Iterator[tuple[int, re.Match[str], str]]:
+    """Yield each message's line, stamp and text."""
+    begun: tuple[int, re.Match[str]] | None = None
+    lines: list[str] = []
+    for number, line in enumerate(source.text.split("\n"), start=1):
+        stamp = _RECORDED.fullmatch(line) or _SAVED.fullmatch(line)
+        if stamp is None:
+            if begun is not None:
+                lines.append(line)
+            elif line.strip():
+                source.problem("text without a time above it", number)
+            continue
+        if begun is not None:
+            yield *begun, "\n".join(lines)
+        begun, lines = (number, stamp), [stamp["text"] or ""]
+    if begun is not None:
+        yield *begun, "\n".join(lines)
+
+
+def _text(written: str) -> str:
+    text = written.strip()
+    if _REACTION.fullmatch(text):
+        return ""
+    reply = _REPLY.match(text) or _ONE_LINE_REPLY.match(text)
+    return plain(text[reply.end() :] if reply else text)

@@ -1,0 +1,134 @@
+"""Labels that stand before a text and say who speaks are told here from text that only looks like one.
+
+``[SPEAKER_00]: `` (WhisperX), ``(speaker 0) `` (whisper.cpp) and ``Speaker 1: `` are labels wherever they stand. A name
+is free: people call themselves ``Lind, Ida (she/her)``, ``Bo | Acme`` or ``+1 555-0100``. So the file decides. Where
+every entry begins ``NAME: ``, whatever stands there is a name; elsewhere only what looks like one and comes again, or
+stands before most entries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.transcript.utterance import name_of, speaker_name
+
+LONGEST_LABEL: Final = 80
+"""Characters of a name with all that people write beside it."""
+
+_MACHINE: Final = re.compile(
+    r"\s*(?:>>\s*)?(?:"
+    r"\[{1,2}(?P<square>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8}|unknown(?: speaker)?)\]{1,2}\s*:?\s*|"
+    r"\((?P<round>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8})\)\s*:?\s*|"
+    r"(?P<bare>speaker[ _-]?\w{1,3}|speaker_\d{1,4}|unknown speaker)\s*[:\uff1a](?:\s+|$)|"
+    r"SPEAKER:\s(?P<tag>S\d{1,3}|UU)\s*$"
+    r")",
+    re.IGNORECASE,
+)
+_PREFIX: Final = re.compile(
+    rf"(?P<mark>(?:[-–—>]+\s*)?)(?P<label>[^\s:\uff1a][^:\uff1a\n]{{0,{LONGEST_LABEL - 1}}}?)"
+    r"\s?(?::(?:\s+|$)|\uff1a\s*)"
+)
+_NAME: Final = re.compile(r"[^\W\d_][\w.'’()\- ]{0,39}")
+_MOST_WORDS: Final = 4
+_PARTICLES: Final = frozenset(
+    "s de la le da do dos di del van von der den ter ten el al bin ibn y e i of the host guest".split()
+)
+"""Words of names that begin with small letters."""
+
+_TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
+_SHARE: Final = 0.6
+_SHARE_OF_FEW: Final = 0.5
+_FEW: Final = 3
+"""Part of the entries that have labels where any that looks like a name is one."""
+
+_BRACKETS: Final = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|<([^<>]+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Is a line of an entry with the speaker whom its label names; None where it has no label."""
+
+    speaker: str | None
+    text: str
+
+
+class Labels:
+    """Knows what the labels of a file are; ``first_lines`` are the first lines of its entries."""
+
+    def __init__(self, first_lines: Sequence[str]) -> None:
+        found = [_PREFIX.match(line) for line in first_lines if line and not _MACHINE.match(line)]
+        prefixes = [one for one in found if one and _may_be(one["label"])]
+        counts = Counter(one["label"] for one in prefixes)
+        said = len(found)
+        self._whatever = len(prefixes) == said > 1
+        names = [one for one in counts if is_name(one)]
+        shouted = [one for one in names if one.isupper()]
+        if self._whatever:
+            self._names = set(counts)
+        elif said and len(prefixes) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
+            self._names = {one for one in counts if counts[one] > 1 or (is_name(one) and _is_capitalized(one))}
+        else:
+            again = {one for one in names if counts[one] > 1}
+            self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
+
+    def line(self, line: str, *, first: bool = True) -> Line:
+        """Return a line of an entry without its label; only names of the file are labels of those after the first."""
+        line = _TURN.sub(" ", line).strip() if "[" in line else line.strip()
+        if machine := _MACHINE.match(line):
+            return Line(_machine_name(machine), line[machine.end() :].strip())
+        if prefix := _PREFIX.match(line):
+            label, dashed = prefix["label"], bool(prefix["mark"].strip())
+            is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
+            if is_one and _may_be(label):
+                return Line(_clean(label), line[prefix.end() :].strip())
+        return Line(None, line)
+
+
+def is_name(label: str) -> bool:
+    """Return whether a label looks like a name, which a sentence with a colon in it does not."""
+    return bool(_NAME.fullmatch(label)) and len(label.split()) <= _MOST_WORDS
+
+
+def _is_capitalized(label: str) -> bool:
+    """Return whether a label is written as names are; "One thing" is not."""
+    words = [word for word in re.findall(r"[^\W\d_]+", label) if word.lower() not in _PARTICLES]
+    return all(not word[0].islower() for word in words)
+
+
+def _may_be(label: str) -> bool:
+    """Return whether a label can be one: a time or an address is none."""
+    return not label.isspace() and not re.fullmatch(r"[\d:.,\s]+|https?|\W+", label)
+
+
+def _clean(label: str) -> str:
+    inside = _BRACKETS.fullmatch(label)
+    return name_of(next(one for one in inside.groups() if one) if inside else label)
+
+
+def _machine_name(found: re.Match[str]) -> str:
+    """Return a name such as programs give: WhisperX' as it is, and whisper.cpp's as its JSON has it."""
+    name = " ".join((next(one for one in found.groups() if one)).split())
+    number = re.fullmatch(r"(?i:speaker)[ ](\w{1,3}|\?)", name)
+    if name.lower() in {"unknown", "unknown speaker"}:
+        return speaker_name(None)
+    if number:
+        return f"Speaker {number[1]}" if number[1] != "?" else speaker_name(None)
+    return speaker_name(name)
+
+
+def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[Line]]:
+    """Yield for each entry, a list of lines, what is said in it by whom; lines without a label join the one before."""
+    labels = Labels([next((line for line in lines if line.strip()), "").strip() for lines in entries])
+    for lines in entries:
+        said: list[Line] = []
+        for line in lines:
+            one = labels.line(line, first=not said)
+            if said and (one.speaker is None or one.speaker == said[-1].speaker):
+                said[-1] = Line(said[-1].speaker, f"{said[-1].text} {one.text}".strip())
+            elif one.text or one.speaker is not None:
+                said.append(one)
+        yield [one for one in said if one.text]

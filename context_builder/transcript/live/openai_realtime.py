@@ -1,0 +1,91 @@
+"""OpenAI's Realtime interface: what its input transcription completes, and what its model says.
+
+https://platform.openai.com/docs/api-reference/realtime-server-events. The model is the assistant. Its words may come
+before those that it answers are transcribed, so they wait for these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from context_builder.transcript.fields import Object, inner, objects, optional_text, text
+from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.utterance import ASSISTANT, Utterance, speaker_name
+
+_HEARD: Final = "conversation.item.input_audio_transcription."
+_ADDED: Final = frozenset({"conversation.item.created", "conversation.item.added", "conversation.item.done"})
+_ANSWERED: Final = frozenset(
+    {
+        "response.output_audio_transcript.done",
+        "response.audio_transcript.done",  # of the interface before its general availability
+        "response.output_text.done",
+        "response.text.done",
+    }
+)
+_AWAITED: Final = ("awaited",)
+"""Name under which answers wait for what they answer."""
+
+
+def is_realtime(kind: object) -> bool:
+    """Return whether a message is of this interface, by its type."""
+    begins = ("conversation.", "response.", "input_audio_buffer.", "output_audio_buffer.", "session.", "rate_limits.")
+    return isinstance(kind, str) and kind.startswith((*begins, "transcription_session.", "transcript.text."))
+
+
+def read_realtime(message: Message, stream: Stream) -> Iterator[Utterance]:
+    """Yield what an event completes. Raises :class:`ValueError`."""
+    kind, item = str(message["type"]), str(message.get("item_id"))
+    if kind.startswith(_HEARD):
+        yield from _heard(kind.removeprefix(_HEARD), item, message, stream)
+    elif kind == "input_audio_buffer.committed":
+        stream.awaits(item)
+    elif kind in _ANSWERED:
+        words = text(message, "transcript" if "transcript" in message else "text", "the answer")
+        if words and stream.is_new("answer", item, str(message.get("content_index"))):
+            yield from _in_order(Utterance(ASSISTANT, words, contribution={}), stream)
+    elif kind in _ADDED:
+        yield from _typed(inner(message, "item"), stream)
+    elif kind == "transcript.text.segment":
+        if (words := text(message, "text", "the segment")) and stream.is_new(
+            "text segment", str(message.get("id")), words
+        ):
+            stream.tells_segments = True
+            yield Utterance(speaker_name(message.get("speaker")), words)
+    elif kind == "transcript.text.done" and not stream.tells_segments and (words := text(message, "text", "the text")):
+        yield Utterance(speaker_name(None), words)
+
+
+def _heard(what: str, item: str, message: Message, stream: Stream) -> Iterator[Utterance]:
+    """Yield what a transcription of the input completes; ``segment`` tells speakers apart."""
+    if what == "segment":
+        words = text(message, "text", "the segment")
+        if words and stream.is_new("segment", str(message.get("id")), item, words):
+            stream.is_new("told by segments", item)
+            yield Utterance(speaker_name(message.get("speaker")), words)
+    elif what == "completed":
+        words = text(message, "transcript", "the transcription")
+        by_segments = stream.was_seen(("told by segments", item))
+        if words and not by_segments and stream.is_new("heard", item, str(message.get("content_index"))):
+            yield Utterance(speaker_name(message.get("speaker")), words)
+    if what in ("completed", "failed"):
+        stream.arrived(item)
+        if not stream.is_awaiting:
+            yield from stream.release(_AWAITED)
+
+
+def _typed(item: Object, stream: Stream) -> Iterator[Utterance]:
+    """Yield what somebody typed; what was spoken comes by its transcription."""
+    if item.get("type") != "message" or item.get("role") != "user":
+        return
+    for place, part in enumerate(objects(item.get("content") or [], "content")):
+        words = optional_text(part, "text") if part.get("type") in ("input_text", "text") else ""
+        if words and stream.is_new("typed", str(item.get("id")), place):
+            yield Utterance(speaker_name(None), words)
+
+
+def _in_order(answer: Utterance, stream: Stream) -> Iterator[Utterance]:
+    if stream.is_awaiting:
+        stream.hold(_AWAITED, [answer])
+    else:
+        yield answer

@@ -1,0 +1,145 @@
+"""A stream keeps what was said lately and what may still be joined with more, over several connections."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from context_builder.transcript.repeats import overlap, without, words
+from context_builder.transcript.utterance import Utterance
+
+REMEMBERED: Final = 10_000
+"""Final messages by which one that comes again is known."""
+
+LONGEST_HELD: Final = 1_000
+"""Characters of an utterance that is said without an end of it in sight."""
+
+_NEAR: Final = 10
+"""Newest segments of a speaker that are looked at for the words of one that goes on with them."""
+
+_MOST_AWAITED: Final = 100
+
+Message = Mapping[str, Any]
+
+
+class Stream:
+    """Holds back what may still be joined with what follows, and knows what was said before."""
+
+    def __init__(self) -> None:
+        self.session = ""
+        self.tells_segments = False  # a text that ends was told by its parts
+        self._awaited: dict[str, None] = {}
+        self._held: dict[Hashable, list[Utterance]] = {}
+        self._seen: OrderedDict[Hashable, None] = OrderedDict()
+        self._segments: OrderedDict[Hashable, list[tuple[float, float]]] = OrderedDict()
+        self._newest: OrderedDict[Hashable, list[tuple[float, float, list[str]]]] = OrderedDict()
+
+    @property
+    def holds(self) -> bool:
+        """Return whether something is held back."""
+        return bool(self._held)
+
+    @property
+    def held_names(self) -> list[Hashable]:
+        """Return the names under which something is held back."""
+        return [*self._held]
+
+    def rest(self) -> list[Utterance]:
+        """Return all that was held back."""
+        self._awaited.clear()
+        return [one for name in [*self._held] for one in self.release(name)]
+
+    def hold(self, name: Hashable, utterances: Iterable[Utterance], *, blankless: bool = False) -> None:
+        """Hold utterances back under a name, joined with what the same speaker said directly before."""
+        held = self._held.setdefault(name, [])
+        for one in utterances:
+            if held and held[-1].speaker == one.speaker and one.contribution is None:
+                held[-1] = replace(held[-1], text=f"{held[-1].text}{'' if blankless else ' '}{one.text}")
+            else:
+                held.append(one)
+        if not held:
+            del self._held[name]
+
+    def last_speaker(self, name: Hashable) -> str:
+        """Return who speaks last of what is held back under a name."""
+        return self._held[name][-1].speaker
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Return whether something that was spoken is not transcribed yet."""
+        return bool(self._awaited)
+
+    def awaits(self, item: str) -> None:
+        """Note that something was spoken whose transcription comes later."""
+        self._awaited[item] = None
+        if len(self._awaited) > _MOST_AWAITED:
+            self._awaited.pop(next(iter(self._awaited)))
+
+    def arrived(self, item: str) -> None:
+        """Note that the transcription of what was spoken has come, or will not."""
+        self._awaited.pop(item, None)
+
+    def put(self, name: Hashable, utterances: list[Utterance]) -> None:
+        """Hold these back under a name, in the place of what is."""
+        self._held[name] = utterances
+
+    def is_long(self, name: Hashable) -> bool:
+        """Return whether so much is held back under a name that it is said now."""
+        return sum(len(one.text) for one in self._held.get(name, ())) > LONGEST_HELD
+
+    def release(self, name: Hashable) -> list[Utterance]:
+        """Return what is held back under a name; a turn, whose name is a tuple, is not said again."""
+        if isinstance(name, tuple):
+            self.is_new(*name)
+        return self._held.pop(name, [])
+
+    def was_seen(self, name: Hashable) -> bool:
+        return name in self._seen
+
+    def is_new(self, *name: Hashable) -> bool:
+        """Return whether no message of this name came before, and remember it."""
+        if name in self._seen:
+            return False
+        self._seen[name] = None
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return True
+
+    def unsaid(self, stream: str, said: Utterance) -> Utterance | None:
+        """Return what is new of a segment with its times; None where it was said before.
+
+        Segments with the same words that overlap in time are one, also where their times shift. One that begins with
+        the words of another at the same time goes on with it.
+        """
+        if said.at is None:
+            return said
+        now, end = words(said.text), max(said.until if said.until is not None else said.at, said.at)
+        key = (stream, said.speaker, tuple(now))
+        before = self._segments.setdefault(key, [])
+        is_again = any(said.at == start or (said.at < until and start < end) for start, until in before)
+        before.append((said.at, end))
+        del before[:-_NEAR]
+        self._forget(self._segments)
+        newest = self._newest.setdefault((stream, said.speaker), [])
+        self._forget(self._newest)
+        count = 0
+        for start, until, known in () if is_again else newest:
+            if said.at < until and start < end:
+                whole = len(known) if now[: len(known)] == known else 0
+                count = max(count, whole, len(now) if known[: len(now)] == now else 0, _overlap(known, now))
+        newest.append((said.at, end, now))
+        del newest[:-_NEAR]
+        rest = "" if is_again else without(said.text, count)
+        return replace(said, text=rest) if rest else None
+
+    @staticmethod
+    def _forget(known: OrderedDict[Hashable, Any]) -> None:
+        if len(known) > REMEMBERED:
+            known.popitem(last=False)
+
+
+def _overlap(known: list[str], now: list[str]) -> int:
+    count = overlap(known, now)
+    return count if count > 1 else 0

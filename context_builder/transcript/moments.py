@@ -1,0 +1,86 @@
+"""Moments of the calendar in transcripts: those of each message of a chat, and when a recording began."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+from context_builder.timestamps import moment
+from context_builder.transcript.utterance import Transcript, Utterance
+
+_LATEST: Final = 20e9
+"""Epoch seconds after which a number is one of milliseconds or microseconds."""
+
+_NAMED: Final = re.compile(r"(?P<zone>GMT)?(?<!\d)(?P<day>(?:19|20)\d{6})[-_](?P<time>\d{6})(?!\d)")
+"""``GMT20230503-090000`` (Zoom) and ``20230503_090000`` (Teams) in the names of files."""
+
+_YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_LONGEST_LINE: Final = 120
+
+
+def of_chat(said: Iterable[tuple[float, Utterance]]) -> Transcript:
+    """Return the transcript of messages with their epoch seconds, in the order of these."""
+    ordered = sorted(said, key=lambda one: one[0])
+    if not ordered:
+        return Transcript([])
+    first = ordered[0][0]
+    started = moment(first)
+    utterances = [replace(utterance, at=at - first) for at, utterance in ordered]
+    return Transcript(utterances, started.astimezone() if started else None)
+
+
+def epoch_seconds(seconds: float, name: str) -> float:
+    """Return seconds, milliseconds or microseconds of the epoch as seconds. Raises :class:`ValueError`."""
+    for unit in (1.0, 1e3, 1e6):
+        if 0 <= seconds / unit < _LATEST:
+            return seconds / unit
+    raise ValueError(f"{name} is not a moment")
+
+
+def in_file_name(name: str) -> datetime | None:
+    """Return the moment that the name of a meeting tool's file tells."""
+    if found := _NAMED.search(name):
+        try:
+            told = datetime.strptime(found["day"] + found["time"], "%Y%m%d%H%M%S")
+        except ValueError:
+            return None
+        return told.replace(tzinfo=UTC) if found["zone"] else told.astimezone()
+    return None
+
+
+def in_heading(lines: Iterable[str]) -> datetime | None:
+    """Return the first moment that a line of a heading tells, such as ``Wed, May 3, 2023 9:00AM``."""
+    for line in lines:
+        if len(line) <= _LONGEST_LINE and _YEAR.search(line):
+            if (named := in_file_name(line)) is not None:
+                return named
+            if (told := _told(line)) is not None:
+                return told
+    return None
+
+
+def _told(line: str) -> datetime | None:
+    import dateparser
+
+    parts = [part for part in re.split(r"[•·|()\[\]]| [-–—] |\t", line) if _YEAR.search(part)]
+    for part in parts:
+        cleaned = re.sub(r"^\W*(?:date|recorded|meeting started|started)\W+", "", part.strip(), flags=re.IGNORECASE)
+        settings = {"REQUIRE_PARTS": ["day", "month", "year"], "RELATIVE_BASE": datetime(2000, 1, 1)}
+        found: datetime | None = dateparser.parse(cleaned, settings=settings)
+        if found is not None:
+            return found if found.tzinfo else found.astimezone()
+    return None
+
+
+def iso(text: str, zone: tzinfo | None = None) -> datetime:
+    """Return the moment of ISO 8601, in the local zone or ``zone`` where it names none. Raises :class:`ValueError`."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is not ISO 8601") from None
+    if found.tzinfo is None and zone is not None:
+        return found.replace(tzinfo=zone)
+    return found if found.tzinfo else (moment(found) or found.replace(tzinfo=UTC)).astimezone()

@@ -1,0 +1,117 @@
+"""What a file says more than once is left out here: rolling captions, windows that overlap, and finals that come twice.
+
+Rolling captions show the line before once more with each new one. A window of a recording that overlaps the one before
+says again what that ended with. Two people, or one at another time, may say the same, and that is heard twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from context_builder.transcript.utterance import Utterance
+
+TOUCHING: Final = 0.1
+"""Seconds between two captions, the second of which takes the place of the first."""
+
+_PAUSE: Final = 5.0
+"""Seconds after which a rolling caption may still show the line before."""
+
+_FLASH: Final = 0.05
+"""Seconds of a caption that nobody can read: it is there to roll lines up."""
+
+_SHARE: Final = 0.5
+"""Part of the captions of a rolling file that show words of the one before."""
+
+_NEAR: Final = 3
+"""Utterances before one that are looked at for its words: others may have spoken between."""
+
+_LONGEST: Final = 400
+"""Words of an overlap that is looked for."""
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in small letters and without signs, one for each that blanks tell apart."""
+    return ["".join(one for one in word if one.isalnum()).casefold() or word for word in text.split()]
+
+
+def overlap(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return how many words at the end of one text are those at the beginning of the next."""
+    most = min(len(before), len(after), _LONGEST)
+    tail = before[len(before) - most :]
+    return next((count for count in range(most, 0, -1) if tail[most - count :] == after[:count]), 0)
+
+
+def without(text: str, count: int) -> str:
+    """Return a text without so many of its first words."""
+    return " ".join(text.split()[count:])
+
+
+def once(said: Sequence[Utterance]) -> list[Utterance]:
+    """Return the utterances with each thing said once, in the same order."""
+    return _without_windows(_rolled_out(said) if _rolls(said) else said)
+
+
+def _touch(before: Utterance, after: Utterance, most: float) -> bool:
+    if before.until is None or after.at is None or before.speaker != after.speaker:
+        return False
+    return after.at - before.until <= most
+
+
+def _rolls(said: Sequence[Utterance]) -> bool:
+    """Return whether these are captions that show words of the one before, as those do that roll."""
+    touching = shown = sure = 0
+    for before, after in pairwise(said):
+        if not _touch(before, after, TOUCHING):
+            continue
+        touching += 1
+        now = words(after.text)
+        if count := overlap(words(before.text), now):
+            shown += 1
+            flashes = after.until is not None and after.at is not None and after.until - after.at <= _FLASH
+            sure += count > 1 and (count < len(now) or flashes)
+    return sure > 0 and touching > 1 and shown >= _SHARE * touching
+
+
+def _rolled_out(said: Sequence[Utterance]) -> Iterable[Utterance]:
+    screen: list[str] = []
+    last: Utterance | None = None
+    for one in said:
+        now = words(one.text)
+        count = overlap(screen, now) if last and _touch(last, one, _PAUSE) else 0
+        if last and count == 1 and not _touch(last, one, TOUCHING):
+            count = 0
+        screen, last = now, one
+        if rest := without(one.text, count):
+            yield replace(one, text=rest)
+
+
+def _without_windows(said: Iterable[Utterance]) -> list[Utterance]:
+    """Leave out what an utterance says of another that was still going on when it began."""
+    kept: list[Utterance] = []
+    near: deque[tuple[Utterance, list[str]]] = deque(maxlen=_NEAR)
+    for one in said:
+        now = words(one.text)
+        count = max((_again(before, known, one, now) for before, known in near), default=0)
+        near.append((one, now))
+        if rest := without(one.text, count):
+            kept.append(replace(one, text=rest) if count else one)
+    return kept
+
+
+def _again(before: Utterance, known: list[str], one: Utterance, now: list[str]) -> int:
+    """Return how many of the first words of an utterance were said in another one at the same time."""
+    if before.speaker != one.speaker or before.at is None or one.at is None:
+        return 0
+    if known == now and before.at == one.at:
+        return len(now)
+    if before.until is None or before.until - one.at <= TOUCHING or one.at < before.at:
+        return 0
+    if len(now) > 1 and len(now) <= len(known) and known[-len(now) :] == now:
+        return len(now)
+    count = overlap(known, now)
+    is_whole = count == len(now) or count == len(known)
+    return count if count > 1 or is_whole else 0

@@ -1,0 +1,69 @@
+"""Final texts without times, of which some say again what was final before: only what is new is heard.
+
+Some transcribers end the parts of an utterance and then the whole; with others each final text begins with all before
+it. What people say twice themselves is told from that by its length and place.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from context_builder.transcript.repeats import without, words
+
+_PARTS: Final = 12
+"""Newest final texts of a speaker of which a restated one may be made."""
+
+_SENTENCE: Final = 4
+"""Words of a final text that comes twice, one directly after the other, and was said once."""
+
+_ENDS: Final = (".", "?", "!", "…", "。", "？", "！")
+
+
+@dataclass(slots=True)
+class _Speaker:
+    parts: deque[list[str]] = field(default_factory=lambda: deque(maxlen=_PARTS))
+    last: str = ""
+    cumulative: bool = False
+
+
+class RestatedSpeech:
+    """Knows what each speaker said lately."""
+
+    def __init__(self) -> None:
+        self._speakers: dict[str | None, _Speaker] = {}
+
+    def unsaid(self, speaker: str | None, text: str) -> str:
+        """Return what is new of a final text; nothing where all of it was said before."""
+        known = self._speakers.setdefault(speaker, _Speaker())
+        now = words(text)
+        is_doubled = len(now) >= _SENTENCE and now == words(known.last)
+        count = len(now) if is_doubled else max(self._of_parts(known, now), self._of_the_last(known, text, now))
+        if now:
+            known.last = text
+            known.parts.append(now[count:] if count < len(now) else [])
+        return without(text, count)
+
+    @staticmethod
+    def _of_parts(known: _Speaker, now: list[str]) -> int:
+        """Return how many words are those of the newest parts, of two at least."""
+        said: list[str] = []
+        found = 0
+        for place, part in enumerate(reversed(known.parts), start=1):
+            said = [*part, *said]
+            if place > 1 and len(part) < len(said) <= len(now) and now[: len(said)] == said:
+                found = len(said)
+        return found
+
+    @staticmethod
+    def _of_the_last(known: _Speaker, text: str, now: list[str]) -> int:
+        """Return how many words are those of the last text, which this one goes on with."""
+        last = words(known.last)
+        if not last or len(now) <= len(last) or now[: len(last)] != last:
+            return 0
+        is_exact = text.strip().startswith(known.last.strip())
+        if known.cumulative or len(last) > 1 or (is_exact and known.last.rstrip().endswith(_ENDS)):
+            known.cumulative = True
+            return len(last)
+        return 0

@@ -1,0 +1,214 @@
+"""How the page presents things: on a phone and a laptop, in charts, by headings, with choices in place of typing."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from playwright.async_api import Locator, Page, expect
+from redis.asyncio import Redis
+
+from context_builder.analysis.analyst import HEADINGS
+from context_builder.domains import DOMAINS
+from context_builder.fleet.sleepers import SLEEPERS
+from context_builder.session.keys import SESSIONS, Keys
+from tests.server.page.accessibility import PHONE
+from tests.services.api_server import ApiServer
+from tests.services.chromium import Visitor
+
+pytestmark = pytest.mark.engines
+
+ADDRESS = "/ui/sessions/monday"
+BIOLOGY, PHYSICS = DOMAINS[0], DOMAINS[2]
+LAPTOP = {"width": 1024, "height": 768}
+KINDS = ("decision", "action", "question", "disagreement", "proposal", "claim", "consilience")
+
+
+def message(number: int, domain: str, at: float) -> dict[str, Any]:
+    return {
+        "id": number,
+        "speaker": "Consilience" if number == 3 else "Ida",
+        "type": "consilience" if number == 3 else "user",
+        "text": f"The hydrophone hears the whales sing, call {number}.",
+        "time": at,
+        "buffer_entry_time": at,
+        "domains": [domain],
+        "keywords": ["hydrophone", "whales"],
+    }
+
+
+def point(number: int, kind: str) -> dict[str, Any]:
+    speaker = "Consilience" if kind == "consilience" else "Ida"
+    cited = {"id": number, "message": number, "quote": "hears the whales sing", "speaker": speaker}
+    text = f"The hydrophone hears the whales sing at dawn and at dusk, as was said for the time number {number}."
+    return {"id": number, "text": text, "kind": kind, "speakers": [speaker], "ids": [number], "evidence": [cited]}
+
+
+def state(**more: Any) -> bytes:
+    """A state of ten messages, with a pause of an hour after the fifth, and two points of each kind."""
+    now = time.time() - 7200
+    buffer = [message(n, BIOLOGY if n < 5 else PHYSICS, now + 10 * n + 3600 * (n > 5)) for n in range(1, 11)]
+    points = [point(1 + place, kind) for place, kind in enumerate(KINDS * 2)]
+    published = {
+        "raw_recent_buffer": buffer,
+        "rolling_summary": {"points": points, "message_count": 10},
+        "received_messages": 10,
+        "current_domains": [PHYSICS],
+        "domain_confidence": {PHYSICS: 0.9},
+        "revision": 1,
+        "updated_at": now,
+    }
+    return orjson.dumps({**published, **more})
+
+
+async def opened(redis: Redis, visitor: Visitor, size: dict[str, int], **more: Any) -> Page:
+    await redis.set(Keys("monday").state, state(**more))
+    await visitor.page.set_viewport_size(size)  # type: ignore[arg-type]
+    await visitor.page.goto(ADDRESS)
+    await visitor.page.locator("[data-live=on]").wait_for()
+    return visitor.page
+
+
+async def lines(locator: Locator) -> int:
+    """How many lines of text are to be seen within an element."""
+    return int(
+        await locator.evaluate("""(list) => {
+          const seen = list.getBoundingClientRect();
+          const tops = new Set();
+          const walker = document.createTreeWalker(list, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            const range = document.createRange();
+            range.selectNodeContents(walker.currentNode);
+            for (const one of range.getClientRects()) {
+              if (one.top >= seen.top && one.bottom <= seen.bottom) tops.add(Math.round((one.top + one.bottom) / 20));
+            }
+          }
+          return tops.size;
+        }""")
+    )
+
+
+async def test_who_runs_a_session_is_told_and_how_to_run_it(redis: Redis, visitor: Visitor) -> None:
+    page = await opened(redis, visitor, LAPTOP)
+    status, notice = page.locator("[data-head=status]"), page.locator("[data-not-running]")
+    await expect(status).to_have_text("not running")
+    await expect(notice).to_contain_text("context-builder run monday")
+    await redis.lpush(Keys("monday").input, b"{}")  # type: ignore[misc]
+    await expect(notice).to_contain_text("waits: 1")
+    await redis.zadd(SLEEPERS, {"monday": time.time()})
+    await expect(status).to_have_text("asleep")
+    await expect(notice).to_be_hidden()
+    await redis.set(Keys("monday").owner, orjson.dumps({"pid": 1, "host": "lab"}))
+    await expect(status).to_have_text("idle")
+    await redis.set(Keys("monday").conversation, orjson.dumps({"last_message_time": time.time()}))
+    await expect(status).to_have_text("live")
+
+
+async def test_a_failing_summary_is_told_where_the_summary_would_be(redis: Redis, visitor: Visitor) -> None:
+    told = {"since": time.time(), "tries": 3, "reason": "the model does not answer", "tokens": 4_000}
+    empty = {"points": [], "message_count": 0}
+    page = await opened(redis, visitor, LAPTOP, failing={"summary": told}, rolling_summary=empty)
+    trouble = page.locator(".summary .trouble")
+    await expect(trouble).to_contain_text("The summary fails")
+    await expect(trouble).to_contain_text("3 tries came to nothing, and 4,000 tokens were spent in vain.")
+    await redis.set(Keys("monday").state, state(rolling_summary=empty, revision=2, messages_since_summary=10))
+    await expect(trouble).to_have_count(0)
+    await expect(page.locator("[data-no-points]")).to_have_text("Nothing is summarized: nobody runs the session.")
+    await redis.set(Keys("monday").state, state(failing={"summary": told}, revision=3))
+    await redis.zadd(SESSIONS, {"monday": time.time()})
+    await page.goto("/ui/sessions")
+    await expect(page.get_by_role("row", name="monday")).to_contain_text("summary fails")
+
+
+async def test_beside_the_conversation_a_laptop_shows_a_dozen_lines_of_summary(redis: Redis, visitor: Visitor) -> None:
+    page = await opened(redis, visitor, LAPTOP)
+    assert await lines(page.locator("[data-points]")) >= 12
+    headings = page.locator(".under h3")
+    await expect(headings).to_have_text(
+        [f"{name} {4 if name == 'Said' else 2}" for name in dict.fromkeys(HEADINGS.values())]
+    )
+    await expect(page.locator(".under").first.locator(".point .text").first).to_contain_text("number 8")
+
+
+async def test_a_domain_is_named_only_where_it_changes(redis: Redis, visitor: Visitor) -> None:
+    page = await opened(redis, visitor, LAPTOP)
+    rows = page.locator(".message")
+    await expect(rows).to_have_count(10)
+    await expect(rows.locator(".chip")).to_have_text(["Biology", "Physics"])
+    await expect(rows.nth(4).locator(".chip")).to_have_text("Physics")
+
+
+async def test_bands_tell_what_was_talked_about_and_pauses_are_narrow(redis: Redis, visitor: Visitor) -> None:
+    page = await opened(redis, visitor, LAPTOP)
+    chart = page.locator("[data-chart] svg")
+    await expect(page.locator("[data-lanes] li")).to_have_text(["Physics", "Biology"])
+    await expect(page.locator("[data-now-shares] li").first).to_have_text("90 %")
+    await expect(chart.locator(".pause")).to_have_count(1)
+    place = await chart.bounding_box()
+    assert place is not None
+    assert place["height"] < 50
+    await page.mouse.move(place["x"] + 2, place["y"] + 5)
+    await expect(page.locator("[data-tip]")).to_contain_text("1 message: Biology 100 %")
+    pause = await chart.locator(".pause").bounding_box()
+    assert pause is not None
+    assert pause["width"] < place["width"] / 5
+    await page.mouse.move(pause["x"] + pause["width"] / 2, pause["y"] + 5)
+    await expect(page.locator("[data-tip]")).to_contain_text("Pause of 1 h")
+
+
+async def test_the_assistant_has_one_style_and_nothing_the_browsers_own(redis: Redis, visitor: Visitor) -> None:
+    page = await opened(redis, visitor, LAPTOP)
+    names = page.locator("bdi", has_text="Consilience")
+    await expect(names).to_have_count(3)
+    colours = await names.evaluate_all("all => all.map((one) => getComputedStyle(one).color)")
+    accent = await page.evaluate("getComputedStyle(document.querySelector('.views [aria-current]')).color")
+    assert set(colours) == {accent}
+    for path, control in (("/ui/prompt", "#drag"), ("/ui/memory", "[name=q]")):
+        await page.goto(path)
+        colour = await page.locator(control).evaluate("(one) => getComputedStyle(one).accentColor")
+        assert colour == accent
+
+
+async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(redis: Redis, visitor: Visitor) -> None:
+    page = await opened(redis, visitor, PHONE)
+    await page.get_by_role("button", name="Summary").click()
+    await expect(page.locator(".talk")).to_be_hidden()
+    oldest = page.locator(".point[data-id='1']")
+    await oldest.locator(".point-button").click()
+    await expect(oldest.locator(".behind")).to_contain_text("The hydrophone hears the whales sing, call 1.")
+    await oldest.get_by_role("button", name="Show it in the conversation").click()
+    await expect(page.locator("#m1")).to_be_in_viewport()
+    await expect(page.locator("#m1")).to_have_class("message lit")
+
+
+async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_labels(
+    redis: Redis, visitor: Visitor
+) -> None:
+    await redis.lpush(Keys("monday").input, b"{}")  # type: ignore[misc]
+    page = visitor.page
+    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    await page.goto("/ui/sessions")
+    places = await page.locator(".views a").evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
+    assert len(set(places)) == 1
+    assert await page.locator(".views").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    row = page.get_by_role("row", name="monday")
+    await expect(row.locator("[data-label=Behind]")).to_be_visible()
+    for name in ("Cost", "Run by", "Domains"):
+        await expect(row.locator(f"[data-label='{name}']")).to_be_hidden()
+
+
+async def test_the_login_and_assets_are_compressed_and_nothing_with_a_secret(
+    api: ApiServer, reader: httpx.AsyncClient
+) -> None:
+    async with api.client() as client:
+        for path in ("/ui/login", "/ui/static/page.css", "/ui/static/session.js"):
+            async with client.stream("GET", path, headers={"Accept-Encoding": "gzip"}) as answer:
+                body = b"".join([part async for part in answer.aiter_raw()])
+                assert (answer.status_code, answer.headers["content-encoding"]) == (200, "gzip"), path
+                assert len(body) < 0.5 * len(gzip.decompress(body))
+    for path in ("/ui/sessions", "/ui/prompt"):
+        assert "content-encoding" not in (await reader.get(path)).headers

@@ -1,0 +1,73 @@
+"""What people are told of a session: whether it is run, whether anybody speaks, and what its model calls fail at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
+from context_builder.server.page.session_status import IDLE_AFTER, Status, run_command, status_of
+from context_builder.server.page.trouble import failing_tasks, troubles_of
+
+NOW = 1_800_000_000.0
+NOBODY: dict[str, Any] = {
+    "is_owned": False,
+    "is_asleep": False,
+    "has_ended": False,
+    "last_spoke": NOW - 5,
+    "waiting": 0,
+    "now": NOW,
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ({"is_owned": True}, Status.LIVE),
+        ({"is_owned": True, "last_spoke": NOW - IDLE_AFTER}, Status.IDLE),
+        ({"is_owned": True, "last_spoke": None}, Status.IDLE),
+        ({"is_asleep": True}, Status.ASLEEP),
+        ({}, Status.NOT_RUNNING),
+        ({"has_ended": True}, Status.ENDED),
+        ({"has_ended": True, "waiting": 1}, Status.NOT_RUNNING),  # somebody spoke since, and nobody hears it
+        ({"has_ended": True, "is_owned": True}, Status.LIVE),
+    ],
+)
+def test_a_session_is_live_idle_asleep_not_running_or_ended(how: dict[str, Any], status: Status) -> None:
+    assert status_of(**NOBODY | how) is status
+
+
+def test_how_to_run_it_can_be_pasted() -> None:
+    assert run_command("monday") == "context-builder run monday"
+    assert run_command("room; rm -rf /") == "context-builder run 'room; rm -rf /'"
+
+
+def test_a_failing_summary_says_since_when_why_and_at_what_cost() -> None:
+    failing = {"since": NOW, "tries": 4, "reason": "the model does not answer", "tokens": 12_345}
+    state = {"failing": {"domains": failing, "summary": failing}, "messages_since_summary": 37}
+    first, second = troubles_of(state, is_run=True, has_model=True)
+    assert (first.level, first.title, first.since) == ("bad", "The summary fails", NOW)
+    assert first.details == (
+        "4 tries came to nothing, and 12,345 tokens were spent in vain.",
+        "The model does not answer.",
+        "37 messages wait for it; nothing is lost.",
+    )
+    assert second.title == "Domains are not inferred"
+    assert failing_tasks(state) == ("summary", "domains")
+
+
+def test_what_stands_in_for_a_model_is_told_where_there_is_one() -> None:
+    state = {"analyst": {"keywords": TEXT_ANALYST}, "rolling_summary": {"degraded_messages": 1}}
+    told = troubles_of(state, is_run=True, has_model=True)
+    assert [one.title for one in told] == [
+        "The model is not reached",
+        "1 message was summarized without the model",
+    ]
+    assert troubles_of(state, is_run=True, has_model=False) == []
+    assert troubles_of({"analyst": {"keywords": "gpt-4o-mini"}}, is_run=True, has_model=True) == []
+
+
+@pytest.mark.parametrize("odd", [None, 7, "text", [1], {"summary": 3}, {"summary": {"tries": "x", "reason": None}}])
+def test_odd_troubles_are_told_as_far_as_they_go(odd: object) -> None:
+    assert len(troubles_of({"failing": odd, "analyst": odd}, is_run=True, has_model=True)) <= 1

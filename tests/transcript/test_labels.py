@@ -1,0 +1,89 @@
+"""Labels of speakers are told from text, by the whole file."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.transcript.labels import spoken
+
+
+def told(*entries: str) -> list[str]:
+    return [
+        f"{one.speaker} | {one.text}" for lines in spoken([entry.split("\n") for entry in entries]) for one in lines
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("[SPEAKER_00]: Good morning.", "SPEAKER_00 | Good morning."),
+        ("[SPEAKER_12] Good morning.", "SPEAKER_12 | Good morning."),
+        ("[Speaker 1]: Good morning.", "Speaker 1 | Good morning."),
+        ("(speaker 1) Good morning.", "Speaker 1 | Good morning."),
+        ("(speaker ?) Good morning.", "Unknown | Good morning."),
+        ("Speaker 1: Good morning.", "Speaker 1 | Good morning."),
+        ("SPEAKER_03: Good morning.", "SPEAKER_03 | Good morning."),
+        ("[UNKNOWN]: Good morning.", "Unknown | Good morning."),
+        ("Good morning. [SPEAKER_TURN]", "None | Good morning."),
+        ("[Music]", "None | [Music]"),
+        ("(laughs) Good morning.", "None | (laughs) Good morning."),
+        ("[inaudible]: who knows", "None | [inaudible]: who knows"),
+    ],
+)
+def test_the_labels_of_programs_are_known_wherever_they_stand(line: str, expected: str) -> None:
+    assert told("Yes.", line, "No.", "Well.")[1] == expected
+
+
+def test_where_every_entry_has_a_label_it_is_a_name_whatever_it_holds() -> None:
+    names = [
+        "Lind, Ida (she/her)", "Bo | Acme", "+1 555-0100", "Ana Maria de la Cruz", "O'Neil 🌊", "user@example.org",
+        "Rm. 4 / Speakerphone", "田中 太郎", "iPhone (2)", "[Guest] Jo", "Consilience",
+    ]  # fmt: skip
+    said = told(*(f"{name}: Note: it is here." for name in names))
+    assert said == [f"{name} | Note: it is here." for name in names[:-1]] + [
+        "Consilience (speaker) | Note: it is here."
+    ]
+
+
+def test_a_sentence_with_a_colon_stays_text() -> None:
+    lines = ["We begin.", "One thing: the pump.", "And another one: the crane.", "Note: it is late.", "Yes.", "No."]
+    assert told(*lines) == [f"None | {line}" for line in lines]
+
+
+def test_a_name_that_comes_again_is_a_label_also_where_few_entries_have_one() -> None:
+    lines = [
+        "We begin.",
+        "IDA: It is here.",
+        "And then?",
+        "BO: No.",
+        "I see.",
+        "Go on.",
+        "IDA: Yes.",
+        "Well.",
+        "So.",
+        "OK.",
+    ]
+    said = told(*lines)
+    assert [line for line in said if not line.startswith("None")] == ["IDA | It is here.", "BO | No.", "IDA | Yes."]
+
+
+def test_a_colon_of_chinese_and_one_after_a_blank() -> None:
+    assert told("张伟：早上好", "李娜：你好") == ["张伟 | 早上好", "李娜 | 你好"]
+    assert told("Ida : bonjour", "Bo : salut") == ["Ida | bonjour", "Bo | salut"]
+
+
+def test_a_label_alone_stands_for_the_lines_below() -> None:
+    assert told("Ida:\nGood morning.", "Bo:\nIs it here?") == ["Ida | Good morning.", "Bo | Is it here?"]
+
+
+def test_two_speakers_in_an_entry_and_a_colon_in_its_second_line() -> None:
+    assert told("- Ida: Yes.\n- Bo: No.") == ["Ida | Yes.", "Bo | No."]
+    assert told("Ida: The list.\nOne thing: pumps", "Bo: Good.\nIda: Well.") == [
+        "Ida | The list. One thing: pumps", "Bo | Good.", "Ida | Well.",
+    ]  # fmt: skip
+
+
+def test_times_and_addresses_are_no_names() -> None:
+    assert told("10:30: we begin", "https://example.org", "11:45: we stop") == [
+        "None | 10:30: we begin", "None | https://example.org", "None | 11:45: we stop",
+    ]  # fmt: skip

@@ -1,0 +1,160 @@
+"""WebVTT and SubRip, as meeting tools write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.transcript.formats.subtitles import read_subtitles
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Utterance
+from tests.growth import is_linear
+
+
+def read(text: str) -> tuple[list[Utterance], list[str]]:
+    source = Source("meeting.vtt", text)
+    return read_subtitles(source).utterances, source.problems
+
+
+def said(text: str) -> list[tuple[str, str, float | None]]:
+    return [(u.speaker, u.text, u.at) for u in read(text)[0]]
+
+
+def test_webvtt_with_voices_settings_notes_and_styles() -> None:
+    assert said(
+        """WEBVTT - Monday
+Kind: captions
+
+STYLE
+::cue { color: lime }
+
+NOTE two microphones --> one room
+
+intro
+00:00:01.000 --> 00:00:04.000 align:start position:10%
+<v.loud Mary Ann>So, <i>urchins</i> &amp; kelp</v>
+
+01:02:03.5 --> 01:02:05.000
+<v Kai>Fourteen a <00:00:06.000><c.num>square</c> metre
+"""
+    ) == [("Mary Ann", "So, urchins & kelp", 1.0), ("Kai", "Fourteen a square metre", 3723.5)]
+
+
+def test_subrip_with_windows_line_ends() -> None:
+    lines = ["1", "00:00:01,250 --> 00:00:02,000", "Ida: Hello", "there", ""]
+    lines += ["2", "00:00:03,000 --> 00:00:04,000", r"{\an8}<b>42</b>", ""]
+    assert said("\r\n".join(lines)) == [("Ida", "Hello there", 1.25), ("Unknown", "42", 3.0)]
+
+
+def test_a_cue_with_two_voices_is_two_utterances() -> None:
+    cue = "00:01.000 --> 00:02.000\n"
+    expected = [("A", "Yes", 1.0), ("B", "no", 1.0)]
+    assert said(f"{cue}<v A>Yes</v>\n<v B>no</v>") == expected
+    assert said(f"{cue}<v A>Yes</v> <v B>no</v>") == expected
+    assert said(f"{cue}- A: Yes\n- B: no") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "speaker", "text"),
+    [
+        ("Dr. O'Neil (host): Hi", "Dr. O'Neil (host)", "Hi"),
+        ("Zoë Müller-Łuk: ja", "Zoë Müller-Łuk", "ja"),
+        ("At 10:30 we begin", "Unknown", "At 10:30 we begin"),
+        ("What I mean by that is: no", "Unknown", "What I mean by that is: no"),
+        ("write to <ida@example.org>", "Unknown", "write to <ida@example.org>"),
+        ("see https://example.org", "Unknown", "see https://example.org"),
+        ("a < b and b > a", "Unknown", "a < b and b > a"),
+    ],
+)
+def test_a_short_name_before_a_colon_is_the_speaker(line: str, speaker: str, text: str) -> None:
+    assert said(f"00:01.000 --> 00:02.000\n{line}") == [(speaker, text, 1.0)]
+
+
+def test_text_after_an_empty_line_goes_on_with_its_cue() -> None:
+    assert said("1\n00:00:01,000 --> 00:00:02,000\nA: first\n\nsecond\n") == [("A", "first second", 1.0)]
+    assert said("1\n00:00:01,000 --> 00:00:02,000\nPress\n\n--> then enter\n") == [
+        ("Unknown", "Press --> then enter", 1.0)
+    ]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        "0:0:4,8 --> 0:0:7,4",
+        "00:00:04.800000 --> 00:00:07.4",
+        "00:00:04,800-->00:00:07,400",
+        "00:00:04,800 -> 00:00:07,400",
+        "00:04.800 --> 00:07.400 align:start position:0%",
+        "00: 00: 04, 800 --> 00: 00: 07, 400",
+        "0:00:04.800,0:00:07.400",
+        "00:00:04:800 --> 00:00:07:400",
+        "  00:00:04,800  -->  00:00:07,400  X1:1 X2:2",
+        "00:00:04,800 —> 00:00:07,400",
+        "00:00:04.8 --> 00:00:07.400",
+        "-00:00:04,800 --> 00:00:07,400",
+    ],
+)
+def test_lines_of_times_as_players_read_them(times: str) -> None:
+    [(_, text, at)] = said(f"1\n{times}\nIs it here?\n")
+    assert (text, at) in [("Is it here?", 4.8), ("Is it here?", 4.0)]
+
+
+def test_cues_without_empty_lines_between() -> None:
+    cues = "1\n00:00:01,000 --> 00:00:02,000\nfirst\n2\n00:00:03,000 --> 00:00:04,000\nsecond 2\n"
+    cues += "3\n00:00:05,000 --> 00:00:06,000\n1984\n"
+    assert said(cues) == [("Unknown", "first", 1.0), ("Unknown", "second 2", 3.0), ("Unknown", "1984", 5.0)]
+    assert said("WEBVTT\n00:01.000 --> 00:02.000\nfirst\n00:03.000 --> 00:04.000\nsecond") == [
+        ("Unknown", "first", 1.0), ("Unknown", "second", 3.0),
+    ]  # fmt: skip
+    assert said("1\n00:00:01,000 --> 00:00:02,000\n\n2\n00:00:03,000 --> 00:00:04,000\nsecond") == [
+        ("Unknown", "second", 3.0)
+    ]
+
+
+def test_what_cannot_be_read_is_named_by_line_and_the_rest_is_read() -> None:
+    utterances, problems = read(
+        "1\n00:00:01,000 --> 00:00:02,000\nfirst\n\n2\n00:0a:03,000 --> 00:00:04,000\nsecond\n\n"
+        "3\n00:00:05,000 --> 00:00:06,000\nthird"
+    )
+    assert [(one.text, one.at) for one in utterances] == [("first", 1.0), ("second", None), ("third", 5.0)]
+    assert problems == ["meeting.vtt:6: not a line of times such as 00:01:02.500 --> 00:01:04.000"]
+    utterances, problems = read("WEBVTT\n\nHello\n\n00:01.000 --> 00:02.000\nfirst")
+    assert [one.text for one in utterances] == ["first"]
+    assert problems == ["meeting.vtt:3: text without a line of times above it"]
+
+
+def test_captions_of_google_meet_and_youtube_in_sbv() -> None:
+    first = "0:00:01.000,0:00:03.000\nIda Lind: Is it here?\n\n"
+    assert said(f"{first}0:00:03.000,0:00:04.000\nBo: Since noon,\nby truck.\n") == [
+        ("Ida Lind", "Is it here?", 1.0),
+        ("Bo", "Since noon, by truck.", 3.0),
+    ]
+
+
+def test_nothing_said_is_nothing() -> None:
+    assert said("WEBVTT\n\n00:01.000 --> 00:02.000\n \n") == []
+    assert Utterance("A", "b").at is None
+
+
+@pytest.mark.parametrize(
+    "unclosed", ["<v ", "<v.", "<v.a", "<v.a ", "<v\t", "<c", "</c", "<00:", "{\\", "&#9", "- ", "A: "]
+)
+def test_what_is_never_closed_takes_time_in_proportion_to_its_length(unclosed: str) -> None:
+    assert is_linear(lambda text: read(text)[0], unclosed, before="00:01.000 --> 00:02.000\n", most=32_000)
+
+
+def test_numbers_of_thousands_of_digits_are_no_times_and_no_characters() -> None:
+    digits = "9" * 5000
+    assert said(f"00:01.000 --> 00:02.000\nA: it is &#{digits}; &#65; {digits}") == [
+        ("A", f"it is \ufffd A {digits}", 1.0)
+    ]
+    for hours in (digits, "9" * 400):
+        utterances, problems = read(f"{hours}:00:01.000 --> 00:00:02.000\nHello")
+        assert len(problems) == 1
+        assert all(one.at is None for one in utterances)
+
+
+def test_a_voice_without_an_end_is_taken_for_text() -> None:
+    assert said("00:01.000 --> 00:02.000\n<v Ann <v Bob>Hello</v>") == [
+        ("Unknown", "<v Ann", 1.0),
+        ("Bob", "Hello", 1.0),
+    ]
