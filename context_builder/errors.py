@@ -37,6 +37,7 @@ ContextBuilderError
 ├── KnowledgeError          the knowledge store
 │   ├── KnowledgeUnavailable  cannot be reached in time; worth another try
 │   ├── PackageUnknown      there is no such package, or it is another tenant's
+│   ├── ProjectUnknown      nothing is stored for the project that is to be searched
 │   ├── IdempotencyClash    an Idempotency-Key came again with another body
 │   ├── AuditAnchorError    a file of exported anchors cannot be read; names file and line
 │   └── KnowledgeRejected   refuses this request or this caller; says why
@@ -298,6 +299,13 @@ class PackageUnknown(KnowledgeError):
 
     def __init__(self, package_id: str) -> None:
         super().__init__(f"there is no context package {package_id}")
+
+
+class ProjectUnknown(KnowledgeError):
+    """Raised when the project that is to be searched has no artifacts."""
+
+    def __init__(self, project_id: str) -> None:
+        super().__init__(f"there is no project {project_id}; `context-builder ingest` stores one's files")
 
 
 class AuditOfAnother(KnowledgeError):

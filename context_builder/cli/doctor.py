@@ -205,6 +205,7 @@ async def _memory(app: App) -> CheckAnswer:
 
 
 async def _embedder(app: App) -> CheckAnswer:
+    from context_builder.memory.embedder import MOST_DIMENSIONS
     from context_builder.wiring.stores import WORDS_ALONE, embedder_of
 
     if app.dependencies.memory is None:
@@ -215,8 +216,13 @@ async def _embedder(app: App) -> CheckAnswer:
     try:
         await embedder.embed_query("doctor")  # which starts an embedded engine, and makes connections
         started = time.perf_counter()
-        await embedder.embed_query("How does DNA replication work in living cells?")
-        return CheckAnswer(f"{embedder.name}: a query in {(time.perf_counter() - started) * 1000:.0f} ms")
+        dimensions = len(await embedder.embed_query("How does DNA replication work in living cells?"))
+        took = (time.perf_counter() - started) * 1000
+        found = f"{embedder.name}: a query in {took:.0f} ms, {dimensions:,} dimensions"
+        if dimensions > MOST_DIMENSIONS:
+            advice = f"no more than {MOST_DIMENSIONS:,} dimensions can be searched; set another EMBEDDING_MODEL"
+            return CheckAnswer(found, f"memories are {WORDS_ALONE}: {advice}", ok=False)
+        return CheckAnswer(found)
     finally:
         await embedder.close()
 

@@ -68,18 +68,33 @@ class SessionMessages:
             pipe.lrange(keys.memory_outbox, 0, MOST_WAITING - 1)
             pipe.lrange(keys.pending, 0, MOST_WAITING - 1)
             batches, pending = await pipe.execute()
-        return await asyncio.to_thread(_decoded, batches, pending) if batches or pending else []
+        corrected = await self._corrected(keys.checkpoint) if pending else {}
+        return await asyncio.to_thread(_decoded, batches, pending, corrected) if batches or pending else []
+
+    async def _corrected(self, checkpoint: str) -> dict[int, tuple[str | None, str]]:
+        """Return text and speaker of messages, by id, that were corrected while they wait for their summary."""
+        async with translated():
+            fields: Any = self._redis.hscan_iter(checkpoint, match="x:*", count=1_000)
+            return {int(name[2:]): tuple(orjson.loads(value)) async for name, value in fields}
 
 
-def _decoded(batches: list[bytes], pending: list[bytes]) -> list[JsonObject]:
-    found: list[JsonObject] = []
+def _decoded(
+    batches: list[bytes], pending: list[bytes], corrected: Mapping[int, tuple[str | None, str]]
+) -> list[JsonObject]:
+    found: dict[str, Memory] = {}
     for raw in batches:
         try:
-            memories = MemoryBatch.decode(raw).memories
+            batch = MemoryBatch.decode(raw)
         except EntryUnreadable:
             continue
-        found += [_of_memory(one) for one in memories if one.kind == "message"]
-    return [*found, *map(orjson.loads, pending)]
+        found |= {one.id: one for one in batch.memories if one.kind == "message"}
+        found |= {one.id: one.applied(found[one.id]) for one in batch.amended if one.id in found}
+    waiting = [one for one in map(orjson.loads, pending) if one["text"]]  # of one that was struck nothing is left
+    for one in waiting:
+        if (correction := corrected.get(one["id"])) is not None:
+            text, one["speaker"] = correction
+            one["text"] = one["text"] if text is None else text
+    return [*map(_of_memory, found.values()), *waiting]
 
 
 def _by_id(messages: list[JsonObject]) -> dict[int, JsonObject]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -68,7 +69,7 @@ def test_running_sessions_are_named_and_nothing_is_stopped_where_nobody_can_be_a
     assert result.exit_code == 1
     assert result.stderr == (
         "context-builder: These run now and would stand still: monday (process 4711 on lab-3). "
-        "Stop the engines? Nobody is here to answer; --yes says yes\n"
+        "Stop the engines? There is no terminal to ask on; add --yes to go ahead\n"
     )
     assert engine.running()
 
@@ -105,10 +106,8 @@ async def test_beside_another_users_embedded_redis_there_is_one_of_our_own(
         address = ours.running()
         assert address is not None
         assert opened.redis_is.what == address.name != engine.ensure().name
-        port = urlsplit(address.url).port
-        assert opened.redis_is.access == (
-            f"export REDIS_PORT={port} REDIS_PASSWORD=$(context-builder engines password)"
-        )
+        assert opened.redis_is.access == 'eval "$(context-builder engines env)"'
+        assert f"REDIS_PORT={urlsplit(address.url).port} " in (await asyncio.to_thread(invoke, "engines", "env")).output
         assert await opened.redis.ping()
     ours.stop()
 
@@ -152,8 +151,19 @@ def test_password_prints_what_a_listener_logs_in_with(engine: RedisEngine) -> No
     password = result.stdout.removesuffix("\n")
     with Redis(port=wired.STANDARD_PORT, password=password) as listener:
         assert listener.lpush("context_builder:monday:input", "{}") == 1
-    assert "REDIS_PASSWORD=$(context-builder engines password)" in invoke("engines").output
+    assert 'eval "$(context-builder engines env)"' in invoke("engines").output
     assert password not in invoke("engines").output + invoke("engines", "--json").output
+
+
+def test_one_line_lets_the_programs_of_a_shell_in(engine: RedisEngine) -> None:
+    engine.stop()
+    exported = invoke("engines", "env").stdout
+    shown = subprocess.run(
+        ["bash", "-c", f'{exported}echo "$REDIS_PORT $REDIS_PASSWORD"'], capture_output=True, text=True, check=True
+    )
+    port, password = shown.stdout.split()
+    with Redis(port=int(port), password=password) as listener:
+        assert listener.ping()
 
 
 async def test_with_a_listeners_password_set_our_commands_start_the_embedded_redis_as_without(
