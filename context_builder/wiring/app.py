@@ -31,7 +31,13 @@ from context_builder.storage.redis_durability import evicted_by
 from context_builder.storage.urls import printable
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
-from context_builder.wiring.embedded import Described, redis_engine, restart_when_killed, start_embeddings
+from context_builder.wiring.embedded import (
+    Described,
+    embedding_engine,
+    redis_engine,
+    restart_when_killed,
+    start_embeddings,
+)
 from context_builder.wiring.published_states import PublishedStates
 from context_builder.wiring.stores import archive_of, can_join, memory_of
 
@@ -133,8 +139,9 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
                     await archive.check()
             if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
-                with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
-                    await memory.embed_missing(settings.memory.tenant_id)
+                if settings.embedding.model or embedding_engine(settings):
+                    with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
+                        await memory.embed_missing(settings.memory.tenant_id)
 
         yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
 
