@@ -137,9 +137,9 @@ async def _redis(app: App) -> CheckAnswer:
 
 
 async def _pushes(app: App) -> CheckAnswer:
-    from context_builder.fleet.pushes import EVENTS_NEEDED, hears_pushes
+    from context_builder.session.host.arrivals import EVENTS_NEEDED, announces_pushes
 
-    if await hears_pushes(app.redis):
+    if await announces_pushes(app.redis):
         return CheckAnswer(f"{app.redis_is.what} reports them: a fleet runs a new session at once")
     found = f"{app.redis_is.what} does not report them: a fleet finds new sessions by scans, every DISCOVERY_SCAN"
     return CheckAnswer(found, f"redis-cli CONFIG SET notify-keyspace-events {EVENTS_NEEDED}")

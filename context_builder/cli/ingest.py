@@ -12,8 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from context_builder import log
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
-from context_builder.errors import AnalystError, MemoryStoreError
-from context_builder.extras import require_extra
+from context_builder.errors import AnalystError, MemoryStoreError, require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult

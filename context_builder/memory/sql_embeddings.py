@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import structlog
 
+from context_builder.breaker import guard_calls_to
 from context_builder.errors import MemoryRejected, MemoryStoreError
-from context_builder.memory.breaker import guard_calls_to
 from context_builder.memory.embedder import Embedder, Embedding
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, embedding_text, storable

@@ -13,8 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from context_builder.errors import ContextBuilderError
-from context_builder.extras import require_extra
+from context_builder.errors import ContextBuilderError, require_extra
 from context_builder.storage.store_errors import StoreErrors
 from context_builder.storage.urls import printable
 

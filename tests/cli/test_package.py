@@ -195,3 +195,9 @@ def test_what_ingestion_prunes_leaves_the_cache(tmp_path: Path, redis_server: Re
         (tmp_path / "vault.md").unlink()
         assert "1 erased" in CliRunner().invoke(app, ingest).stdout
         assert not redis.exists(key)
+
+
+def test_a_project_that_is_not_there_is_an_error_and_not_an_empty_package() -> None:
+    result = package("build", "--intent", "Hydrophone clips", "--project", "klep")
+    assert result.exit_code == 2
+    assert result.stderr == "context-builder: there is no project klep; `context-builder ingest` stores one's files\n"

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +14,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
+from tests.security.others import others_are_answered
 from tests.server.page.conftest import logged_in
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
@@ -24,45 +22,10 @@ from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
-LOOK = 0.01
-MOST_WAIT = 0.1
-"""Seconds in which somebody else is answered, on a machine that is not busy with something else."""
-
 
 @pytest.fixture(autouse=True)
 async def own_redis(redis: Redis) -> None:
     """Each test begins with an empty Redis."""
-
-
-@asynccontextmanager
-async def others_are_answered(api: ApiServer) -> AsyncIterator[None]:
-    """Ask for ``/livez`` again and again meanwhile; nearly every answer comes in time, and none late.
-
-    How long the machine itself takes for it is measured before, and allowed beside.
-    """
-
-    async def look(seconds: float, over: asyncio.Event) -> list[float]:
-        took = []
-        until = time.monotonic() + seconds
-        async with httpx.AsyncClient(base_url=api.url, timeout=60) as client:
-            while time.monotonic() < until and not over.is_set():
-                began = time.perf_counter()
-                assert (await client.get("/livez")).status_code == 200
-                took.append(time.perf_counter() - began)
-                await asyncio.sleep(LOOK)
-        return took
-
-    idle = max(await look(0.5, asyncio.Event()))
-    over = asyncio.Event()
-    looking = asyncio.create_task(look(120, over))
-    try:
-        yield
-    finally:
-        over.set()
-        took = sorted(await looking)
-    allowed = MOST_WAIT + 4 * idle
-    assert took[len(took) * 19 // 20] < allowed, took[-10:]
-    assert took[-1] < 4 * allowed, took[-10:]
 
 
 def memory_of(api: ApiServer) -> int:

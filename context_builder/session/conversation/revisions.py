@@ -233,6 +233,7 @@ class Revisions:
         source = self._summary.sources.get(strike.id)
         entry = self._buffer.strike(strike.id)
         said = entry or next(iter(departed), None) or source
+        text = said.text if said else ""
         if entry is not None:
             changes.drop(entry)
         elif self._buffer.pending:
@@ -244,17 +245,17 @@ class Revisions:
             changes.drop_field(f"r:{strike.id}")
         changes.rewrite_departed(self._buffer)
         self._meanwhile = {}
-        earlier, update = self._revise_points(lambda: self._summary.strike(strike.id, now), changes)
+        earlier, update = self._revise_points(lambda: self._summary.strike(strike.id, text, now), changes)
         self._look_again(_retracted(update), earlier, {}, changes, without=strike.id)
         known_as = message_id(self._session_id, strike.origin)
         points = memory_batch(self._session_id, (), update, (), {}).superseded
         struck = StruckMessage(known_as, strike.id, points)
         self._told.amended.pop(known_as, None)
         self._told.struck.append(struck)
-        changes.struck.append((struck, said.text if said else ""))
+        changes.struck.append((struck, text))
         if entry is None:
             self._told.supersede(self._summary.first_seq(strike.id))
-        self._domain_tracker.strike(said.text if said else "")
+        self._domain_tracker.strike(text)
 
     def _rename(self, rename: SpeakerRename, now: Instant, changes: Changes) -> list[BufferedMessage]:
         old, new = rename.old, rename.new

@@ -109,6 +109,14 @@ async def test_an_error_in_an_answer_is_the_error_that_it_names(
         await make_analyst(attempts=1).infer_domains(MESSAGES)
 
 
+async def test_a_refused_key_is_told_in_the_servers_words(make_analyst: MakeAnalyst, model: FakeModel) -> None:
+    model.oddly = lambda *_: JSONResponse({"error": {"message": "This key was revoked"}}, 401)
+    with pytest.raises(
+        AnalystUnavailable, match=r"refuses the key \(401\): “This key was revoked”; check OPENAI_API_KEY"
+    ):
+        await make_analyst(attempts=1).infer_domains(MESSAGES)
+
+
 @pytest.mark.parametrize("status", [200, 403, 503])
 async def test_a_page_is_told_in_few_words_of_our_own(make_analyst: MakeAnalyst, model: FakeModel, status: int) -> None:
     model.oddly = lambda *_: HTMLResponse("<html><title>Blocked by secret rule</title></html>", status)

@@ -108,7 +108,6 @@ async def test_tenants_know_nothing_of_each_other(either: PackageRecord) -> None
     assert await either.latest("club", "cpk_1") is None
     assert await either.audit("club", "cpk_1") is None
     assert not await either.feedback("club", "cpk_1", "ann", 1.0, {"artifact:a": 1.0}, "")
-    assert await either.usefulness("club", ["artifact:a"]) == {}
     await either.erase("club", "artifact:a")
     held = await either.latest("lab", "cpk_1")
     assert held is not None
