@@ -61,7 +61,8 @@ def judged(info: Mapping[str, Any], config: Mapping[str, str]) -> Durability:
     elif fsync in _FSYNC_NOTES:
         found.notes.append(_FSYNC_NOTES[fsync])
     if unchecked:
-        found.notes.append(f"not checked, because it does not say: {', '.join(unchecked)}")
+        why = "because this Redis does not allow reading its configuration"
+        found.notes.append(f"could not be checked, {why}: {', '.join(unchecked)}")
     return found
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from redis.asyncio import Redis
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from context_builder.assembly.builder import ContextBuilder
 
 log = structlog.get_logger(__name__)
+
+LONGEST_WARM_UP: Final = 5.0
+"""Seconds for which a program that opens a builder waits for the memory to be there, as one that has to be started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +197,23 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
         if (assumed := assumed_encoding(settings)) is not None:
             log.warning("prompt.encoding_assumed", counted=assumed, margin=assembly_rules_of(settings).margin)
         if settings.prompt.preload:
-            await start_embeddings(settings)
-            await builder.preload()
+            await warm_up_builder(settings, builder)
         yield builder, memory_is
         await builder.drain()
+
+
+async def warm_up_builder(settings: Settings, builder: ContextBuilder) -> None:
+    """Load, off the loop, what would hold up the first prompt, and connect to the memory, for some seconds at most."""
+    if settings.archive.supabase_url is None and not settings.somabrain.base_url:
+        await asyncio.to_thread(_load_driver)
+    starting = asyncio.create_task(start_embeddings(settings), name="embeddings start")
+    await builder.preload(LONGEST_WARM_UP)
+    await starting
+
+
+def _load_driver() -> None:
+    with suppress(ImportError):  # whoever connects tells what is missing
+        import_module("asyncpg")
 
 
 def recording_of(session_id: str, settings: Settings) -> Path | None:

@@ -151,4 +151,7 @@ async def test_what_info_and_config_would_tell_is_named_where_a_user_may_not_ask
         assert (await check_server(client))[0].isdigit()
         found = await durability_of(client)
     assert found.faults == []
-    assert found.notes == ["not checked, because it does not say: maxmemory-policy, appendonly"]
+    assert found.notes == [
+        "could not be checked, because this Redis does not allow reading its configuration: "
+        "maxmemory-policy, appendonly"
+    ]
