@@ -28,7 +28,7 @@ from context_builder.storage.redis import check_server, server_info
 from context_builder.storage.redis_durability import evicted_by
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
-from context_builder.wiring.embedded import Described, start_embeddings
+from context_builder.wiring.embedded import Described, embedding_engine, start_embeddings
 from context_builder.wiring.published_states import PublishedStates
 from context_builder.wiring.servers import connected_redis, running_servers
 from context_builder.wiring.stores import archive_of, can_join, memory_of
@@ -134,8 +134,9 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
                     await archive.check()
             if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
-                with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
-                    await memory.embed_missing(settings.memory.tenant_id)
+                if settings.embedding.model or embedding_engine(settings):
+                    with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
+                        await memory.embed_missing(settings.memory.tenant_id)
 
         yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
 
