@@ -54,6 +54,7 @@ ContextBuilderError
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -347,3 +348,14 @@ class EmptyContext(ContextError):
 
 class StrategyError(ContextError):
     """Raised when a strategy failed; it is named, and its error is the cause."""
+
+
+def require_extra(extra: str, module: str, what: str) -> None:
+    """Raise :class:`MissingExtra` unless ``module``, which ``what`` needs, is installed."""
+    if find_spec(module) is None:
+        raise MissingExtra(needs_extra(extra, what))
+
+
+def needs_extra(extra: str, what: str) -> str:
+    """Return the line that tells how to install the packages that ``what`` needs."""
+    return f"{what} needs the extra {extra}: pip install 'context-builder[{extra}]'"

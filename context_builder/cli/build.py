@@ -18,8 +18,7 @@ from context_builder.cli.command import legible, print_json, run, settings_for
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.added import added_line
 from context_builder.cli.view.palette import plain, spaced
-from context_builder.errors import ProjectUnknown
-from context_builder.extras import require_extra
+from context_builder.errors import ProjectUnknown, require_extra
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
@@ -108,8 +107,9 @@ async def _build(
     as_json: bool,
 ) -> None:
     from context_builder import log
-    from context_builder.wiring.app import open_builder, open_redis
+    from context_builder.wiring.app import open_builder
     from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, counter_of
+    from context_builder.wiring.servers import open_redis
     from context_builder.wiring.session_prompt import build_for_session
 
     settings = await settings_for(session_id)

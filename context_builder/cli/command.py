@@ -64,7 +64,7 @@ async def settings_for(session_id: str) -> Settings:
 @asynccontextmanager
 async def connected(session_id: str) -> AsyncIterator[SessionClient]:
     """Open the session at the configured Redis, whether or not the session exists."""
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
 
     async with open_redis(await settings_for(session_id)) as redis:
         yield SessionClient(redis, session_id)
@@ -73,7 +73,7 @@ async def connected(session_id: str) -> AsyncIterator[SessionClient]:
 @asynccontextmanager
 async def redis_with(session_id: str) -> AsyncIterator[Redis]:
     """Open the configured Redis. Raises :class:`StoreError` when it knows no such session."""
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
 
     async with open_redis(await settings_for(session_id)) as redis:
         await existing(redis, session_id)

@@ -64,7 +64,7 @@ def listen(
 async def _listen(session_id: str, source: str | None, port: int | None) -> None:
     from context_builder import log
     from context_builder.listener.feed import Feed
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
     from context_builder.wiring.tracing import sending_spans
 
     settings = await settings_for(session_id)

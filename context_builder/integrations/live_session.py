@@ -18,8 +18,9 @@ from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.settings.settings import Settings, load_settings
-from context_builder.wiring.app import open_builder, open_redis
-from context_builder.wiring.servers import settings_of
+from context_builder.spoken_dates import undated
+from context_builder.wiring.app import open_builder
+from context_builder.wiring.servers import open_redis, settings_of
 from context_builder.wiring.session_prompt import build_for_session
 
 log = structlog.get_logger(__name__)
@@ -99,7 +100,7 @@ class LiveSession:
             self.client, self._builder, query, max_prompt_tokens=self._max_prompt_tokens, **self._turn
         )
         messages = built.messages[1:-1] if query.strip() else built.messages[1:]  # the first is the system prompt
-        told = "\n".join(f" {' '.join(text.split())} " for text in (*known, query))
+        told = "\n".join(f" {' '.join(undated(text).split())} " for text in (*known, query))
         return [one for one in messages if one["role"] == "system" or not _is_told(str(one["content"]), told)]
 
     async def speaker_of(self, text: str) -> str | None:
@@ -208,7 +209,7 @@ def _storable(text: str) -> str:
 
 def _is_told(message: str, told: str) -> bool:
     """Return whether a line of ``told`` holds the message, with or without its speaker's name before it."""
-    return any(f" {words} " in told for words in _wordings(message))
+    return any(f" {words} " in told for words in _wordings(undated(message)))
 
 
 def _wordings(message: str) -> list[str]:

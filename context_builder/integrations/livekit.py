@@ -7,8 +7,7 @@ from collections.abc import AsyncIterable
 from functools import partial
 from typing import Any, Final
 
-from context_builder.errors import MissingExtra
-from context_builder.extras import needs_extra
+from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing

@@ -10,8 +10,7 @@ import json
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from context_builder.errors import KnowledgeError, MissingExtra, StoreError
-from context_builder.extras import needs_extra
+from context_builder.errors import KnowledgeError, MissingExtra, StoreError, needs_extra
 from context_builder.integrations.live_session import LiveSession, with_record
 from context_builder.integrations.package_client import PackageClient
 from context_builder.session.client import JsonObject

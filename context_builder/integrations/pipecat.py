@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from context_builder.errors import MissingExtra
-from context_builder.extras import needs_extra
+from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing

@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError, SessionIdError
+from context_builder.knowledge.governance import Access
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.memory.memory import MemoryQuery
@@ -28,7 +29,7 @@ from context_builder.server.problem import Problem, internal_error, invalid, not
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import found_memories
 from context_builder.server.routes.sessions import check_messages
-from context_builder.server.seen_session import SeenSession, seen_session
+from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
 from context_builder.server.tool_arguments import given_arguments
 from context_builder.server.trace import current_trace
@@ -75,7 +76,10 @@ class AgentTools:
     ) -> dict[str, Any]:
         """List conversations, newest talk first: their ids, whether they run, and when somebody last spoke."""
         with _told():
-            found = await self._services.sessions.of_caller(self._may(Role.READER))
+            caller = self._may(Role.READER)
+            found = await self._services.sessions.of_caller(caller)
+            access = await access_to_sessions(self._services, caller, [one.session_id for one in found])
+            found = [one for one in found if access[one.session_id] is not Access.DENIED]
             listed = [
                 {
                     "sessionId": one.session_id,

@@ -51,7 +51,7 @@ def judged(info: Mapping[str, Any], config: Mapping[str, str]) -> Durability:
     if policy is None:
         unchecked.append("maxmemory-policy")
     elif policy != "noeviction":
-        found.faults.append(f"maxmemory-policy is {policy}: {_evicted(policy)}; set noeviction")
+        found.faults.append(f"maxmemory-policy is {policy}: {evicted_by(policy)}; set noeviction")
     if "aof_enabled" not in info:
         unchecked.append("appendonly")
     elif not info["aof_enabled"]:
@@ -66,7 +66,8 @@ def judged(info: Mapping[str, Any], config: Mapping[str, str]) -> Durability:
     return found
 
 
-def _evicted(policy: str) -> str:
+def evicted_by(policy: str) -> str:
+    """Return what a server with this ``maxmemory-policy`` deletes when its memory is full."""
     if policy.startswith("volatile"):
         return "when memory is full it deletes published states, and leases, so that running sessions lose theirs"
     return "when memory is full it deletes whatever it likes: messages that wait, summaries, whole sessions"

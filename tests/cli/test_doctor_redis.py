@@ -164,7 +164,7 @@ def test_what_info_leaves_out_is_not_taken_for_good() -> None:
 
 def test_the_embedded_redis_is_known_although_it_has_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
-    monkeypatch.setattr("context_builder.wiring.app.STANDARD_PORT", port)
+    monkeypatch.setattr("context_builder.wiring.servers.STANDARD_PORT", port)
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_PORT", str(port))
     monkeypatch.setenv("CONTEXT_BUILDER_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("DATABASE_URL", f"postgresql://{LOOPBACK}:{free_port()}/none")

@@ -432,3 +432,20 @@ async def test_ctrl_c_ends_a_full_pipe_in_silence_though_redis_is_away(tmp_path:
     told = (await asyncio.wait_for(listener.stderr.read(), 20)).decode()
     assert (await listener.wait(), told.count("\n")) == (1, 1), told
     assert told.startswith("0 pushed to monday, ")
+
+
+async def test_a_correction_is_pushed_with_the_number_of_what_it_corrects(feed: Feed, redis: Redis) -> None:
+    async def messages() -> AsyncIterator[str | bytes]:
+        yield final("Hello.", 0.0)
+        yield final("We count fifteen clips.", 2.0)
+        yield final("We count fifty clips.", 2.0)
+        yield final("Then we stop.", 4.0)
+
+    await feed.follow(messages(), LiveSpeech())
+    pushed = await queued(redis)
+    assert [(one.get("message_number"), one.get("corrects"), one["text"]) for one in pushed] == [
+        (1, None, "Hello."),
+        (2, None, "We count fifteen clips."),
+        (None, 2, "We count fifty clips."),
+        (3, None, "Then we stop."),
+    ]

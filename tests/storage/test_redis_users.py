@@ -14,10 +14,12 @@ from redis import Redis as BlockingRedis
 
 from context_builder.session.client import SessionClient, spoken
 from context_builder.session.store.registry import SessionRegistry
+from context_builder.session.store.session_copy import SessionRestore, read_shared, restore_shared, take_snapshot
 from context_builder.storage.redis import check_server, client_for
 from context_builder.storage.redis_durability import durability_of
 from tests.services.daemon import ROOT, Daemon
 from tests.services.redis_server import RedisServer
+from tests.services.running import published, push, running
 from tests.services.waiting import wait_until
 
 DOCUMENTED = re.findall(r"^ACL SETUSER (.+)$", (ROOT / "docs/how-to/own-servers.md").read_text(), re.MULTILINE)
@@ -103,6 +105,26 @@ async def test_a_fleet_runs_with_the_documented_rights(guarded: Guarded, tmp_pat
             assert "No worker" not in status.output
         worker.stop()
     assert {what for _, _, what in guarded.refused()} <= {"info"}  # how long Redis has run, which it does without
+
+
+@pytest.mark.engines
+async def test_a_session_is_copied_and_restored_with_a_daemons_rights(guarded: Guarded) -> None:
+    async with client_for(guarded.url("daemon")) as client:
+        async with running(client, "monday"):
+            await push(client, {"speaker": "Ida", "text": "The valve is open.", "message_number": 1})
+            await wait_until(published(client, lambda s: s["received_messages"] == 1), "the message is published")
+        snapshot = await take_snapshot(client, "monday")
+        parts = [part async for part in snapshot.parts()]
+        await snapshot.drop()
+        counts = await read_shared(client)
+        guarded.admin.flushall()
+        await restore_shared(client, counts)
+        restore = SessionRestore(client, snapshot.header)
+        for name, values in parts:
+            await restore.write(name, values)
+        assert await restore.finish()
+        assert await SessionClient(client, "monday").is_known()
+    assert guarded.refused() == []
 
 
 @pytest.mark.engines

@@ -39,6 +39,7 @@ _CODE_ADVICE: Final[Mapping[str, str]] = {
     "insufficient_quota": "has no quota left for this key; check the account's plan and billing",
     "model_not_found": _ADVICE[404],
     "invalid_api_key": _ADVICE[401],
+    "api_key_invalid": _ADVICE[401],
 }
 LONGEST_WAIT: Final = 86_400.0
 """Seconds; a server that asks for more has its clock or its units wrong."""
@@ -61,11 +62,15 @@ _FILTER_WORDS: Final = re.compile(
 _TOO_LONG: Final = re.compile(
     r"context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|input is too long"
     r"|input token count|too many (?:input )?tokens|n_ctx|reduce the length|string_above_max_length"
+    r"|max_new_tokens`? must be <="
 )
 _NO_JSON: Final = re.compile(
     r"json_validate_failed|failed_generation|(?:validate|generate|produce)\w* (?:valid )?json|no valid json"
     r"|not valid json"
 )
+_NO_SUCH_PATH: Final = re.compile(r"unexpected endpoint|unknown (?:endpoint|path|url)")
+"""How a server answers with status 200 that there is nothing at this address: mostly, ``/v1`` is missing."""
+
 _STATUS_OF_WORD: Final[Mapping[str, int]] = {
     "resource_exhausted": 429,
     "rate_limit_exceeded": 429,
@@ -121,9 +126,10 @@ class ServerError(Exception):
     def of_body(cls, said: Any) -> ServerError:
         """Return what an error says that came in place of an answer; its status is the one that it names."""
         codes, text = _codes_and_text(said)
+        path = (404,) if _NO_SUCH_PATH.search(text) else ()
         numbers = (int(code) for code in codes if code.isdecimal() and len(code) == 3)
         words = (_STATUS_OF_WORD[code] for code in sorted(codes) if code in _STATUS_OF_WORD)
-        named = [status for status in (*sorted(numbers), *words) if 400 <= status < 600]
+        named = [status for status in (*path, *sorted(numbers), *words) if 400 <= status < 600]
         return cls(named[0] if named else 502, codes, text, {})
 
     @property
