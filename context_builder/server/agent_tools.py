@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError, SessionIdError
+from context_builder.json_values import number_of, object_of, objects_of
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
@@ -107,9 +108,10 @@ class AgentTools:
             state = await (await self._session(session_id)).state()
             if state is None:
                 raise _no_session(session_id)
-            points = [one for one in state["rolling_summary"].get("points", []) if one["time"] > (since or 0.0)]
+            held = objects_of(object_of(state.get("rolling_summary")).get("points"))
+            points = [one for one in held if since is None or _time(one) > since]
             shown = [{name: one[name] for name in _SHORT if name in one} for one in points[-limit:]]
-            until = max((one["time"] for one in points), default=since)
+            until = max(map(_time, points), default=since)
             return {"points": shown, "until": until, "more": max(len(points) - limit, 0)}
 
     async def search_memory(
@@ -266,6 +268,10 @@ class AgentTools:
         if redis is None:
             raise not_found()
         return redis
+
+
+def _time(point: JsonObject) -> float:
+    return number_of(point.get("time")) or 0.0
 
 
 def _no_session(session_id: str, which: str = "that publishes a state") -> Problem:
