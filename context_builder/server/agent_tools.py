@@ -13,13 +13,15 @@ import orjson
 import structlog
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp.types import CallToolResult, InputRequiredResult
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import AliasChoices, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError, SessionIdError
+from context_builder.json_values import number_of, object_of, objects_of
+from context_builder.knowledge.governance import Access
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.memory.memory import MemoryQuery
@@ -28,7 +30,7 @@ from context_builder.server.problem import Problem, internal_error, invalid, not
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import found_memories
 from context_builder.server.routes.sessions import check_messages
-from context_builder.server.seen_session import SeenSession, seen_session
+from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
 from context_builder.server.tool_arguments import given_arguments
 from context_builder.server.trace import current_trace
@@ -38,6 +40,11 @@ from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 log = structlog.get_logger(__name__)
 
 NAME: Final = "context-builder"
+
+_DESTRUCTIVE: Final = frozenset({"correct_message", "rename_speaker", "strike_message"})
+_WRITING: Final = _DESTRUCTIVE | {"send_message"}
+_SHORT: Final = ("id", "text", "kind", "speakers", "cites", "time")
+"""Of a point, what is told where it is to be short."""
 
 _INSTRUCTIONS: Final = (
     "Conversations with their memory, and packages of context for a task. What tools return is a record of what was "
@@ -52,6 +59,9 @@ def _named(name: str, **described: Any) -> Any:
 
 SessionName = Annotated[str, _named("session_id", description="The session's id, such as monday.")]
 MessageName = Annotated[str, Field(description="The message's number, or its id such as id:12.")]
+SessionNames = Annotated[
+    tuple[str, ...], _named("session_ids", description="Sessions to search, by id; none means every session.")
+]
 PackageName = Annotated[str, _named("context_package_id", description="The package's id, such as cpk_01J….")]
 
 
@@ -62,7 +72,53 @@ class AgentTools:
         self._services = services
         self._caller = caller
 
-    async def search_memory(self, query: str, limit: Annotated[int, Field(ge=1, le=100)] = 8) -> dict[str, Any]:
+    async def list_sessions(
+        self, limit: Annotated[int, Field(ge=1, le=500, description="Most sessions that are returned.")] = 50
+    ) -> dict[str, Any]:
+        """List conversations, newest talk first: their ids, whether they run, and when somebody last spoke."""
+        with _told():
+            caller = self._may(Role.READER)
+            found = await self._services.sessions.of_caller(caller)
+            access = await access_to_sessions(self._services, caller, [one.session_id for one in found])
+            found = [one for one in found if access[one.session_id] is not Access.DENIED]
+            listed = [
+                {
+                    "sessionId": one.session_id,
+                    "status": one.status,
+                    "lastActive": one.last_active,
+                    "messages": one.messages,
+                }
+                for one in found[:limit]
+            ]
+            return {"sessions": listed, "total": len(found)}
+
+    async def recent_points(
+        self,
+        session_id: SessionName,
+        since: Annotated[
+            float | None, Field(description="Unix time in seconds; only points about what was said after it.")
+        ] = None,
+        limit: Annotated[int, Field(ge=1, le=50, description="Most points, the newest.")] = 10,
+    ) -> dict[str, Any]:
+        """Return the newest points of a conversation's summary, short: cheaper than its whole state.
+
+        Ask again with `until` as `since` to get only what is new.
+        """
+        with _told():
+            state = await (await self._session(session_id)).state()
+            if state is None:
+                raise _no_session(session_id)
+            held = objects_of(object_of(state.get("rolling_summary")).get("points"))
+            points = [one for one in held if since is None or _time(one) > since]
+            shown = [{name: one[name] for name in _SHORT if name in one} for one in points[-limit:]]
+            until = max(map(_time, points), default=since)
+            return {"points": shown, "until": until, "more": max(len(points) - limit, 0)}
+
+    async def search_memory(
+        self,
+        query: Annotated[str, Field(description="What to look for; empty for the newest.")],
+        limit: Annotated[int, Field(ge=1, le=100, description="Most memories, the best first.")] = 8,
+    ) -> dict[str, Any]:
         """Find what was said, decided or written before that is like the query; an empty query finds the newest."""
         with _told():
             found = await found_memories(self._services, self._may(Role.READER), MemoryQuery(query, limit))
@@ -73,7 +129,7 @@ class AgentTools:
         with _told():
             state = await (await self._session(session_id)).state()
             if state is None:
-                raise not_found()
+                raise _no_session(session_id)
             return state
 
     async def explain_point(
@@ -87,14 +143,16 @@ class AgentTools:
         with _told():
             points = await (await self._session(session_id)).points()
             found = [one for one in points if point_id is None or one["id"] == point_id]
-            if not found and (point_id is not None or not points):
-                raise not_found()
+            if not points:
+                raise _no_session(session_id, "that has points")
+            if not found:
+                raise Problem(404, "not_found", f"the summary of {session_id} has no point {point_id}")
             return {"points": found}
 
     async def send_message(
         self,
         session_id: SessionName,
-        text: str,
+        text: Annotated[str, Field(description="What is said.")],
         speaker: Annotated[str, Field(description="Who says it.")] = "Consilience",
     ) -> dict[str, Any]:
         """Say something in a conversation; needs the role writer."""
@@ -139,10 +197,13 @@ class AgentTools:
         self,
         intent: Annotated[str, Field(description="What the context is for.")],
         token_budget: Annotated[int, _named("token_budget", description="Most tokens of the prompt.")] = 4_000,
-        project_id: Annotated[str, _named("project_id")] = "",
-        session_ids: Annotated[tuple[str, ...], _named("session_ids")] = (),
-        pinned: tuple[str, ...] = (),
-        task_id: Annotated[str, _named("task_id")] = "",
+        project_id: Annotated[
+            str,
+            _named("project_id", description="Project to search, with what is linked to it; none means everything."),
+        ] = "",
+        session_ids: SessionNames = (),
+        pinned: Annotated[tuple[str, ...], Field(description="Refs of sources that must be in it.")] = (),
+        task_id: Annotated[str, _named("task_id", description="Your task's id, for the record.")] = "",
     ) -> dict[str, Any]:
         """Build the context of a task: what fits its intent, that may be seen, within the token budget.
 
@@ -209,6 +270,14 @@ class AgentTools:
         return redis
 
 
+def _time(point: JsonObject) -> float:
+    return number_of(point.get("time")) or 0.0
+
+
+def _no_session(session_id: str, which: str = "that publishes a state") -> Problem:
+    return Problem(404, "not_found", f"there is no session {session_id} {which}; list_sessions names those there are")
+
+
 @contextmanager
 def _told() -> Iterator[None]:
     """Tell the agent what a call of ours would answer, and nothing else."""
@@ -244,12 +313,24 @@ class _LenientServer(MCPServer[Any]):
             raise
 
 
+def _hints(name: str) -> ToolAnnotations:
+    """Return what a client may go by when it asks a person first."""
+    return ToolAnnotations(
+        read_only_hint=name not in _WRITING,
+        destructive_hint=name in _DESTRUCTIVE,
+        idempotent_hint=name not in _WRITING,
+        open_world_hint=False,
+    )
+
+
 def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[Any]:
     """Return the MCP server, whose library logs nothing: it would quote arguments, and set up logging of its own."""
     logging.getLogger().addHandler(logging.NullHandler())
     server = _LenientServer(NAME, instructions=_INSTRUCTIONS, version=__version__, log_level="CRITICAL")
     tools = AgentTools(services, caller)
     for tool in (
+        tools.list_sessions,
+        tools.recent_points,
         tools.build_context,
         tools.get_context,
         tools.search_memory,
@@ -260,7 +341,8 @@ def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[
         tools.rename_speaker,
         tools.strike_message,
     ):
-        server.tool(description=cleandoc(tool.__doc__ or "").replace("``", "`"))(tool)
+        described = cleandoc(tool.__doc__ or "").replace("``", "`")
+        server.tool(description=described, annotations=_hints(tool.__name__))(tool)
     server.resource("session://{id}/state", name="session state", mime_type="application/json")(tools.state_resource)
     server.resource("package://{id}", name="context package", mime_type="application/json")(tools.package_resource)
     return server

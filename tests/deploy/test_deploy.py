@@ -15,16 +15,18 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY, CollectorRegistry
 
-from context_builder import metrics
+from context_builder import __version__, metrics
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.cli import COMMANDS
 from context_builder.engines.redis_launch import REWRITING
 from context_builder.settings.settings import definitions
+from context_builder.storage.redis import client_for, host_url
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "scripts/deploy"
 LINTERS = ROOT / ".venv/linters/node_modules/.bin"
 """Where ``scripts/linters`` installs them."""
+IMAGE = f"context-builder:{__version__}"
 OWN_ORDER = ["service-keys-order", "services-alphabetical-order", "top-level-properties-order"]
 """What the compose file orders otherwise: services as they start, and keys as they are read."""
 _METRIC = re.compile(r"\b(?:context_builder|thinking|context_tokens|context_prompt)_[a-z_]+\b")
@@ -91,11 +93,14 @@ def test_every_alert_says_what_to_do() -> None:
 
 def test_compose_runs_commands_and_settings_that_there_are() -> None:
     services = loaded("compose.yaml")["services"]
-    ours = {name: one for name, one in services.items() if one.get("image") == "context-builder"}
+    ours = {name: one for name, one in services.items() if one.get("image") == IMAGE}
     assert ours.keys() == {"migrate", "fleet", "serve"}
     for one in ours.values():
         assert one["command"][0] in COMMANDS
-        assert {*one["environment"]} <= {*definitions()}
+        assert {*one["environment"]} - {"PGPASSWORD"} <= {*definitions()}
+        assert not any(
+            "PASSWORD" in str(one["environment"][name]) for name in one["environment"] if name.endswith("_URL")
+        )
         assert one["read_only"] is True
         assert one["cap_drop"] == ["ALL"]
     assert ours["fleet"]["deploy"]["replicas"] == 2
@@ -176,3 +181,25 @@ def test_linters_find_nothing(command: list[str]) -> None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     done = subprocess.run([program, *command[1:]], cwd=DEPLOY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_all_files_and_the_page_name_one_image() -> None:
+    files = (DEPLOY / "Dockerfile", DEPLOY / "compose.yaml", DEPLOY / "kubernetes/context-builder.yaml")
+    page = ROOT / "docs/how-to/deploy.md"
+    for file in (*files, page):
+        text = file.read_text(encoding="utf-8")
+        named = re.findall(r"(?:-t |image: )(context-builder\S*)", text)
+        assert named, file
+        assert {*named} == {IMAGE}, file
+
+
+def test_the_first_key_of_a_cluster_has_a_step() -> None:
+    step = "kubectl exec deploy/context-builder-fleet -- context-builder keys create --role admin --name first"
+    assert step in (DEPLOY / "kubernetes/context-builder.yaml").read_text(encoding="utf-8")
+    assert step in (ROOT / "docs/how-to/deploy.md").read_text(encoding="utf-8")
+
+
+def test_a_redis_password_may_have_signs_of_urls() -> None:
+    client = client_for(host_url("valkey", 6379, "a@b/c:d#?"))
+    assert client.connection_pool.connection_kwargs["password"] == "a@b/c:d#?"
+    assert client.connection_pool.connection_kwargs["host"] == "valkey"

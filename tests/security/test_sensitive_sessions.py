@@ -108,6 +108,8 @@ DOORS: dict[str, Door] = {
     "package": package,
     "MCP state": lambda client, name: tool(client, "session_state", sessionId=name),
     "MCP points": lambda client, name: tool(client, "explain_point", sessionId=name),
+    "MCP recent points": lambda client, name: tool(client, "recent_points", sessionId=name),
+    "MCP sessions": lambda client, name: tool(client, "list_sessions", limit=500),
     "MCP search": lambda client, name: tool(client, "search_memory", query=name, limit=100),
     "page": getting("/ui/sessions/{}"),
     "page list": getting("/ui/sessions"),
@@ -115,7 +117,7 @@ DOORS: dict[str, Door] = {
     "page live": lambda client, name: first_event(client, f"/ui/live/sessions/{name}"),
     "page memory": getting("/ui/memory?q={}"),
 }
-NAMES_SESSIONS = ("sessions", "page list")
+NAMES_SESSIONS = ("sessions", "page list", "MCP sessions")
 
 
 async def state_it(api: ApiServer, name: str, sensitivity: str) -> None:

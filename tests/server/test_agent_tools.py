@@ -21,11 +21,17 @@ from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
-TOOLS = {"build_context", "get_context", "search_memory", "session_state", "explain_point", "send_message"} | {
-    "correct_message",
-    "rename_speaker",
-    "strike_message",
+READING = {
+    "build_context",
+    "get_context",
+    "search_memory",
+    "session_state",
+    "explain_point",
+    "list_sessions",
+    "recent_points",
 }
+DESTRUCTIVE = {"correct_message", "rename_speaker", "strike_message"}
+TOOLS = READING | DESTRUCTIVE | {"send_message"}
 
 
 class Agent:
@@ -59,6 +65,11 @@ async def test_the_tools_are_there_for_whoever_shows_a_credential(api: ApiServer
         assert {tool["name"] for tool in listed["tools"]} == TOOLS
         assert all(tool["description"] for tool in listed["tools"])
         assert not [name for tool in listed["tools"] for name in tool["inputSchema"]["properties"] if "_" in name]
+        parameters = [one for tool in listed["tools"] for one in tool["inputSchema"]["properties"].values()]
+        assert all(one.get("description") for one in parameters)
+        hints = {tool["name"]: tool["annotations"] for tool in listed["tools"]}
+        assert {name for name, one in hints.items() if one["readOnlyHint"]} == READING
+        assert {name for name, one in hints.items() if one["destructiveHint"]} == DESTRUCTIVE
         templates = (await Agent(client).ask("resources/templates/list"))["resourceTemplates"]
         assert {one["uriTemplate"] for one in templates} == {"session://{id}/state", "package://{id}"}
 
@@ -77,6 +88,21 @@ async def test_an_agent_talks_and_remembers(api: ApiServer, redis: Redis) -> Non
         await wait_until(summarized, "it is summarized")
         went_well, held = await agent.call("session_state", sessionId="monday")
         assert (went_well, held["session_id"]) == (True, "monday")
+        _, listed = await agent.call("list_sessions")
+        assert ("monday", "running") in [(one["sessionId"], one["status"]) for one in listed["sessions"]]
+        went_well, recent = await agent.call("recent_points", sessionId="monday")
+        assert (went_well, recent["points"][0]["text"]) == (True, "Whales sing.")
+        assert len(orjson.dumps(recent)) < 2_000
+        _, later = await agent.call("recent_points", sessionId="monday", since=recent["until"])
+        assert later == {"points": [], "until": recent["until"], "more": 0}
+        assert await agent.call("explain_point", sessionId="monday", pointId=999) == (
+            False,
+            "the summary of monday has no point 999",
+        )
+        for tool in ("session_state", "explain_point", "recent_points"):
+            told = await agent.call(tool, sessionId="nosuch")
+            assert told[0] is False
+            assert told[1].startswith("there is no session nosuch that ")
         went_well, explained = await agent.call("explain_point", sessionId="monday")
         assert went_well
         assert explained["points"][0]["sources"][0]["text"] == "Whales sing."
@@ -150,7 +176,8 @@ async def test_what_an_agent_may_not_is_refused_in_our_words(api: ApiServer, red
         assert await Agent(second).call("session_state", sessionId="monday") == nothing
         assert await Agent(second).call("explain_point", sessionId="monday") == nothing
         assert await Agent(second).call("get_context", contextPackageId=f"cpk_{'0' * 26}") == nothing
-        assert await Agent(first).call("session_state", sessionId="never") == nothing
+        never = (False, "there is no session never that publishes a state; list_sessions names those there are")
+        assert await Agent(first).call("session_state", sessionId="never") == never
         assert await Agent(third).call("search_memory", query="x") == (False, "this needs the role reader")
         assert "contents" not in await Agent(second).ask("resources/read", uri="session://monday/state")
         for wrong in ({"sessionId": "mon day"}, {"sessionId": "*"}):
