@@ -104,7 +104,7 @@ class LogSink:
 _MOST_CAUSES: Final = 10
 
 RETRIES_PER_LINE: Final = 60
-"""Of so many vain tries in a row only the first is told: what stays away does not fill the log."""
+"""Of so many failed attempts in a row only the first is logged: what stays away does not fill the log."""
 
 
 def configure(
@@ -131,9 +131,29 @@ def configure(
     set_on_retry_hooks([_tell_of_retry])
 
 
+def leave_to_logging() -> None:
+    """Hand events to :mod:`logging`, as libraries do, unless the program has configured structlog: none is shown until
+    the program shows what the loggers below ``context_builder`` say, and nothing goes to standard output.
+    """
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.contextvars.merge_contextvars,
+            _EXCEPTIONS,
+            structlog.processors.LogfmtRenderer(key_order=["event"], bool_as_flag=False),
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
+    for name in ("context_builder", "stamina"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+
+
 def _tell_of_retry(details: RetryDetails) -> None:
     if details.retry_num % RETRIES_PER_LINE == 1:
-        so_far = {"vain_tries": details.retry_num} if details.retry_num > 1 else {}
+        so_far = {"failed_attempts": details.retry_num} if details.retry_num > 1 else {}
         structlog.get_logger(__name__).warning("retrying", error=_reason(details.caused_by), **so_far)
 
 

@@ -120,7 +120,6 @@ async def _build(
         open_builder(settings, store_summaries=False, background_timeout=STARTING) as (builder, memory_is),
         _knowing(builder, settings, turn, project) as asking,
     ):
-        await builder.preload(STARTING)
         if turn["user_id"] is not None:  # a model answers beside the turns, and this process has no later one
             await builder.preferences(turn["user_id"], turn["tenant_id"])
             await builder.drain()

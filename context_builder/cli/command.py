@@ -101,14 +101,14 @@ def legible(text: str | None) -> str | None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask, unless ``yes`` was given; a no ends the command, and so does nobody being there to answer.
+    """Ask, unless ``yes`` was given; a no ends the command, and so does a missing terminal.
 
     Not to be called in the event loop, where Ctrl-C would not end the question.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        typer.echo(f"context-builder: {question} Nobody is here to answer; --yes says yes", err=True)
+        typer.echo(f"context-builder: {question} There is no terminal to ask on; add --yes to go ahead", err=True)
         raise typer.Exit(1)
     typer.confirm(question, abort=True)
 

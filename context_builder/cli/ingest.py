@@ -117,7 +117,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
 
 
 async def _projected(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
-    """Let the model, where there is one, make shorter texts of documents; return of how many."""
+    """Let the model, if there is one, write shorter texts of documents; return how many documents got some."""
     from context_builder.wiring.knowledge import make_projections
 
     with Console(stderr=True).status("Summarizing documents, where there is a model …"):

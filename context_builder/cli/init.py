@@ -206,8 +206,8 @@ async def _try_redis(settings: Settings) -> str:
 
 
 async def _try_database(settings: Settings) -> str:
+    from context_builder.storage.database_errors import ARCHIVE_ERRORS
     from context_builder.storage.postgres import reach
-    from context_builder.storage.store_errors import ARCHIVE_ERRORS
     from context_builder.wiring.embedded import has_postgres
     from context_builder.wiring.stores import archive_of, owners_url
 

@@ -132,7 +132,8 @@ class SqlMemory:
 
     async def embed_missing(self, tenant_id: str) -> int:
         done = 0
-        while self._embeddings is not None and (some := await self._embeddings.fill(tenant_id, self._batch)):
+        most = _SLOW if self._in_background else self._batch
+        while self._embeddings is not None and (some := await self._embeddings.fill(tenant_id, most)):
             done += some
         if self._embeddings is not None:
             done += await self._embeddings.renew(tenant_id)

@@ -19,7 +19,7 @@ from context_builder.clock import SystemClock
 from context_builder.errors import MessageError, StoreError
 from context_builder.session.keys import ARRIVALS, Keys
 from context_builder.session.messages.message import CONSILIENCE, delivered, is_assistants
-from context_builder.session.messages.message_index import HeldMessage, MessageIndex, fields_of
+from context_builder.session.messages.message_index import HeldMessage, MessageIndex, fields_of, speakers_in
 from context_builder.session.messages.reference import MessageReference, str_of
 from context_builder.session.summary.citation import ExplainedPoint, explain
 from context_builder.storage.redis_availability import translated
@@ -112,6 +112,16 @@ class SessionClient:
         revision = {"session_id": self.session_id, "timestamp": datetime.now().astimezone().isoformat(), **fields}
         delivered(revision, SystemClock().now())  # which tells what is wrong with it
         await self.push(revision)
+
+    async def has_spoken(self, speaker: str) -> bool:
+        """Return whether a message of the session was sent with this name, or somebody was renamed to it."""
+        async with translated():
+            fields = cast("Any", self._redis.hscan_iter(self._keys.message_index, match="i:*", count=1_000))
+            async for _, held in fields:
+                if speaker in speakers_in(held):
+                    return True
+            head = await cast("Awaitable[bytes | None]", self._redis.hget(self._keys.checkpoint, "head"))
+        return speaker in ((_decode(head, self._keys.checkpoint) or {}).get("names") or {}).values()
 
     async def held_message(self, reference: MessageReference) -> HeldMessage:
         """Return whether the session has the message: ``unknown`` also while it waits to be taken in."""

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from redis.asyncio import Redis
@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.archive.archive import Archive
-from context_builder.errors import ArchiveError, StoreUnavailable
+from context_builder.errors import ArchiveError, MemoryStoreError, StoreUnavailable
 from context_builder.memory.joining import JoiningMemory
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.folder import file_name
@@ -24,7 +24,8 @@ from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.host.host import SessionHost, open_host
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
-from context_builder.storage.redis import check_server
+from context_builder.storage.redis import check_server, server_info
+from context_builder.storage.redis_durability import evicted_by
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.embedded import Described, start_embeddings
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+LONGEST_WARM_UP: Final = 5.0
+"""Seconds for which a program that opens a builder waits for the memory to be there, as one that has to be started."""
+
 
 @dataclass(frozen=True, slots=True)
 class App:
@@ -48,7 +52,7 @@ class App:
     dependencies: SessionDependencies
     warm_up: Callable[[], Coroutine[Any, Any, None]]
     """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
-    the archive, the embedded embedding engine."""
+    the archive, the embedded embedding engine; and embeds what is left of an earlier process, or of another model."""
     redis_is: Described
     model_is: Described
     archive_is: Described
@@ -59,6 +63,9 @@ class App:
         """Raise the error that makes this Redis unfit for a session; the session itself waits for an absent one."""
         with suppress(StoreUnavailable):
             await check_server(self.redis)
+            policy = (await server_info(self.redis)).get("maxmemory_policy", "noeviction")
+            if policy != "noeviction":
+                log.warning("redis.evicts", redis=self.redis_is.what, policy=policy, lost=evicted_by(str(policy)))
 
     @asynccontextmanager
     async def beside(self, settings: Settings) -> AsyncIterator[App]:
@@ -127,6 +134,8 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
                     await archive.check()
             if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
+                with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
+                    await memory.embed_missing(settings.memory.tenant_id)
 
         yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
 
@@ -187,10 +196,23 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
         if (assumed := assumed_encoding(settings)) is not None:
             log.warning("prompt.encoding_assumed", counted=assumed, margin=assembly_rules_of(settings).margin)
         if settings.prompt.preload:
-            await start_embeddings(settings)
-            await builder.preload()
+            await warm_up_builder(settings, builder)
         yield builder, memory_is
         await builder.drain()
+
+
+async def warm_up_builder(settings: Settings, builder: ContextBuilder) -> None:
+    """Load, off the loop, what would hold up the first prompt, and connect to the memory, for some seconds at most."""
+    if settings.archive.supabase_url is None and not settings.somabrain.base_url:
+        await asyncio.to_thread(_load_driver)
+    starting = asyncio.create_task(start_embeddings(settings), name="embeddings start")
+    await builder.preload(LONGEST_WARM_UP)
+    await starting
+
+
+def _load_driver() -> None:
+    with suppress(ImportError):  # whoever connects tells what is missing
+        import_module("asyncpg")
 
 
 def recording_of(session_id: str, settings: Settings) -> Path | None:

@@ -28,10 +28,10 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.migrations import retain
 from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.builders import UNNAMED_MODEL
@@ -166,7 +166,7 @@ def local_services(knowledge: Knowledge, memory: MemoryStore, run: Runner = in_t
 
 
 async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
-    """Let the model make shorter texts of the tenant's artifacts, where there is one; return of how many.
+    """Let the model, if there is one, write shorter texts of the tenant's artifacts; return for how many.
 
     Raises :class:`~context_builder.errors.KnowledgeError` and :class:`~context_builder.errors.AnalystError`.
     """

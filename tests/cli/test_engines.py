@@ -69,7 +69,7 @@ def test_running_sessions_are_named_and_nothing_is_stopped_where_nobody_can_be_a
     assert result.exit_code == 1
     assert result.stderr == (
         "context-builder: These run now and would stand still: monday (process 4711 on lab-3). "
-        "Stop the engines? Nobody is here to answer; --yes says yes\n"
+        "Stop the engines? There is no terminal to ask on; add --yes to go ahead\n"
     )
     assert engine.running()
 

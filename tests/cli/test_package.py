@@ -15,8 +15,8 @@ from context_builder.cli import app
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity, Status
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import count_tokens
 from tests.cli.samples import sample_state
 from tests.services.redis_server import RedisServer

@@ -39,6 +39,12 @@ def test_a_message_is_corrected_renamed_and_struck_though_nobody_runs_the_sessio
     assert (corrected.exit_code, corrected.stdout) == (0, "Corrected message 1 of session monday.\n")
     assert command("rename-speaker", "monday", "Speaker 2", "Ida").stdout == "Speaker 2 is Ida in session monday.\n"
     assert command("strike", "monday", "2", "--yes").stdout == "Nothing is left of message 2 of session monday.\n"
+    again = CliRunner().invoke(app, ["rename-speaker", "monday", "Speaker 9", "Bo"])
+    assert (again.exit_code, again.stderr) == (
+        0,
+        "Nobody called Speaker 9 has spoken yet; whoever does is called Bo.\n",
+    )
+    assert CliRunner().invoke(app, ["rename-speaker", "monday", "Ida", "Ida B."]).stderr == ""
     explained = command("explain", "monday").output
     assert "fifty thousand" in explained
     assert "Ida" in explained

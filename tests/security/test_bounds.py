@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +15,10 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.errors import KnowledgeDataRejected
+from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
+from context_builder.knowledge.grpc import clients
+from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.server.access.caller import Role
 from tests.security.others import others_are_answered
 from tests.server.page.conftest import logged_in
@@ -82,6 +88,22 @@ async def test_a_body_of_too_much_is_refused_at_once(api: ApiServer, name: str) 
         assert len(answer.content) < 10_000
         problem(answer)
     assert memory_of(api) - before < 250_000_000
+
+
+@pytest.mark.parametrize("call", ["nodes", "redact", "decide"])
+async def test_a_message_of_too_many_items_is_refused_at_once_over_grpc(api: ApiServer, call: str) -> None:
+    channel = ServiceChannel(api.grpc_url, api.key(Role.ADMIN, "many-items"), 60.0)
+    names = [f"a{number}" for number in range(300_000)]
+    sources = [GovernedSource(name, "many-items", "document", "internal") for name in names[:30_000]]
+    agent, asked = Agent("many-items", frozenset(), "ann"), DecisionContext("x", datetime.now(UTC))
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "nodes": lambda: clients.RemoteIndex(channel).nodes("many-items", names, 1),
+        "redact": lambda: clients.RemoteRedaction(channel).redact(names),
+        "decide": lambda: clients.RemotePolicy(channel).decide(agent, sources, asked),
+    }
+    with pytest.raises(KnowledgeDataRejected):
+        await calls[call]()
+    await channel.close()
 
 
 LARGE: dict[str, Any] = {

@@ -41,6 +41,9 @@ from context_builder.timestamps import epoch
 
 _NOTHING: Final = LedgerUpdate()
 
+MOST_NAMES: Final = 500
+"""Newest names that speakers are sent with and called otherwise."""
+
 
 @dataclass(slots=True)
 class _Told:
@@ -260,7 +263,8 @@ class Revisions:
     def _rename(self, rename: SpeakerRename, now: Instant, changes: Changes) -> list[BufferedMessage]:
         old, new = rename.old, rename.new
         self.names = {name: new if called == old else called for name, called in self.names.items()} | {old: new}
-        self.names = {name: called for name, called in self.names.items() if name != called}
+        renamed = {name: called for name, called in self.names.items() if name != called}
+        self.names = dict([*renamed.items()][-MOST_NAMES:])
         revised: list[BufferedMessage] = []
         for entry in [*self._buffer.ordered()]:
             was = CitedMessage.of(entry)

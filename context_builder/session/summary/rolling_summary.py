@@ -110,6 +110,8 @@ class Summary:
         name, other = quoted_name(old), quoted_name(new)
 
         def renamed(point: Point) -> Point:
+            if name not in point.text and name not in (*point.by, *(one.speaker for one in point.evidence)):
+                return point
             evidence = tuple(replace(one, speaker=other) if one.speaker == name else one for one in point.evidence)
             by = tuple(dict.fromkeys(other if one == name else one for one in point.by))
             return replace(point, text=with_name(point.text, name, other), by=by, evidence=evidence)

@@ -14,9 +14,9 @@ from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory, MemoryFilter
 from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.migrations import apply
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.knowledge.record.samples import ANN, START, TRACE, StoppedClock, begun, body, built, revision, source
 from tests.services.postgrest import PostgrestFront
 
