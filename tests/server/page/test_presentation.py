@@ -188,14 +188,14 @@ async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(re
 async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_labels(
     redis: Redis, visitor: Visitor
 ) -> None:
-    await redis.lpush(Keys("monday").input, b"{}")  # type: ignore[misc]
+    await redis.lpush(Keys("unheard").input, b"{}")  # type: ignore[misc]
     page = visitor.page
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     await page.goto("/ui/sessions")
     places = await page.locator(".views a").evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
     assert len(set(places)) == 1
     assert await page.locator(".views").evaluate("(one) => one.scrollWidth <= one.clientWidth")
-    row = page.get_by_role("row", name="monday")
+    row = page.get_by_role("row", name="unheard")
     await expect(row.locator("[data-label=Behind]")).to_be_visible()
     for name in ("Cost", "Run by", "Domains"):
         await expect(row.locator(f"[data-label='{name}']")).to_be_hidden()

@@ -78,7 +78,7 @@ async def test_what_was_said_is_corrected_renamed_and_struck(redis: Redis, reade
         await push(redis, said(1, "Wails sing."), said(2, "Off the record."))
         await wait_until(published(redis, lambda now: now["received_messages"] == 2), "both are published")
         await page.goto("/ui/sessions/monday")
-        await page.get_by_role("link", name="Correct a message").click()
+        await page.get_by_role("link", name="Correct …").click()
         for form, fields, done in (
             ("Correct a message", {"Message": "1", "What was said": "Whales sing."}, "Message 1 is corrected."),
             ("Rename a speaker", {"Name until now": "Ida", "Name from now on": "Bo"}, "Ida is Bo now."),

@@ -11,6 +11,7 @@ from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from context_builder.json_values import objects_of
+from context_builder.server.access.caller import Role
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.conversation_reader import (
@@ -76,6 +77,7 @@ async def session(
         count=len(whole["points"]),
         sources=sources,
         command=run_command(session_id),
+        may_correct=caller.may(Role.WRITER),
         is_past=before is not None,
         now=time.time(),
     )
