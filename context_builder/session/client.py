@@ -21,6 +21,7 @@ from context_builder.session.keys import ARRIVALS, Keys
 from context_builder.session.messages.message import CONSILIENCE, delivered, is_assistants
 from context_builder.session.messages.message_index import HeldMessage, MessageIndex, fields_of, speakers_in
 from context_builder.session.messages.reference import MessageReference, str_of
+from context_builder.session.summary.citation import ExplainedPoint, explain
 from context_builder.storage.redis_availability import translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
 
@@ -177,6 +178,12 @@ class SessionClient:
         known = _decode(state, self._keys.state) or _decode(head, self._keys.checkpoint) or {}
         taken_in = known.get("highest_message_number")
         return 1 + max(taken_in if isinstance(taken_in, int) else 0, _highest_number(queued))
+
+    async def points(self) -> list[ExplainedPoint]:
+        """Return the points of the summary, oldest first, each with the messages behind it."""
+        async with translated():
+            fields = await cast("Awaitable[dict[bytes, bytes]]", self._redis.hgetall(self._keys.checkpoint))
+        return explain({name.decode(): value for name, value in fields.items()})
 
     async def cost(self) -> JsonObject | None:
         """Return what the session's model calls have cost, also after the state has expired."""

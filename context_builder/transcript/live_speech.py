@@ -110,7 +110,11 @@ class LiveSpeech:
         for service in OTHERS:
             if service.matches(message):
                 return service.read(message, self._stream)
-        if (isinstance(kind, str) and (kind in _CONTROL or kind in _INTERIM)) or "uid" in message:
+        if (
+            (isinstance(kind, str) and (kind in _CONTROL or kind in _INTERIM))
+            or "uid" in message
+            or "partial" in message
+        ):
             return ()
         raise ValueError(
             "not a message as Deepgram, AssemblyAI, Speechmatics, OpenAI or Whisper's servers send while people talk"

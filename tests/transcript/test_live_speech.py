@@ -265,6 +265,15 @@ def test_openais_answer_does_not_wait_for_a_transcription_that_fails() -> None:
         said(speech, {"type": "error", "error": {"type": "invalid_request_error", "message": "no such model"}})
 
 
+def test_openais_transcriptions_come_in_the_order_in_which_it_was_spoken() -> None:
+    speech = LiveSpeech()
+    committed = [{"type": "input_audio_buffer.committed", "item_id": item} for item in "abc"]
+    assert said(speech, *committed, heard_by_openai("b", "Second."), heard_by_openai("c", "Third.")) == []
+    assert [text for _, text in said(speech, heard_by_openai("a", "First."))] == ["First.", "Second.", "Third."]
+    assert said(speech, committed[0], heard_by_openai("d", "Fourth.")) == []
+    assert [one.text for one in speech.rest()] == ["Fourth."]
+
+
 def test_openais_segments_tell_speakers_apart() -> None:
     part = {
         "type": "conversation.item.input_audio_transcription.segment",

@@ -22,7 +22,7 @@ from context_builder.server.seen_session import SeenSession
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import is_assistants
-from context_builder.session.store.lease import describe
+from context_builder.session.store.lease import describe, is_forgotten
 from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 from context_builder.timestamps import epoch
@@ -305,7 +305,7 @@ def _clock(raw: bytes | None) -> JsonObject:
 
 def _owner(raw: bytes | None) -> str:
     holder = parsed_object(raw)
-    return describe(holder)[:_MOST_NAME] if holder else ""
+    return describe(holder)[:_MOST_NAME] if holder and not is_forgotten(holder) else ""
 
 
 def _said_at(one: JsonObject) -> float | None:

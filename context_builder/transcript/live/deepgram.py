@@ -27,7 +27,9 @@ def read_results(message: Message, stream: Stream) -> Iterator[Heard]:
     request = inner(message, "metadata").get("request_id")
     place, channels = _channel(message.get("channel_index"))
     transcript = str(alternatives[0].get("transcript")) if alternatives else ""
-    part = ("deepgram", str(request), place, str(message.get("start")))
+    start = message.get("start")
+    began = float(start) if isinstance(start, int | float) else str(start)
+    part = ("deepgram", str(request), place, began)
     new = stream.is_new(*part, transcript)
     if alternatives and new and stream.is_part(part):
         yield from stream.corrected_part(part, transcript)

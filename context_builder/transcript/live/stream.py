@@ -30,7 +30,7 @@ class Stream:
     def __init__(self) -> None:
         self.session = ""
         self.tells_segments = False  # a text that ends was told by its parts
-        self._awaited: dict[str, None] = {}
+        self._in_order: dict[str, list[Utterance] | None] = {}
         self._held: dict[Hashable, list[Utterance]] = {}
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
         self._segments: OrderedDict[Hashable, list[tuple[float, float]]] = OrderedDict()
@@ -41,7 +41,7 @@ class Stream:
     @property
     def holds(self) -> bool:
         """Return whether something is held back."""
-        return bool(self._held)
+        return bool(self._held) or any(self._in_order.values())
 
     @property
     def held_names(self) -> list[Hashable]:
@@ -50,8 +50,9 @@ class Stream:
 
     def rest(self) -> list[Utterance]:
         """Return all that was held back."""
-        self._awaited.clear()
-        return [one for name in [*self._held] for one in self.release(name)]
+        waiting, self._in_order = self._in_order, {}
+        said = [one for placed in waiting.values() for one in placed or ()]
+        return said + [one for name in [*self._held] for one in self.release(name)]
 
     def hold(self, name: Hashable, utterances: Iterable[Utterance], *, blankless: bool = False) -> None:
         """Hold utterances back under a name, joined with what the same speaker said directly before."""
@@ -68,20 +69,22 @@ class Stream:
         """Return who speaks last of what is held back under a name."""
         return self._held[name][-1].speaker
 
-    @property
-    def is_awaiting(self) -> bool:
-        """Return whether something that was spoken is not transcribed yet."""
-        return bool(self._awaited)
-
     def awaits(self, item: str) -> None:
-        """Note that something was spoken whose transcription comes later."""
-        self._awaited[item] = None
-        if len(self._awaited) > _MOST_AWAITED:
-            self._awaited.pop(next(iter(self._awaited)))
+        """Keep a place for what was spoken, whose transcription comes later."""
+        self._in_order.setdefault(item, None)
 
-    def arrived(self, item: str) -> None:
-        """Note that the transcription of what was spoken has come, or will not."""
-        self._awaited.pop(item, None)
+    def place(self, item: str, utterances: list[Utterance]) -> list[Utterance]:
+        """Put what was said in its place, the last one where none was kept; return what nothing before is awaited of.
+
+        Nothing is kept waiting for more than :data:`_MOST_AWAITED` others.
+        """
+        self._in_order[item] = utterances
+        ready: list[Utterance] = []
+        while self._in_order and (
+            next(iter(self._in_order.values())) is not None or len(self._in_order) > _MOST_AWAITED
+        ):
+            ready += self._in_order.pop(next(iter(self._in_order))) or []
+        return ready
 
     def put(self, name: Hashable, utterances: list[Utterance]) -> None:
         """Hold these back under a name, in the place of what is."""
