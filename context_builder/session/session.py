@@ -396,7 +396,8 @@ class Session:
         if self.conversation.undeliverable["memory"] and (amended := self.conversation.revisions.amended):
             await self._store.waiting_items.correct(amended)
         batches, self._batches = self._batches, []
-        received, self._received = self._received, []
+        gone = {message.entry_id for message, _ in struck}
+        received, self._received = [entry for entry in self._received if entry.id not in gone], []
         self._must_commit = False
         self._hosted.committing()
         committed = await self._committer.commit(self.conversation, batches, publish=publish)

@@ -337,3 +337,13 @@ async def test_the_assistants_contribution_is_corrected_too(live: Live, analyst:
         return texts == {"From a Physics perspective"}
 
     await wait_until(corrected, "it is corrected")
+
+
+async def test_a_message_that_is_struck_in_the_commit_that_it_came_in_is_not_remembered(
+    live: Live, analyst: Quoting
+) -> None:
+    await live.push(spoken(1, "Zanzibar it is."), spoken(2, "And it is blue."), {"strikes": 1})
+    await begin(live)
+    await live.shows(2)
+    await wait_until(lambda: "Alice: And it is blue." in remembered(live), "what is left is remembered")
+    assert remembered(live) == ["Alice: And it is blue."]

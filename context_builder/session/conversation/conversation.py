@@ -453,7 +453,7 @@ class Conversation:
         self.analysts["summary"] = result.analyst
         earlier = self.summary.sources
         if task.corrected:
-            update = self.summary.take_revised(entries, result, now)
+            update = self.summary.take_revised(entries, result, now, degraded=degraded)
             for entry in entries:
                 if not any(entry.id == waiting.id for waiting in self._summary_scheduler.to_look_at):
                     self._changes.drop_field(f"r:{entry.id}")

@@ -175,6 +175,7 @@ class SummaryScheduler:
             for entry in part.entries:
                 if self._corrected.get(entry.id) is entry:
                     del self._corrected[entry.id]
+            self._second_look.summarized(part.entries, degraded=degraded)
             return
         if part.again:
             self._second_look.done(part.entries)

@@ -68,8 +68,11 @@ class Summary:
         self.degraded_messages -= len(entries) - result.refused
         return self._add(entries, result, now, instead=True)
 
-    def take_revised(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> LedgerUpdate:
+    def take_revised(
+        self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant, *, degraded: bool = False
+    ) -> LedgerUpdate:
         """Replace what is left of the points of corrected ``entries``, and return what that changed."""
+        self.degraded_messages += len(entries) if degraded else result.refused
         return self._add(entries, result, now, instead=True)
 
     def first_seq(self, entry_id: int) -> int | None:
