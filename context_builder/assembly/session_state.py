@@ -26,7 +26,7 @@ LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 """Stands for a time that is not known."""
 
 RESPONSES: Final = 5
-"""Newest contributions of the assistant that are taken although they have left the buffer."""
+"""Newest contributions of the assistant that are taken although they have left the buffer, if no point tells them."""
 
 _ORIGINS: Final = ("session",)
 
@@ -35,16 +35,24 @@ _LABELLED: Final = frozenset(PointKind) - {PointKind.CLAIM, PointKind.CONSILIENC
 
 
 def published_messages(state: State) -> list[Candidate]:
-    """Return the state's messages and the assistant's newest five as candidates, newest first."""
+    """Return the state's messages as candidates, newest first, and of what the assistant said before them the newest
+    five that no point of the summary tells: what an answer answers has left with it, and the summary has both."""
     buffered = objects_of(state.get("raw_recent_buffer"))
     held = {_name(entry) for entry in buffered}
-    told = objects_of(state.get("consilience_responses"))
-    responses = [entry for entry in told if _name(entry) not in held][-RESPONSES:]
+    told = _told_ids(state)
+    said = objects_of(state.get("consilience_responses"))
+    responses = [entry for entry in said if _name(entry) not in held | told][-RESPONSES:]
     in_order = buffered[::-1]  # in the session's own order: clocks are set forward and back
     for response in reversed(responses):
         place = next((place for place, entry in enumerate(in_order) if _is_after(response, entry)), len(in_order))
         in_order.insert(place, response)
     return [_message(entry) for entry in in_order]
+
+
+def _told_ids(state: State) -> set[str]:
+    """Return the names of the messages that the summary's points are about."""
+    points = objects_of(object_of(state.get("rolling_summary")).get("points"))
+    return {str(one) for point in points if isinstance(ids := point.get("ids"), list) for one in ids}
 
 
 def summarized(state: State) -> list[Candidate]:

@@ -36,7 +36,7 @@ _TYPED: Final = (
     r"(?:\s{0,2}:\s{0,2}[A-Za-z&][\w&<>\[\]. |]{0,24}?(?=\s{0,3}=)|\s[A-Za-z*&][\w*&<>\[\]:.]{0,20}(?=\s{0,3}=))?"
 )
 _IS: Final = (
-    r"(?i:is|was|remains|reads|becomes|es|est|ist|är|jest)"
+    r"(?i:is|was|remains|reads|becomes|es|est|ist|lautet|heißt|är|jest|to|è|é)"
     r"(?:\s{1,2}(?i:now|still|(?:set|changed|reset)\sto)(?![^\s:]))?"
 )
 _OPERATOR: Final = (
@@ -74,6 +74,14 @@ _BEFORE_NAME: Final = re.compile(
     r"(?P<quote>[\"'`])(?P<value>(?:(?!(?P=quote)).){4,200})(?P=quote)\s{0,4}[!=]={1,2}\s{0,4}(?P<name>[\w.$-]{2,80})"
 )
 
+_GLUED: Final = re.compile(  # scripts without blanks between words
+    r"(?:密码|密碼|パスワード|비밀번호|비번|암호|패스워드)[是为為はがを은는이가]{0,2}\s{0,2}(?![:=])(?P<bare>[!-~]{4,128})"
+)
+_TOLD_FIRST: Final = re.compile(  # … is the password
+    r"(?<![^\s(\"'“‘])(?P<bare>[^\s\"'`,;<>()“”‘’]{6,128})[\"'”’]?\s(?i:is|was)\s(?i:the|my|our|your|his|her|their)\s"
+    r"(?:[\w-]{1,20}\s){0,2}?(?i:password|passphrase|passcode)\b"
+)
+
 _AFTER_CODE: Final = ")]};:,"
 _AFTER_TOLD: Final = ".!?)`”’"
 _APOSTROPHE: Final = re.compile(r"(?<=[A-Za-z])'(?=[A-Za-z])")
@@ -83,7 +91,7 @@ _LEAST_TOKEN: Final = 8
 _PATH: Final = re.compile(r"[\w.~-]*(?:/[\w.-]*){3,}")
 _FIRST_ARGUMENT: Final = re.compile(r"\(\s{0,2}[\"'`]$")
 _DASHES: Final = re.compile(r"(?:--|\s-)$")  # of an option, and of a parameter in PowerShell
-_SETTERS: Final = ("ENV", "setenv")  # of a Dockerfile, of csh
+_SETTERS: Final = ("ENV", "setenv", "setx")  # of a Dockerfile, of csh, of Windows
 _WORD_BEFORE: Final = re.compile(r"[A-Za-z][,;]? $")
 
 
@@ -117,6 +125,10 @@ def named_secrets(line: str) -> Iterator[Secret]:
         if kind >= NameKind.KEY and (secret := _value_of(line, name, kind) or _in_sentence(line, name, kind)):
             at = max(at, secret.end)
             yield secret
+    for match in (*_GLUED.finditer(line), *_TOLD_FIRST.finditer(line)):
+        value = _trimmed(match["bare"], Syntax.TOLD)
+        if _has_letters_and_digits(value) and is_secret_value(value, NameKind.PASSWORD, Syntax.TOLD, quoted=False):
+            yield Secret(match.start("bare"), match.start("bare") + len(value), SECRET_KINDS[NameKind.PASSWORD])
     for match in _BEFORE_NAME.finditer(line):
         kind = kind_of_name(match["name"])
         if kind > NameKind.KEY and is_secret_value(match["value"], kind, Syntax.COMPARED, quoted=True):

@@ -2,7 +2,8 @@
 
 A reading is the text in plain letters, each of which knows its place. The first one is what is seen: without what is
 invisible, with the letters and digits of other widths and faces as plain ones. Where there is more to be read, the
-second one also has escapes decoded, look-alike letters replaced, and accents removed.
+second one also has escapes decoded, markup within words left out, single letters joined, look-alike letters replaced,
+and accents removed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,20 @@ _ESCAPE: Final = re.compile(
     r"\\{1,4}u(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))|\\{1,4}x([0-9A-Fa-f]{2})|\\{1,4}U([0-9A-Fa-f]{8})"
     r"|%([2-7][0-9A-Fa-f])|&#[xX]0{0,4}([0-9A-Fa-f]{2,6});?|&#0{0,4}(?P<decimal>\d{2,6});?|(?P<named>&[A-Za-z]{2,8};)"
 )
+_OCTAL: Final = re.compile(r"\\([01][0-7]{2})|=([2-7][0-9A-F])")
+"""Characters by their number in base 8, and as e-mails have them (RFC 2045, section 6.7)."""
+_MARKUP: Final = re.compile(
+    r"\\(?P<kept>[!-/:-@\[\]-`{-~])"  # Markdown's escape
+    r"|(?<=[\w@.-])(?:\*{1,3}|`{1,2}|~~)(?=[\w@.-])"
+    r"|(?<=\S)(?:<!--[^<>]{0,80}-->"
+    r"|</?(?i:a|abbr|b|bdi|code|del|em|font|i|ins|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{0,80})?/?>)(?=\S)"
+    r"|(?<=[\w-])(?P<quote>[\"'])[ \t]{0,4}(?:\+[ \t]{0,4})?(?P=quote)(?=[\w-])"  # two strings that are one
+)
+"""What stands within a word and is not seen, or not read."""
+_SPELLED: Final = re.compile(r"(?<!\S)(?:\S[ \n.]){11,4000}\S(?!\S)")
+"""Letter by letter."""
+_NUMBERS: Final = re.compile(r"(?<![\w.])(?:\d{2,3}(?:, ?|[ -])){7,4000}\d{2,3}(?![\w.])")
+_NUMBER: Final = re.compile(r"\d{2,3}")
 _HEX: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:0x)?(?:[0-9A-Fa-f]{2}){6,4000}"
     r"|(?:0x)?[0-9A-Fa-f]{2}(?:[ :,-]{1,2}(?:0x)?[0-9A-Fa-f]{2}){5,4000})"
@@ -135,7 +150,9 @@ def _deciphered(seen: Reading) -> Reading | None:
     """Return the reading with escapes, look-alikes and accents resolved; None where it has none."""
     reading = seen
     for _ in range(_ROUNDS):
-        decoded = reading.replaced(_unescaped(reading.text)).replaced(_of_hex(reading.text) if reading is seen else ())
+        decoded = reading.replaced(_unescaped(reading.text))
+        for parts in _IN_WORDS if reading is seen else ():
+            decoded = decoded.replaced(parts(decoded.text))
         if decoded is reading:
             break
         reading = decoded
@@ -148,6 +165,32 @@ def _unescaped(text: str) -> Iterator[tuple[int, int, str]]:
     for escape in _ESCAPE.finditer(text):
         if char := _char_of(escape):
             yield *escape.span(), char
+
+
+def _of_octal(text: str) -> Iterator[tuple[int, int, str]]:
+    for escape in _OCTAL.finditer(text):
+        char = chr(int(escape[1], 8) if escape[1] else int(escape[2], 16))
+        if char.isprintable():
+            yield *escape.span(), char
+
+
+def _without_markup(text: str) -> Iterator[tuple[int, int, str]]:
+    for mark in _MARKUP.finditer(text):
+        yield *mark.span(), mark["kept"] or ""
+
+
+def _joined(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield words that are spelled letter by letter."""
+    for spelled in _SPELLED.finditer(text):
+        yield *spelled.span(), spelled.group()[::2]
+
+
+def _of_numbers(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield what is written as the numbers of its characters."""
+    for numbers in _NUMBERS.finditer(text):
+        codes = [int(number) for number in _NUMBER.findall(numbers.group())]
+        if max(codes) > 99 and all(0x20 <= code < 0x7F for code in codes):  # else these may be hexadecimal
+            yield *numbers.span(), "".join(map(chr, codes))
 
 
 def _char_of(escape: re.Match[str]) -> str:
@@ -169,6 +212,9 @@ def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
             if is_read and len(run) >= _LEAST_OF_HEX:
                 plain = "".join(chr(int(pair.group(), 16)) for pair in run)
                 yield digits.start() + run[0].start(), digits.start() + run[-1].end(), plain
+
+
+_IN_WORDS: Final = (_of_numbers, _of_hex, _of_octal, _without_markup, _joined)
 
 
 def _latin(text: str) -> Iterator[tuple[int, int, str]]:

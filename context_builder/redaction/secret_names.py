@@ -30,7 +30,7 @@ _PASSWORDS: Final = (
     "пароль", "密码", "密碼", "パスワード", "비밀번호", "비번", "암호", "패스워드", "hasło", "heslo",
     "lösenord", "jelszó", "şifre", "parola",
 )  # fmt: skip
-_PASSWORD_WORDS: Final = frozenset(("pass", "passw", "psw", "pw", "pwd"))
+_PASSWORD_WORDS: Final = frozenset(("pass", "passe", "passw", "psw", "pw", "pwd"))
 _KEYS: Final = (
     "access", "account", "api", "auth", "encryption", "license", "master", "private", "session", "shared", "signing",
     "subscription",

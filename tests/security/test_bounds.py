@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +15,12 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.errors import KnowledgeDataRejected
+from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
+from context_builder.knowledge.grpc import clients
+from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.server.access.caller import Role
+from tests.security.others import others_are_answered
 from tests.server.page.conftest import logged_in
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
@@ -24,45 +28,10 @@ from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
-LOOK = 0.01
-MOST_WAIT = 0.1
-"""Seconds in which somebody else is answered, on a machine that is not busy with something else."""
-
 
 @pytest.fixture(autouse=True)
 async def own_redis(redis: Redis) -> None:
     """Each test begins with an empty Redis."""
-
-
-@asynccontextmanager
-async def others_are_answered(api: ApiServer) -> AsyncIterator[None]:
-    """Ask for ``/livez`` again and again meanwhile; nearly every answer comes in time, and none late.
-
-    How long the machine itself takes for it is measured before, and allowed beside.
-    """
-
-    async def look(seconds: float, over: asyncio.Event) -> list[float]:
-        took = []
-        until = time.monotonic() + seconds
-        async with httpx.AsyncClient(base_url=api.url, timeout=60) as client:
-            while time.monotonic() < until and not over.is_set():
-                began = time.perf_counter()
-                assert (await client.get("/livez")).status_code == 200
-                took.append(time.perf_counter() - began)
-                await asyncio.sleep(LOOK)
-        return took
-
-    idle = max(await look(0.5, asyncio.Event()))
-    over = asyncio.Event()
-    looking = asyncio.create_task(look(120, over))
-    try:
-        yield
-    finally:
-        over.set()
-        took = sorted(await looking)
-    allowed = MOST_WAIT + 4 * idle
-    assert took[len(took) * 19 // 20] < allowed, took[-10:]
-    assert took[-1] < 4 * allowed, took[-10:]
 
 
 def memory_of(api: ApiServer) -> int:
@@ -119,6 +88,22 @@ async def test_a_body_of_too_much_is_refused_at_once(api: ApiServer, name: str) 
         assert len(answer.content) < 10_000
         problem(answer)
     assert memory_of(api) - before < 250_000_000
+
+
+@pytest.mark.parametrize("call", ["nodes", "redact", "decide"])
+async def test_a_message_of_too_many_items_is_refused_at_once_over_grpc(api: ApiServer, call: str) -> None:
+    channel = ServiceChannel(api.grpc_url, api.key(Role.ADMIN, "many-items"), 60.0)
+    names = [f"a{number}" for number in range(300_000)]
+    sources = [GovernedSource(name, "many-items", "document", "internal") for name in names[:30_000]]
+    agent, asked = Agent("many-items", frozenset(), "ann"), DecisionContext("x", datetime.now(UTC))
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "nodes": lambda: clients.RemoteIndex(channel).nodes("many-items", names, 1),
+        "redact": lambda: clients.RemoteRedaction(channel).redact(names),
+        "decide": lambda: clients.RemotePolicy(channel).decide(agent, sources, asked),
+    }
+    with pytest.raises(KnowledgeDataRejected):
+        await calls[call]()
+    await channel.close()
 
 
 LARGE: dict[str, Any] = {

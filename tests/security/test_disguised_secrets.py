@@ -80,6 +80,47 @@ def test_no_part_of_a_secret_is_in_anything_that_is_made_of_a_source(
         assert not [part for part in parts(secret) if part in read(text)]
 
 
+WITHIN_WORDS: Final[dict[str, Callable[[str], str]]] = {
+    "Markdown's escapes": lambda text: re.sub(r"([-_.@])", r"\\\1", text),
+    "Markdown's emphasis": lambda text: f"{text[:6]}**{text[6:12]}**{text[12:]}",
+    "tags": lambda text: f"{text[:6]}<b>{text[6:12]}</b>{text[12:]}",
+    "a comment": lambda text: f"{text[:9]}<!-- x -->{text[9:]}",
+    "two strings": lambda text: f"'{text[:9]}' + '{text[9:]}'",
+    "octal": lambda text: "".join(f"\\{ord(one):03o}" for one in text),
+    "quoted-printable": lambda text: "".join(f"={ord(one):02X}" for one in text),
+    "numbers": lambda text: " ".join(str(ord(one)) for one in f"key={text}"),  # two digits each would be hexadecimal
+    "letter by letter": " ".join,
+}
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=["GitHub", "OpenAI", "AWS", "e-mail"])
+@pytest.mark.parametrize("disguise", WITHIN_WORDS)
+def test_a_secret_is_found_within_markup_and_spelled(disguise: str, secret: str) -> None:
+    hidden = WITHIN_WORDS[disguise](secret)
+    shown = redactor_of_packages().redact(f"Use {hidden} for it.")
+    least = len(hidden) * PART // len(secret)
+    assert not [at for at in range(len(hidden) - least) if hidden[at : at + least] in shown], shown
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("das Passwort lautet {}", "le mot de passe est {}", "la password è {}", "a senha é {}", "hasło to {}"),
+        *(
+            "密码是{}",
+            "パスワードは{}です",
+            "비밀번호는 {}",
+            "setx DB_PASS {}",
+            "{} is the password",
+            '"{}" is my wifi password',
+        ),
+    ],
+)
+def test_a_password_is_told_in_many_languages(said: str) -> None:
+    password = "hunter22xyzzy"
+    assert password not in redactor_of_packages().redact(said.format(password))
+
+
 @pytest.fixture
 async def client(api: ApiServer) -> AsyncIterator[httpx.AsyncClient]:
     async with api.client(api.key(Role.WRITER, f"lab-{uuid4().hex[:8]}")) as one:

@@ -39,6 +39,9 @@ log = structlog.get_logger(__name__)
 CALLING_TENANT: Final[ContextVar[str]] = ContextVar("calling_tenant")
 """The tenant of the credential of the call under way."""
 
+MOST_ITEMS: Final = 20_000
+"""Items of all lists of one message: to look at more would hold up others."""
+
 Context = grpc.aio.ServicerContext[Any, Any]
 
 S = TypeVar("S")
@@ -58,6 +61,8 @@ def _answering(
     @wraps(answer)
     async def answered(servicer: S, request: Request, context: Context) -> Reply:
         try:
+            if _count_items(request, MOST_ITEMS) > MOST_ITEMS:
+                raise ValueError(f"holds more than {MOST_ITEMS} items")
             return await answer(servicer, request)
         except (KnowledgeUnavailable, MemoryUnavailable):
             status, detail = grpc.StatusCode.UNAVAILABLE, "the service cannot do its work now"
@@ -73,6 +78,19 @@ def _answering(
         return await context.abort(status, detail)
 
     return answered
+
+
+def _count_items(message: Any, enough: int) -> int:
+    """Return how many items the lists of a message have, at any depth; no more are counted than are ``enough``."""
+    count = 0
+    for field, value in message.ListFields():
+        is_list = field.is_repeated
+        count += len(value) if is_list else 0
+        for inner in (value if is_list else (value,)) if field.message_type is not None and count <= enough else ():
+            count += _count_items(inner, enough - count)
+            if count > enough:
+                break
+    return count
 
 
 def _own(tenant_id: str) -> str:

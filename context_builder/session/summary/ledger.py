@@ -24,7 +24,7 @@ from context_builder.analysis.analyst import (
 from context_builder.quoting import quoted_line, quoted_name
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.point import Point, PointQuote, rendered
-from context_builder.session.summary.token_budget import cost_of, fit, is_binding
+from context_builder.session.summary.token_budget import cost_of, fit, is_binding, with_dates_that_fit
 from context_builder.timestamps import day_of
 
 RESERVE: Final = 1.5
@@ -101,8 +101,8 @@ class Ledger:
         return self._next_id
 
     def render(self) -> str:
-        """Return the text of the rolling summary."""
-        return rendered(self.shown)
+        """Return the text of the rolling summary, with dates beside the words that mean them, as far as these fit."""
+        return with_dates_that_fit(self.shown, self._budget, self._count)
 
     def known(self, tokens: int) -> list[KnownPoint]:
         """Return the points that an analyst is shown, oldest first: all if they have at most so many ``tokens``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -67,10 +67,10 @@ class Point:
         """Return the published numbers of the quoted messages, each once."""
         return tuple(dict.fromkeys(quote.number for quote in self.evidence if quote.number is not None))
 
-    def render(self) -> str:
+    def render(self, *, dated: bool = False) -> str:
         """Return the point as a line of ``rolling_summary.text``, without the mark before it."""
         name = f"{self.by[0]}: " if self.spoken and self.by else ""
-        return f"{name}{self.dated_text}{' (unconfirmed)' if self.unconfirmed else ''}"
+        return f"{name}{self.dated_text if dated else self.text}{' (unconfirmed)' if self.unconfirmed else ''}"
 
     @property
     def dated_text(self) -> str:
@@ -127,9 +127,12 @@ class Point:
         )
 
 
-def rendered(points: Sequence[Point]) -> str:
-    """Return the text of the rolling summary: the points under their headings, a line each, in their order."""
+def rendered(points: Sequence[Point], dated: Container[int] = ()) -> str:
+    """Return the text of the rolling summary: the points under their headings, a line each, in their order.
+
+    Those whose ids are ``dated`` have dates beside the words that mean them.
+    """
     under: dict[str, list[str]] = {heading: [] for heading in HEADINGS.values()}
     for point in points:
-        under[HEADINGS[point.kind]].append(f"- {point.render()}")
+        under[HEADINGS[point.kind]].append(f"- {point.render(dated=point.id in dated)}")
     return "\n".join(line for heading, lines in under.items() if lines for line in (f"{heading}:", *lines))
