@@ -213,7 +213,10 @@ class SummaryScheduler:
 
     def _part_of_new(self, pending: Sequence[BufferedMessage]) -> SummaryPart | None:
         if self._taking is None:
-            self._taking = {entry.id for entry in self._buffer.without_newest(self._keep_last())}
+            taken = (
+                self._buffer.without_newest(0) if self._closing else self._buffer.old_before_newest(self._keep_last())
+            )
+            self._taking = {entry.id for entry in taken}
         from_pending = self.takes_pending_next
         if from_pending:
             entries = self._fitting(pending)

@@ -41,6 +41,7 @@ class Buffer:
         self._latest_time = float("-inf")
         self._has_late = False
         self._without_keywords: set[int] = set()
+        self._aged: set[int] = set()
         self._first = 0  # published, in the order
 
     def insert(self, entry: BufferedMessage) -> None:
@@ -133,6 +134,12 @@ class Buffer:
         for entry in self._order:
             if entry.time <= self._latest_time - window:
                 entry.entered = min(entry.entered, now.monotonic - window)
+                self._aged.add(entry.id)
+
+    def old_before_newest(self, count: int) -> list[BufferedMessage]:
+        """Return the messages but for so many newest; of a talk that is not now, those alone that count as old."""
+        entries = self.without_newest(count)
+        return [entry for entry in entries if entry.id in self._aged] or entries if self._aged else entries
 
     def before(self, entry: BufferedMessage, count: int) -> list[BufferedMessage]:
         """Return so many messages that were said just before one of the buffer."""
@@ -218,6 +225,7 @@ class Buffer:
     def _let_go(self, entry: BufferedMessage) -> None:
         del self.entries[entry.id]
         self._without_keywords.discard(entry.id)
+        self._aged.discard(entry.id)
         self.departed.append(entry.shortened())
 
     def _places(self, entries: Collection[BufferedMessage]) -> Iterator[tuple[BufferedMessage, int]]:

@@ -232,6 +232,10 @@ def test_a_talk_of_another_time_is_summarized_by_its_own_clock(clock: ManualCloc
     assert not subject.summary_due(clock.now())
     subject.receive(old[2:], clock.now())
     assert subject.summary_due(clock.now())
+    assert [entry.number for entry in summarize(subject, clock).entries] == [1]
+    assert [entry.number for entry in subject.buffer.ordered()] == [2, 3]
+    assert not subject.summary_due(clock.advance(119))
+    assert subject.summary_due(clock.advance(1))
 
 
 def test_a_talk_of_another_time_is_kept_no_longer_than_one_of_now(clock: ManualClock) -> None:
