@@ -39,6 +39,9 @@ TENANTS: Final = (TENANT, "club", "den")
 EACH = 25
 """Calls of one route."""
 
+TOO_MUCH = 50_000
+"""Bytes of a body that a form may not have."""
+
 BESIDE = 6
 """Calls at the same time."""
 
@@ -203,13 +206,22 @@ async def call(caller: Caller, method: str, path: str, body: tuple[bytes, dict[s
         assert secret.encode() not in shown, what
 
 
+async def called(caller: Caller, method: str, path: str, body: tuple[bytes, dict[str, str]], *, is_page: bool) -> None:
+    """Send it; once more where a connection that was idle had ended. Who sends too much may be hung up on."""
+    try:
+        await call(caller, method, path, body, is_page=is_page)
+    except (httpx.NetworkError, httpx.RemoteProtocolError):
+        if len(body[0]) < TOO_MUCH:
+            await call(caller, method, path, body, is_page=is_page)
+
+
 async def all_called(calls: Sequence[Any]) -> None:
     """Make the calls, some at a time."""
     turns = asyncio.Semaphore(BESIDE)
 
     async def in_turn(one: Any) -> None:
         async with turns:
-            await call(*one[:4], is_page=one[4])
+            await called(*one[:4], is_page=one[4])
 
     async with asyncio.TaskGroup() as tasks:
         for one in calls:
