@@ -166,4 +166,7 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that a daemon does not pay for what it leaves alone."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from context_builder.log import leave_to_logging
+
+    leave_to_logging()
     return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'assembly')}"), name)

@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 
+from context_builder.errors import MemoryRejected, MemoryUnavailable
+
 
 class BreakerState(StrEnum):
     """Tells whether a breaker lets calls through, refuses them, or lets through a single one as a trial."""
@@ -153,3 +155,20 @@ class CallGuard:
             self._breaker.succeeded(self._monotonic())
         else:
             self._breaker.failed(self._monotonic(), began)
+
+
+def guard_calls_to(
+    name: str, breaker: CircuitBreaker | None = None, *, monotonic: Callable[[], float] = time.monotonic
+) -> CallGuard:
+    """Return a guard that raises :class:`MemoryUnavailable` in place of a call while ``name`` keeps failing.
+
+    A refusal counts as an answer. A call that its caller cuts off counts as a failure: an answer too late is none.
+    """
+
+    def refusal(wait: float) -> MemoryUnavailable:
+        return MemoryUnavailable(f"{name} keeps failing and is left alone for another {wait:.0f} s")
+
+    def is_answer(error: BaseException) -> bool:
+        return isinstance(error, MemoryRejected)
+
+    return CallGuard(breaker or CircuitBreaker(), is_answer=is_answer, refusal=refusal, monotonic=monotonic)

@@ -37,6 +37,7 @@ ContextBuilderError
 ├── KnowledgeError          the knowledge store
 │   ├── KnowledgeUnavailable  cannot be reached in time; worth another try
 │   ├── PackageUnknown      there is no such package, or it is another tenant's
+│   ├── ProjectUnknown      nothing is stored for the project that is to be searched
 │   ├── IdempotencyClash    an Idempotency-Key came again with another body
 │   ├── AuditAnchorError    a file of exported anchors cannot be read; names file and line
 │   └── KnowledgeRejected   refuses this request or this caller; says why
@@ -53,6 +54,7 @@ ContextBuilderError
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -299,6 +301,13 @@ class PackageUnknown(KnowledgeError):
         super().__init__(f"there is no context package {package_id}")
 
 
+class ProjectUnknown(KnowledgeError):
+    """Raised when the project that is to be searched has no artifacts."""
+
+    def __init__(self, project_id: str) -> None:
+        super().__init__(f"there is no project {project_id}; `context-builder ingest` stores one's files")
+
+
 class AuditOfAnother(KnowledgeError):
     """Raised for the audit of another caller's context package, which admins alone may read."""
 
@@ -339,3 +348,14 @@ class EmptyContext(ContextError):
 
 class StrategyError(ContextError):
     """Raised when a strategy failed; it is named, and its error is the cause."""
+
+
+def require_extra(extra: str, module: str, what: str) -> None:
+    """Raise :class:`MissingExtra` unless ``module``, which ``what`` needs, is installed."""
+    if find_spec(module) is None:
+        raise MissingExtra(needs_extra(extra, what))
+
+
+def needs_extra(extra: str, what: str) -> str:
+    """Return the line that tells how to install the packages that ``what`` needs."""
+    return f"{what} needs the extra {extra}: pip install 'context-builder[{extra}]'"

@@ -24,7 +24,7 @@ from context_builder.analysis.analyst import (
 from context_builder.archive.archive import SAME_BY, RevisedSummaryRow, SummaryRow, as_record
 from context_builder.clock import Instant
 from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
-from context_builder.memory.memory import Feedback, Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
+from context_builder.memory.memory import Memory, MemoryFeedback, MemoryFilter, MemoryQuery, Rating, SearchResult
 from context_builder.memory.preferences import KIND as PREFERENCE
 from context_builder.timestamps import epoch
 
@@ -170,7 +170,7 @@ class InMemoryStore:
 
     def __init__(self) -> None:
         self.kept: dict[str, dict[str, Memory]] = {}
-        self.feedback: dict[str, dict[str, Feedback]] = {}
+        self.feedback: dict[str, dict[str, MemoryFeedback]] = {}
         self._ratings: dict[tuple[str, str], dict[str | None, Rating]] = {}
         self.searches: list[MemoryQuery] = []
         self.failure: MemoryStoreError | None = None
@@ -213,7 +213,7 @@ class InMemoryStore:
                 by_user = self._ratings.setdefault((tenant_id, rating.id), {})
                 by_user[rating.user_id] = rating
                 mean = fmean(one.score for one in by_user.values())
-                feedback[rating.id] = Feedback(mean, len(by_user), max(one.time for one in by_user.values()))
+                feedback[rating.id] = MemoryFeedback(mean, len(by_user), max(one.time for one in by_user.values()))
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         await self._answer()

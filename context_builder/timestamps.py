@@ -9,8 +9,8 @@ meant, where that is known.
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime
-from typing import Final
+from datetime import UTC, date, datetime
+from typing import Final, cast
 
 BEYOND_DOUBT: Final = 900.0
 """Seconds; clocks are changed by more, so where one reading is this near to the arrival the other is not nearer."""
@@ -47,6 +47,21 @@ def day(time: datetime) -> str:
     with suppress(ValueError, OverflowError, OSError):
         time = time.astimezone()
     return time.date().isoformat()
+
+
+def day_of(timestamp: object) -> date | None:
+    """Return the date of a timestamp where it was written: by its own offset, else on the local calendar.
+
+    A datetime in UTC is a moment alone, of which that is not known. None of what is no timestamp.
+    """
+    if moment(timestamp) is None:
+        return None
+    written = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp
+    if isinstance(written, datetime) and written.tzinfo is not UTC:
+        return written.date()
+    with suppress(ValueError, OverflowError, OSError):
+        return cast("datetime", moment(timestamp)).astimezone().date()
+    return None
 
 
 def epoch(value: object, *, near: float | None = None) -> float | None:

@@ -52,6 +52,12 @@ TITLES: Final[Mapping[str, str]] = {
     "support-call": "A support call",
     "vorlesung": "A lecture, in German",
 }
+DAYS: Final[Mapping[str, datetime]] = {
+    "research-meeting": datetime(2026, 4, 14, 10),
+    "support-call": datetime(2026, 5, 12, 14),
+    "vorlesung": datetime(2026, 6, 10, 10, 15),
+}
+"""When they were held, by what is said in them."""
 
 T = TypeVar("T")
 
@@ -136,7 +142,7 @@ def messages_of(path: Path) -> list[tuple[float, Message]]:
     """Return a conversation's messages and the seconds at which they were said."""
     text = path.read_text(encoding="utf-8")
     rows = json.loads(text) if text.lstrip().startswith("[") else [json.loads(line) for line in text.splitlines()]
-    clock, start = ManualClock(), datetime(2026, 3, 2, 10, 0, 0)
+    clock, start = ManualClock(), DAYS.get(path.stem, datetime(2026, 3, 2, 10))
     said = []
     for number, row in enumerate(rows, start=1):
         at = start + timedelta(seconds=row["at"])

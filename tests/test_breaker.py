@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from context_builder.breaker import BreakerState, CallGuard, CircuitBreaker
+from context_builder.breaker import BreakerState, CallGuard, CircuitBreaker, guard_calls_to
 from context_builder.errors import MemoryRejected, MemoryUnavailable
-from context_builder.memory.breaker import guard_calls_to
 from context_builder.testing import ManualClock
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Literal
 
 import pytest
@@ -46,3 +48,44 @@ def test_a_traceback_says_where_and_quotes_only_errors_of_ours(
     assert "Alice" not in told
     for expected in ("it.failed", "ValueError", "StoreUnavailable: Redis is away", "test_log.py"):
         assert expected in told
+
+
+LIBRARY = """
+import asyncio, logging, sys
+{before}
+from context_builder import ContextBuilder
+from context_builder.errors import MemoryUnavailable
+from context_builder.testing import InMemoryStore
+
+async def main():
+    store = InMemoryStore()
+    store.failure = MemoryUnavailable("away")
+    await ContextBuilder(store=store).build_for_turn({{"tenant_id": "lab", "user_message": "Hello"}})
+
+asyncio.run(main())
+"""
+
+
+def as_library(before: str) -> subprocess.CompletedProcess[str]:
+    code = LIBRARY.format(before=before)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+
+@pytest.mark.engines
+def test_as_a_library_nothing_is_printed() -> None:
+    done = as_library("")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.engines
+def test_a_program_that_shows_logging_shows_events_too() -> None:
+    done = as_library("logging.basicConfig(stream=sys.stderr)")
+    assert done.stdout == ""
+    assert "WARNING:context_builder.assembly.retrieval.retriever:event=memory.failed" in done.stderr
+
+
+@pytest.mark.engines
+def test_a_program_that_configures_structlog_keeps_its_own() -> None:
+    done = as_library("import structlog; structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))")
+    assert done.stdout == ""
+    assert "memory.failed" in done.stderr

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from context_builder import log_sink
-from context_builder.log_sink import LogSink
+from context_builder.log import LogSink
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
 from context_builder.costs import NO_USAGE, Usage
-from context_builder.preference_kind import PreferenceKind
 from context_builder.values import value
 
 MIN_KEYWORD_TEXT: Final = 10
@@ -28,6 +27,35 @@ MAX_KEYWORDS: Final = 10
 
 MAX_QUOTES: Final = 5
 """Most quotes that a new point may rest on."""
+
+
+class PreferenceKind(StrEnum):
+    """Tells the kind of a preference."""
+
+    PREFERS = "prefers"
+    LIKES_WHEN = "likes when"
+    DISLIKES = "dislikes"
+    DISLIKES_WHEN = "dislikes when"
+    ALWAYS = "always"
+    NEVER = "never"
+    NAME = "name"
+    LANGUAGE = "language"
+
+    def phrase(self, what: str) -> str:
+        """Return the preference for ``what``, in the third person."""
+        return _FORMS[self].format(what)
+
+
+_FORMS: Final[Mapping[PreferenceKind, str]] = {
+    PreferenceKind.PREFERS: "Prefers {}",
+    PreferenceKind.LIKES_WHEN: "Likes it when {}",
+    PreferenceKind.DISLIKES: "Dislikes {}",
+    PreferenceKind.DISLIKES_WHEN: "Dislikes it when {}",
+    PreferenceKind.ALWAYS: "Always {}",
+    PreferenceKind.NEVER: "Never {}",
+    PreferenceKind.NAME: "Wants to be called {}",
+    PreferenceKind.LANGUAGE: "Wants replies in {}",
+}
 
 
 class PointKind(StrEnum):

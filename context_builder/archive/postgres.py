@@ -16,8 +16,8 @@ from context_builder.archive.archive import (
     as_record,
 )
 from context_builder.errors import ArchiveRejected
+from context_builder.storage.database_errors import ARCHIVE_ERRORS
 from context_builder.storage.postgres import TIMEOUT, MovingDatabase, PostgresPool
-from context_builder.storage.store_errors import ARCHIVE_ERRORS
 
 _MAX_CONNECTIONS: Final = 2
 

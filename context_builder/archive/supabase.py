@@ -24,7 +24,7 @@ from context_builder.archive.archive import (
     SummaryRow,
     as_record,
 )
-from context_builder.storage.store_errors import ARCHIVE_ERRORS
+from context_builder.storage.database_errors import ARCHIVE_ERRORS
 from context_builder.storage.supabase import TIMEOUT, SupabaseProject
 
 if TYPE_CHECKING:

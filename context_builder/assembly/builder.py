@@ -34,7 +34,7 @@ from context_builder.assembly.retrieval.source import MemorySource, RecordStore
 from context_builder.assembly.retrieval.store_source import StoreSource
 from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, StrategyRequest, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
-from context_builder.assembly.turn_request import TurnRequest, preferences_for
+from context_builder.assembly.turn_request import TurnAssembly, preferences_for
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryFilter, MemoryStore, Rating
@@ -151,7 +151,9 @@ class ContextBuilder:
         """
         given, limit = Turn.read(turn), self._config.limit(max_prompt_tokens)
         return await self._pipeline.build(
-            TurnRequest(given, limit, self._config, self._counter, self._policy, self._overflow, self._find_preferences)
+            TurnAssembly(
+                given, limit, self._config, self._counter, self._policy, self._overflow, self._find_preferences
+            )
         )
 
     async def preload(self, patience: float | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,7 +13,8 @@ from context_builder.assembly.turn import spoken
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.memory.memory import point_id
 from context_builder.quoting import quoted_name
-from context_builder.timestamps import moment
+from context_builder.spoken_dates import dated
+from context_builder.timestamps import day_of, moment
 
 State = Mapping[str, Any]
 """A session's state as it is published. What is of another type than it should be counts as missing."""
@@ -24,7 +26,7 @@ LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 """Stands for a time that is not known."""
 
 RESPONSES: Final = 5
-"""Newest contributions of the assistant that are taken although they have left the buffer."""
+"""Newest contributions of the assistant that are taken although they have left the buffer, if no point tells them."""
 
 _ORIGINS: Final = ("session",)
 
@@ -33,16 +35,24 @@ _LABELLED: Final = frozenset(PointKind) - {PointKind.CLAIM, PointKind.CONSILIENC
 
 
 def published_messages(state: State) -> list[Candidate]:
-    """Return the state's messages and the assistant's newest five as candidates, newest first."""
+    """Return the state's messages as candidates, newest first, and of what the assistant said before them the newest
+    five that no point of the summary tells: what an answer answers has left with it, and the summary has both."""
     buffered = objects_of(state.get("raw_recent_buffer"))
     held = {_name(entry) for entry in buffered}
-    told = objects_of(state.get("consilience_responses"))
-    responses = [entry for entry in told if _name(entry) not in held][-RESPONSES:]
+    told = _told_ids(state)
+    said = objects_of(state.get("consilience_responses"))
+    responses = [entry for entry in said if _name(entry) not in held | told][-RESPONSES:]
     in_order = buffered[::-1]  # in the session's own order: clocks are set forward and back
     for response in reversed(responses):
         place = next((place for place, entry in enumerate(in_order) if _is_after(response, entry)), len(in_order))
         in_order.insert(place, response)
     return [_message(entry) for entry in in_order]
+
+
+def _told_ids(state: State) -> set[str]:
+    """Return the names of the messages that the summary's points are about."""
+    points = objects_of(object_of(state.get("rolling_summary")).get("points"))
+    return {str(one) for point in points if isinstance(ids := point.get("ids"), list) for one in ids}
 
 
 def summarized(state: State) -> list[Candidate]:
@@ -102,9 +112,22 @@ def _message(entry: Mapping[str, Any]) -> Candidate:
         type=ContextType.RECENT,
         role="assistant" if own else "user",
         speaker=None if own else str(entry.get("speaker") or "") or None,
-        time=moment(entry.get("timestamp")),
+        time=_time(entry.get("timestamp")),
         origins=_ORIGINS,
     )
+
+
+def with_dates(message: Candidate) -> Candidate:
+    """Return a message in which words such as "yesterday" have the date beside them that they mean."""
+    text = dated(message.text, day_of(message.time))
+    return message if text == message.text else replace(message, text=text)
+
+
+def _time(timestamp: object) -> datetime | None:
+    """Return the moment of a timestamp, with the offset that it was written with."""
+    read = moment(timestamp)
+    written = datetime.fromisoformat(timestamp) if read is not None and isinstance(timestamp, str) else None
+    return read if written is None or written.tzinfo is None else written
 
 
 def _known(name: str, text: object) -> Candidate:
@@ -125,7 +148,7 @@ def session_turn(state: State, query: str = "", **named: Any) -> dict[str, Any]:
     return {
         "session_id": state.get("session_id"),
         "user_message": query,
-        "history": [spoken(message) for message in reversed(messages)],
+        "history": [spoken(with_dates(message)) for message in reversed(messages)],
         "summary": [_entry(known) for known in reversed([*topic(state), *summarized(state)])],
         **named,
     }

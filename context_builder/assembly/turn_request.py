@@ -35,7 +35,7 @@ _PREFERENCES: Final = "preferences"
 _BY_USER: Final = "already in the user's message"
 
 
-class TurnRequest:
+class TurnAssembly:
     """Asks the memories for what fits the turn's message, and puts it between the first and the last message.
 
     The user's message is redacted, also for the memories, where ``config`` says so.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from context_builder.errors import BackupError
+from context_builder.storage.database_errors import ARCHIVE_ERRORS
 from context_builder.storage.migrations import migrations
 from context_builder.storage.postgres import TIMEOUT, require_driver, translated
-from context_builder.storage.store_errors import ARCHIVE_ERRORS
 from context_builder.storage.urls import printable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.audit_chain import Anchor, AuditReport

@@ -18,7 +18,7 @@ from context_builder.cli.command import legible, print_json, run, settings_for
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.added import added_line
 from context_builder.cli.view.palette import plain, spaced
-from context_builder.extras import require_extra
+from context_builder.errors import ProjectUnknown, require_extra
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
@@ -107,8 +107,9 @@ async def _build(
     as_json: bool,
 ) -> None:
     from context_builder import log
-    from context_builder.wiring.app import open_builder, open_redis
+    from context_builder.wiring.app import open_builder
     from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, counter_of
+    from context_builder.wiring.servers import open_redis
     from context_builder.wiring.session_prompt import build_for_session
 
     settings = await settings_for(session_id)
@@ -119,7 +120,6 @@ async def _build(
         open_builder(settings, store_summaries=False, background_timeout=STARTING) as (builder, memory_is),
         _knowing(builder, settings, turn, project) as asking,
     ):
-        await builder.preload(STARTING)
         if turn["user_id"] is not None:  # a model answers beside the turns, and this process has no later one
             await builder.preferences(turn["user_id"], turn["tenant_id"])
             await builder.drain()
@@ -155,7 +155,10 @@ async def _knowing(
         raise typer.BadParameter(f"--package-scope is at most {_LONGEST_NAME} characters")
     tenant_id: str = turn["tenant_id"]
     async with open_package_service(settings, tenant_id, turn["query"] or project) as service:
-        yield builder.with_source(*service.for_turn(local_caller(tenant_id).agent, Scope(project_id=project)))
+        scope = Scope(project_id=project)
+        if not await service.knows_project(tenant_id, scope):
+            raise ProjectUnknown(project)
+        yield builder.with_source(*service.for_turn(local_caller(tenant_id).agent, scope))
 
 
 def document(built: BuiltContext, counted: str, *, explain: bool) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.palette import plain
-from context_builder.errors import ContextBuilderError, SessionOwned, SettingError, StoreError
+from context_builder.errors import ContextBuilderError, ProjectUnknown, SessionOwned, SettingError, StoreError
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import SESSION_ID_RULE
 
@@ -64,7 +64,7 @@ async def settings_for(session_id: str) -> Settings:
 @asynccontextmanager
 async def connected(session_id: str) -> AsyncIterator[SessionClient]:
     """Open the session at the configured Redis, whether or not the session exists."""
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
 
     async with open_redis(await settings_for(session_id)) as redis:
         yield SessionClient(redis, session_id)
@@ -73,7 +73,7 @@ async def connected(session_id: str) -> AsyncIterator[SessionClient]:
 @asynccontextmanager
 async def redis_with(session_id: str) -> AsyncIterator[Redis]:
     """Open the configured Redis. Raises :class:`StoreError` when it knows no such session."""
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
 
     async with open_redis(await settings_for(session_id)) as redis:
         await existing(redis, session_id)
@@ -101,14 +101,14 @@ def legible(text: str | None) -> str | None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask, unless ``yes`` was given; a no ends the command, and so does nobody being there to answer.
+    """Ask, unless ``yes`` was given; a no ends the command, and so does a missing terminal.
 
     Not to be called in the event loop, where Ctrl-C would not end the question.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        typer.echo(f"context-builder: {question} Nobody is here to answer; --yes says yes", err=True)
+        typer.echo(f"context-builder: {question} There is no terminal to ask on; add --yes to go ahead", err=True)
         raise typer.Exit(1)
     typer.confirm(question, abort=True)
 
@@ -168,7 +168,7 @@ def quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def _status(error: ContextBuilderError) -> int:
     match error:
-        case SettingError():
+        case SettingError() | ProjectUnknown():
             return 2
         case SessionOwned():
             return 3

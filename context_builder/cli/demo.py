@@ -92,7 +92,7 @@ async def _demo_with_page(speed: float) -> None:
     """Play the demo for whoever looks at the page, and serve that until Ctrl-C."""
     from context_builder.cli.serve import page_address
     from context_builder.engines.engine import free_port
-    from context_builder.extras import require_extra
+    from context_builder.errors import require_extra
 
     for module in ("fastapi", "uvicorn", "cedarpy", "jinja2"):
         require_extra("server", module, "demo --page")

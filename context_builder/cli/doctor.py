@@ -137,9 +137,9 @@ async def _redis(app: App) -> CheckAnswer:
 
 
 async def _pushes(app: App) -> CheckAnswer:
-    from context_builder.fleet.pushes import EVENTS_NEEDED, hears_pushes
+    from context_builder.session.host.arrivals import EVENTS_NEEDED, announces_pushes
 
-    if await hears_pushes(app.redis):
+    if await announces_pushes(app.redis):
         return CheckAnswer(f"{app.redis_is.what} reports them: a fleet runs a new session at once")
     found = f"{app.redis_is.what} does not report them: a fleet finds new sessions by scans, every DISCOVERY_SCAN"
     return CheckAnswer(found, f"redis-cli CONFIG SET notify-keyspace-events {EVENTS_NEEDED}")
@@ -205,6 +205,7 @@ async def _memory(app: App) -> CheckAnswer:
 
 
 async def _embedder(app: App) -> CheckAnswer:
+    from context_builder.memory.embedder import MOST_DIMENSIONS
     from context_builder.wiring.stores import WORDS_ALONE, embedder_of
 
     if app.dependencies.memory is None:
@@ -215,8 +216,13 @@ async def _embedder(app: App) -> CheckAnswer:
     try:
         await embedder.embed_query("doctor")  # which starts an embedded engine, and makes connections
         started = time.perf_counter()
-        await embedder.embed_query("How does DNA replication work in living cells?")
-        return CheckAnswer(f"{embedder.name}: a query in {(time.perf_counter() - started) * 1000:.0f} ms")
+        dimensions = len(await embedder.embed_query("How does DNA replication work in living cells?"))
+        took = (time.perf_counter() - started) * 1000
+        found = f"{embedder.name}: a query in {took:.0f} ms, {dimensions:,} dimensions"
+        if dimensions > MOST_DIMENSIONS:
+            advice = f"no more than {MOST_DIMENSIONS:,} dimensions can be searched; set another EMBEDDING_MODEL"
+            return CheckAnswer(found, f"memories are {WORDS_ALONE}: {advice}", ok=False)
+        return CheckAnswer(found)
     finally:
         await embedder.close()
 

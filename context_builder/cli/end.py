@@ -55,6 +55,6 @@ async def _end(session_id: str) -> None:
 
 def _closed_but(session_id: str, waiting: int, receiver: str) -> str:
     return (
-        f"session {session_id} is closed, but {counted(waiting, 'summary')} yet to go to {receiver}; "
+        f"session {session_id} is closed, but {counted(waiting, 'summary')} could not be delivered to {receiver}; "
         f"run `context-builder end {session_id}` when it is back (`context-builder doctor` looks)"
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from enum import StrEnum
+from shlex import quote
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -19,11 +21,12 @@ class EngineAction(StrEnum):
     STATUS = "status"
     START = "start"
     STOP = "stop"
+    ENV = "env"
     PASSWORD = "password"  # noqa: S105 (a verb)
 
 
 def engines(
-    verb: Annotated[EngineAction, typer.Argument(help="status, start, stop or password")] = EngineAction.STATUS,
+    verb: Annotated[EngineAction, typer.Argument(help="status, start, stop, env or password")] = EngineAction.STATUS,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Stop engines without asking, even while sessions run.")
     ] = False,
@@ -32,7 +35,9 @@ def engines(
     """Show, start or stop the embedded Redis, PostgreSQL and embedding engine. Stopping keeps their data.
 
     Sessions that run on stopped engines stand still until the engines are started again, so stop lists these sessions
-    and asks first. password prints the embedded Redis' password, for your listeners; the other commands know it.
+    and asks first. env prints a line for the shell that exports port and password of the embedded Redis, which it
+    starts if need be, for listeners and other programs of yours; this package's commands know both. password prints the
+    password alone.
 
     Examples:
 
@@ -40,14 +45,26 @@ def engines(
 
         context-builder engines stop
 
-        export REDIS_PASSWORD=$(context-builder engines password)
+        eval "$(context-builder engines env)"
     """
+    if verb is EngineAction.ENV:
+        typer.echo(run(_exported()))
+        return
     if verb is EngineAction.PASSWORD:
         typer.echo(run(_password()))
         return
     if verb is EngineAction.STOP and not yes and (running := run(_running_sessions())):
         confirm(f"These run now and would stand still: {', '.join(running)}. Stop the engines?", yes=False)
     run(_engines(verb, as_json=as_json))
+
+
+async def _exported() -> str:
+    """Return the shell line that exports where the embedded Redis is, and its password."""
+    from context_builder.wiring.embedded import redis_engine
+
+    url = urlsplit((await asyncio.to_thread(redis_engine(settings_in_force()).ensure)).url)
+    values = {"REDIS_PORT": str(url.port), **({"REDIS_PASSWORD": url.password} if url.password else {})}
+    return f"export {' '.join(f'{name}={quote(value)}' for name, value in values.items())}"
 
 
 async def _password() -> str:

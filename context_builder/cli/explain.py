@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from redis.asyncio import Redis
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
@@ -15,9 +14,8 @@ from context_builder.cli.command import print_json, redis_with, run
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.memory import KINDS
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
-from context_builder.session.keys import Keys
-from context_builder.session.summary.citation import CitedMessage, ExplainedPoint, explain
-from context_builder.storage.redis_availability import translated
+from context_builder.session.client import SessionClient
+from context_builder.session.summary.citation import CitedMessage, ExplainedPoint
 
 
 def explain_command(
@@ -39,18 +37,11 @@ def explain_command(
 
 async def _explain(session_id: str, console: Console, *, as_json: bool) -> None:
     async with redis_with(session_id) as redis:
-        points = await explained(redis, Keys(session_id))
+        points = await SessionClient(redis, session_id).points()
     if as_json:
         print_json({"session_id": session_id, "points": [point.wire() for point in points]})
     else:
         show(points, console)
-
-
-async def explained(redis: Redis, keys: Keys) -> list[ExplainedPoint]:
-    """Return the session's points as they are remembered."""
-    async with translated():
-        fields: Mapping[bytes, bytes] = await redis.hgetall(keys.checkpoint)  # type: ignore[assignment]
-    return explain({name.decode(): value for name, value in fields.items()})
 
 
 def show(points: Sequence[ExplainedPoint], console: Console) -> None:

@@ -13,7 +13,7 @@ from context_builder.cli.command import announce, print_json, quick_loop, run, s
 from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, sweep_hourly
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
     from context_builder.wiring.app import App
@@ -136,7 +136,7 @@ async def _status(*, as_json: bool, each: bool) -> None:
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.status import FleetServer, fleet_status
     from context_builder.session.keys import SESSION_ID_RULE
-    from context_builder.wiring.app import open_redis_and_url
+    from context_builder.wiring.servers import open_redis_and_url
 
     async with AsyncExitStack() as stack:
         servers = []

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from context_builder.cli.command import live_console, print_json
 from context_builder.demo import load_demo
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 from context_builder.session.messages.message import CONSILIENCE
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from context_builder import log
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
-from context_builder.errors import AnalystError, MemoryStoreError
-from context_builder.extras import require_extra
+from context_builder.errors import AnalystError, MemoryStoreError, require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult
@@ -118,7 +117,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
 
 
 async def _projected(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
-    """Let the model, where there is one, make shorter texts of documents; return of how many."""
+    """Let the model, if there is one, write shorter texts of documents; return how many documents got some."""
     from context_builder.wiring.knowledge import make_projections
 
     with Console(stderr=True).status("Summarizing documents, where there is a model …"):

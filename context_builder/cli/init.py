@@ -34,7 +34,7 @@ Values = dict[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SetupQuestion:
     """Holds one question: ``values`` turns an answer into settings, and ``check`` tries them."""
 
     name: str
@@ -85,7 +85,7 @@ def init(
     typer.echo(f"Wrote {ENV}; only you can read it. Next: context-builder doctor")
 
 
-def _answered(question: Question, given: str | None, held: Mapping[str, str]) -> Values:
+def _answered(question: SetupQuestion, given: str | None, held: Mapping[str, str]) -> Values:
     """Return the settings of an answer that works; a person is asked until there is one."""
     asks = given is None and sys.stdin.isatty()
     unchanged = given is None and any(name.removeprefix(_PREFIX) in question.present for name in held)
@@ -116,7 +116,7 @@ def _others(held: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in both.items() if name.removeprefix(_PREFIX) not in asked}
 
 
-async def _tried(question: Question, values: Mapping[str, str | None]) -> str:
+async def _tried(question: SetupQuestion, values: Mapping[str, str | None]) -> str:
     from context_builder import log
     from context_builder.settings.settings import load_settings
 
@@ -199,15 +199,15 @@ def _recordings(answer: str) -> Values:
 
 async def _try_redis(settings: Settings) -> str:
     from context_builder.storage.redis import check_server
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
 
     async with open_redis(settings) as redis:
         return f"It answers, version {await check_server(redis)}."
 
 
 async def _try_database(settings: Settings) -> str:
+    from context_builder.storage.database_errors import ARCHIVE_ERRORS
     from context_builder.storage.postgres import reach
-    from context_builder.storage.store_errors import ARCHIVE_ERRORS
     from context_builder.wiring.embedded import has_postgres
     from context_builder.wiring.stores import archive_of, owners_url
 
@@ -254,7 +254,7 @@ def _prepared(folder: Path) -> str:
 
 
 QUESTIONS: Final = (
-    Question(
+    SetupQuestion(
         "redis",
         "1/4 Redis: its URL, or",
         OURS,
@@ -262,7 +262,7 @@ QUESTIONS: Final = (
         _try_redis,
         ("REDIS_URL", "REDIS_URLS", "REDIS_HOST", "REDIS_PORT", "REDIS_PASSWORD"),
     ),
-    Question(
+    SetupQuestion(
         "database",
         "2/4 Database for archive, memory and packages: postgresql://…, Supabase's https://…, or",
         OURS,
@@ -270,7 +270,7 @@ QUESTIONS: Final = (
         _try_database,
         ("DATABASE_URL", "SUPABASE_URL", "SUPABASE_KEY"),
     ),
-    Question(
+    SetupQuestion(
         "model",
         "3/4 Model: openai, the URL of a server that speaks its API, or, for plain text analysis,",
         NONE,
@@ -278,7 +278,7 @@ QUESTIONS: Final = (
         _try_model,
         ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
     ),
-    Question(
+    SetupQuestion(
         "recordings",
         "4/4 Record all that people say: a folder, or",
         NONE,

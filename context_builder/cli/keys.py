@@ -9,8 +9,7 @@ import typer
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
-from context_builder.errors import ContextBuilderError
-from context_builder.extras import require_extra
+from context_builder.errors import ContextBuilderError, require_extra
 
 if TYPE_CHECKING:
     from typing import Any

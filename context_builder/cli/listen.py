@@ -14,7 +14,7 @@ from context_builder.cli.command import run, settings_for
 from context_builder.cli.completion import session_ids
 from context_builder.cli.signals import stopping_signals
 from context_builder.cli.view.palette import plain
-from context_builder.errors import ContextBuilderError
+from context_builder.errors import ContextBuilderError, SettingError
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def listen(
 async def _listen(session_id: str, source: str | None, port: int | None) -> None:
     from context_builder import log
     from context_builder.listener.feed import Feed
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
     from context_builder.wiring.tracing import sending_spans
 
     settings = await settings_for(session_id)
@@ -79,7 +79,8 @@ async def _listen(session_id: str, source: str | None, port: int | None) -> None
             with stopping_signals(task.cancel), suppress(asyncio.CancelledError):
                 await task
         finally:
-            report.end(feed)
+            if not isinstance(sys.exception(), SettingError):  # else nothing was listened to
+                report.end(feed)
     if feed.waiting:
         raise typer.Exit(1)
 

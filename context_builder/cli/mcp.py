@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from context_builder.cli.command import run, settings_in_force
 from context_builder.cli.signals import stopping_signals
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 
 
 def mcp() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain, spaced
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.governance import Agent
@@ -53,12 +53,19 @@ def build(
         int, typer.Option("--budget", "-b", min=1, max=2_000_000, help="Maximum tokens of the package.")
     ] = 4000,
     project: Annotated[
-        str, typer.Option("--project", help="Project to search, besides sources without a project.", callback=legible)
+        str,
+        typer.Option(
+            "--project", help="Project to search, with what is linked to it; default: everything.", callback=legible
+        ),
     ] = "",
     module: Annotated[str, typer.Option("--module", help="Module of the project.", callback=legible)] = "",
     session: Annotated[
         list[str] | None,
-        typer.Option("--session", help="Session to search first; may be repeated.", callback=_each_legible),
+        typer.Option(
+            "--session",
+            help="Session to search; may be repeated. Default: every session, or none with --project.",
+            callback=_each_legible,
+        ),
     ] = None,
     pin: Annotated[
         list[str] | None,

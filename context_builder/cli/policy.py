@@ -16,8 +16,7 @@ from rich.text import Text
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain, spaced
-from context_builder.errors import ContextBuilderError, PolicyError
-from context_builder.extras import require_extra
+from context_builder.errors import ContextBuilderError, PolicyError, require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.governance import AccessExplanation, GovernedSource, PolicySet

@@ -87,8 +87,8 @@ async def _of_database(settings: Settings) -> list[Repair]:
 
 
 async def _of_redis(settings: Settings) -> list[Repair]:
-    from context_builder.fleet.pushes import EVENTS_NEEDED, hears_pushes
-    from context_builder.wiring.app import open_redis
+    from context_builder.session.host.arrivals import EVENTS_NEEDED, announces_pushes
+    from context_builder.wiring.servers import open_redis
 
     found = []
     async with open_redis(settings) as redis:
@@ -100,7 +100,10 @@ async def _of_redis(settings: Settings) -> list[Repair]:
         if await _configured(redis, "appendonly") == "no":
             mend = _configuring(settings, "appendonly", "yes")
             found.append(Repair(f"{name} is not append-only: a restart loses messages", asks=True, mend=mend))
-        if not await hears_pushes(redis) and (flags := await _configured(redis, "notify-keyspace-events")) is not None:
+        if (
+            not await announces_pushes(redis)
+            and (flags := await _configured(redis, "notify-keyspace-events")) is not None
+        ):
             needed = flags + "".join(flag for flag in EVENTS_NEEDED if flag not in flags)
             mend = _configuring(settings, "notify-keyspace-events", needed)
             found.append(Repair(f"{name} does not report pushes", asks=True, mend=mend))
@@ -119,7 +122,7 @@ async def _configured(redis: Redis, name: str) -> str | None:
 
 def _configuring(settings: Settings, name: str, value: str) -> Mend:
     async def configure() -> str:
-        from context_builder.wiring.app import open_redis
+        from context_builder.wiring.servers import open_redis
 
         async with open_redis(settings) as redis, translated():
             try:

@@ -66,7 +66,7 @@ def rename_speaker(
 
         context-builder rename-speaker monday "Speaker 2" Ida
     """
-    run(_revise(session_id, None, lambda client: client.rename_speaker(old, new)))
+    run(_revise(session_id, None, lambda client: _rename(client, old, new)))
     typer.echo(f"{old} is {new} in session {session_id}.")
 
 
@@ -123,6 +123,12 @@ async def _revise(session_id: str, reference: MessageReference | None, revise: R
             finally:
                 session.stop()
                 await running
+
+
+async def _rename(client: SessionClient, old: str, new: str) -> None:
+    if not await client.has_spoken(old) and not await client.waiting():
+        typer.echo(f"Nobody called {old} has spoken yet; whoever does is called {new}.", err=True)
+    await client.rename_speaker(old, new)
 
 
 async def _check(client: SessionClient, reference: MessageReference) -> None:

@@ -15,7 +15,7 @@ import typer
 
 from context_builder.cli.command import SESSION_ID, announce, run, settings_for
 from context_builder.cli.signals import stopping_signals, within_grace
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 from context_builder.session.failures import lone_failure_itself
 
 if TYPE_CHECKING:

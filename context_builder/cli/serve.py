@@ -12,7 +12,7 @@ import typer
 
 from context_builder.cli.command import quick_loop, run, settings_in_force
 from context_builder.cli.signals import stopping_signals
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
     from context_builder.settings.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,6 +15,10 @@ from context_builder.session.keys import SESSION_ID_RULE
 if TYPE_CHECKING:
     from context_builder.session.servers import SessionsFound
     from context_builder.session.store.registry import RegisteredSession
+
+
+_WIDE: Final = 80
+"""Columns of a terminal from which it is told who runs a session."""
 
 
 def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
@@ -64,25 +68,36 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
     if not listed:
         typer.echo("No sessions yet. Start one: context-builder run SESSION_ID, or context-builder demo")
         return
+    console = Console()
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("session", "status"):
-        table.add_column(heading, no_wrap=True, min_width=12 if heading == "session" else 7, overflow="fold")
-    for heading in ("run by", "last message"):
-        table.add_column(heading)
-    for heading in ("messages", "in queue", "pending", "to deliver", "dead"):
-        table.add_column(heading, justify="right")
+    is_wide = console.width >= _WIDE
+    beside = 46 if is_wide else 32
+    table.add_column("session", min_width=12, max_width=max(console.width - beside, 12), overflow="fold")
+    table.add_column("status", no_wrap=True)
+    for heading in ("last said", "messages"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("waiting", min_width=8)
+    if is_wide:
+        table.add_column("run by", no_wrap=True, overflow="ellipsis")
     for session in listed:
-        to_deliver = session.undelivered + session.unremembered
-        dead = session.dead_letters + sum(session.undeliverable.values())
-        counts = (session.messages, session.waiting, session.pending, to_deliver, dead)
+        owner = plain(describe(session.owner), 60) if session.owner else "–"
         table.add_row(
             Text(session.session_id),
             session.status,
-            Text(plain(describe(session.owner), 60) if session.owner else "–"),
             _ago(session.last_active),
-            *(str(count) for count in counts),
+            str(session.messages),
+            _waiting(session),
+            *([Text(owner)] if is_wide else []),
         )
-    Console().print(table)
+    console.print(table)
+
+
+def _waiting(session: RegisteredSession) -> str:
+    """Return what waits, and for what; what could not be read or delivered is named as well."""
+    to_deliver = session.undelivered + session.unremembered
+    dead = session.dead_letters + sum(session.undeliverable.values())
+    counts = {"unread": session.waiting, "to sum up": session.pending, "to deliver": to_deliver, "dead": dead}
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "–"
 
 
 def _ago(moment: float | None) -> str:

@@ -17,8 +17,7 @@ from typing import Final
 from context_builder.engines.engine import LOOPBACK, USER, Address, choose_port, keep_port, listen
 from context_builder.engines.home import exclusive, is_root, last_words, open_private, write_private
 from context_builder.engines.owner import unprivileged
-from context_builder.errors import EngineError
-from context_builder.extras import needs_extra
+from context_builder.errors import EngineError, needs_extra
 
 MODEL: Final = "multilingual-e5-small-q4"
 """What its embeddings are kept under: those of another model are never compared with them."""

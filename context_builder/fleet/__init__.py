@@ -2,4 +2,4 @@
 
 In come the ids of sessions that were pushed to (``discovery``); each becomes a docket task (``worker``) that some
 worker runs (``runner``) until the session sleeps (``sleepers``). Others may use ``FleetWorker``, ``FleetConfig`` and
-what is in ``pushes`` and ``status``."""
+what is in ``status``."""

@@ -3,3 +3,7 @@
 A framework's events and messages come in; pushes to a session, and messages for a prompt, go out. Each file needs the
 extra that is named as it is.
 """
+
+from context_builder.log import leave_to_logging
+
+leave_to_logging()

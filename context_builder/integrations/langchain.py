@@ -16,8 +16,7 @@ from typing import Any, Final, TypeVar
 import structlog
 from pydantic import PrivateAttr, SkipValidation
 
-from context_builder.errors import ContextBuilderError, MissingExtra
-from context_builder.extras import needs_extra
+from context_builder.errors import ContextBuilderError, MissingExtra, needs_extra
 from context_builder.integrations.live_session import LiveSession
 from context_builder.knowledge.store import SEPARATOR
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult

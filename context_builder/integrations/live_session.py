@@ -13,11 +13,14 @@ from redis.asyncio import Redis
 
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.errors import ContextBuilderError
+from context_builder.json_values import objects_of
+from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.settings.settings import Settings, load_settings
-from context_builder.wiring.app import open_builder, open_redis
-from context_builder.wiring.servers import settings_of
+from context_builder.spoken_dates import undated
+from context_builder.wiring.app import open_builder
+from context_builder.wiring.servers import open_redis, settings_of
 from context_builder.wiring.session_prompt import build_for_session
 
 log = structlog.get_logger(__name__)
@@ -27,6 +30,9 @@ UNKNOWN: Final = "Unknown"
 
 PATIENCE: Final = 1.0
 """Seconds that a reply waits for the record when Redis stands still; the memory has its own, shorter deadline."""
+
+_TALK: Final = frozenset({"user", "assistant"})
+_ROLES: Final = _TALK | {"system", "developer"}
 
 T = TypeVar("T")
 
@@ -94,8 +100,21 @@ class LiveSession:
             self.client, self._builder, query, max_prompt_tokens=self._max_prompt_tokens, **self._turn
         )
         messages = built.messages[1:-1] if query.strip() else built.messages[1:]  # the first is the system prompt
-        told = "\n".join(f" {' '.join(text.split())} " for text in (*known, query))
+        told = "\n".join(f" {' '.join(undated(text).split())} " for text in (*known, query))
         return [one for one in messages if one["role"] == "system" or not _is_told(str(one["content"]), told)]
+
+    async def speaker_of(self, text: str) -> str | None:
+        """Return who said so last in the session, by the buffer that it publishes; None where that is not known."""
+        try:
+            state = await self.client.remembered()
+        except ContextBuilderError:
+            return None
+        wanted = " ".join(text.split())
+        for one in reversed(objects_of((state or {}).get("raw_recent_buffer"))):
+            if " ".join(str(one.get("text") or "").split()) == wanted and one.get("type") != "consilience":
+                speaker = str(one.get("speaker") or "")
+                return quoted_name(speaker) if speaker and speaker != UNKNOWN else None
+        return None
 
     async def record_or_nothing(self, query: str = "", known: Sequence[str] = ()) -> list[JsonObject]:
         """Return :meth:`record`; where it cannot be had, nothing, and the log says why: a reply goes out without it."""
@@ -127,16 +146,43 @@ async def with_record(
     messages: Sequence[T],
     role_and_text: Callable[[T], tuple[str, str]],
     made: Callable[[JsonObject], T],
+    said_as: Callable[[T, str], T],
+    speaker: str | None = None,
 ) -> list[T]:
     """Return a framework's messages with the conversation's record before the newest message of a user.
 
-    ``role_and_text`` reads one of the framework's messages, and ``made`` makes one of a chat message. The record is
-    missing where it cannot be had, as in :meth:`LiveSession.record_or_nothing`.
+    What the record tells, with who said it and in its place in the talk, is left out of the framework's own history,
+    and the newest message begins with its speaker's name, where that is known: by ``speaker``, else by the session.
+    ``role_and_text`` reads one of the framework's messages, ``made`` makes one of a chat message, and ``said_as`` one
+    of another with another text. The record is missing where it cannot be had, as in
+    :meth:`LiveSession.record_or_nothing`.
     """
     said = [role_and_text(one) for one in messages]
-    query = next((text for role, text in reversed(said) if role == "user" and text.strip()), "")
-    record = await live.record_or_nothing(query, [text for _, text in said])
-    return before_the_question(messages, [made(one) for one in record], lambda one: role_and_text(one)[0])
+    place = next(
+        (place for place in range(len(said) - 1, -1, -1) if said[place][0] == "user" and said[place][1].strip()), -1
+    )
+    query = said[place][1] if place >= 0 else ""
+    record = await live.record_or_nothing(query)
+    told = "\n".join(f" {wording} " for one in record for wording in _wordings(str(one["content"])))
+    own = [
+        number
+        for number, (role, text) in enumerate(said)
+        if number == place
+        or not (role in _TALK and _goes_alone(said, number) and f" {' '.join(text.split())} " in told)
+    ]
+    kept = "\n".join(f" {' '.join(said[number][1].split())} " for number in own if number != place)
+    record = [one for one in record if one["role"] == "system" or not _is_told(str(one["content"]), kept)]
+    speaker = speaker or (await live.speaker_of(query) if query and record else None)
+    named = [
+        said_as(messages[number], f"{speaker}: {query}") if number == place and speaker else messages[number]
+        for number in own
+    ]
+    return before_the_question(named, [made(one) for one in record], lambda one: role_and_text(one)[0])
+
+
+def _goes_alone(said: Sequence[tuple[str, str]], place: int) -> bool:
+    """Return whether a message can be left out: one that follows a tool's answer or a model's thought belongs to it."""
+    return bool(said[place][1].strip()) and (place == 0 or said[place - 1][0] in _ROLES)
 
 
 def before_the_question(messages: Sequence[T], record: Sequence[T], role_of: Callable[[T], str]) -> list[T]:
@@ -163,5 +209,9 @@ def _storable(text: str) -> str:
 
 def _is_told(message: str, told: str) -> bool:
     """Return whether a line of ``told`` holds the message, with or without its speaker's name before it."""
-    wordings = (" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip())
-    return any(f" {words} " in told for words in wordings)
+    return any(f" {words} " in told for words in _wordings(undated(message)))
+
+
+def _wordings(message: str) -> list[str]:
+    """Return the message in one line, with its speaker's name before it and without."""
+    return [" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip()]

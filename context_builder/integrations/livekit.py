@@ -7,8 +7,7 @@ from collections.abc import AsyncIterable
 from functools import partial
 from typing import Any, Final
 
-from context_builder.errors import MissingExtra
-from context_builder.extras import needs_extra
+from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing
@@ -139,7 +138,7 @@ class ConversationAgent(Agent):
 
 async def with_record(live: LiveSession, chat_ctx: ChatContext) -> ChatContext:
     """Return the chat context with the conversation's record before the newest message of a user."""
-    return ChatContext(await live_session.with_record(live, chat_ctx.items, _role_and_text, _message))
+    return ChatContext(await live_session.with_record(live, chat_ctx.items, _role_and_text, _message, _said_as))
 
 
 def _role_and_text(item: ChatItem) -> tuple[str, str]:
@@ -148,6 +147,13 @@ def _role_and_text(item: ChatItem) -> tuple[str, str]:
 
 def _message(one: JsonObject) -> ChatItem:
     return ChatMessage(role=one["role"], content=[one["content"]])
+
+
+def _said_as(item: ChatItem, text: str) -> ChatItem:
+    if not isinstance(item, ChatMessage):
+        return item
+    others = [part for part in item.content if not isinstance(part, str)]
+    return item.model_copy(update={"content": [text, *others]})
 
 
 def _linked(session: AgentSession[Any]) -> str | None:

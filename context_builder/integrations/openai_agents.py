@@ -10,8 +10,7 @@ import json
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from context_builder.errors import KnowledgeError, MissingExtra, StoreError
-from context_builder.extras import needs_extra
+from context_builder.errors import KnowledgeError, MissingExtra, StoreError, needs_extra
 from context_builder.integrations.live_session import LiveSession, with_record
 from context_builder.integrations.package_client import PackageClient
 from context_builder.session.client import JsonObject
@@ -96,7 +95,7 @@ class ConversationSession:
         """
         given = data.model_data
         items = cast("list[Mapping[str, Any]]", given.input)
-        together = await with_record(self._live, items, _role_and_text, _message)
+        together = await with_record(self._live, items, _role_and_text, _message, _said_as, self._speaker)
         return ModelInputData(input=cast("list[TResponseInputItem]", together), instructions=given.instructions)
 
     async def _say(self, item: Mapping[str, Any]) -> None:
@@ -147,6 +146,15 @@ def _role_and_text(item: Mapping[str, Any]) -> tuple[str, str]:
 
 def _message(one: JsonObject) -> Mapping[str, Any]:
     return {"role": one["role"], "content": one["content"]}
+
+
+def _said_as(item: Mapping[str, Any], text: str) -> Mapping[str, Any]:
+    content = item.get("content")
+    if not isinstance(content, list):
+        return {**item, "content": text}
+    first = next(place for place, part in enumerate(content) if isinstance(part, Mapping) and "text" in part)
+    kept = [part for part in content if not (isinstance(part, Mapping) and "text" in part)]
+    return {**item, "content": [{**content[first], "text": text}, *kept]}
 
 
 async def _awaited(answer: Any) -> Any:

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from context_builder.errors import MissingExtra
-from context_builder.extras import needs_extra
+from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing
@@ -149,17 +148,27 @@ class ConversationRecord(FrameProcessor):
 
 async def with_record(live: LiveSession, context: LLMContext) -> LLMContext:
     """Return a context of the same tools with the conversation's record before the newest message of a user."""
-    messages = await live_session.with_record(live, context.get_messages(), _role_and_text, _message)
+    messages = await live_session.with_record(live, context.get_messages(), _role_and_text, _message, _said_as)
     return LLMContext(messages, context.tools, context.tool_choice)
 
 
 def _role_and_text(message: Any) -> tuple[str, str]:
-    role = "" if isinstance(message, LLMSpecificMessage) else str(message.get("role") or "")
+    if isinstance(message, LLMSpecificMessage) or message.get("tool_calls"):
+        return "", standard_message_text(message)
+    role = str(message.get("role") or "")
     return role, standard_message_text(message)
 
 
 def _message(one: JsonObject) -> Any:
     return {"role": one["role"], "content": one["content"]}
+
+
+def _said_as(message: Any, text: str) -> Any:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return {**message, "content": text}
+    others = [part for part in content if not (isinstance(part, Mapping) and part.get("type") == "text")]
+    return {**message, "content": [{"type": "text", "text": text}, *others]}
 
 
 def _begins_in(script: list[str], spoken: str) -> bool:

@@ -123,7 +123,7 @@ class LocalVectors:
         most = min(round(asked.top_k * PASSAGES), max(asked.top_k, _MOST_PASSAGES))
         project = scope.project_id or None
         left_out = tuple(sorted(without))  # an artifact's passages are remembered under its ref
-        where = MemoryFilter(user_id=project, kinds=kinds, with_unowned=project is not None, without_sessions=left_out)
+        where = MemoryFilter(user_id=project, kinds=kinds, without_sessions=left_out)
         query = MemoryQuery(intent, most, asked.threshold, where, standalone=True, with_texts=False)
         found = await self._memory.search(document_space(tenant_id), query)
         return [(one.memory.metadata["ref"], one) for one in found]
@@ -137,6 +137,8 @@ class LocalVectors:
         scope: Scope,
         without: Collection[str],
     ) -> list[tuple[str, SearchResult]]:
+        if scope.project_id and not scope.session_ids:
+            return []  # sessions belong to no project: those that are named take part
         sessions = scope.session_ids or (None,)
         left_out = tuple(sorted(ref.removeprefix(_SESSION) for ref in without if ref.startswith(_SESSION)))
         filters = [

@@ -35,7 +35,7 @@ class ModelProjections:
         self._analyst = analyst
 
     async def make_missing(self, tenant_id: str) -> int:
-        """Make the projections of the tenant's artifacts that have extracts only; return of how many artifacts.
+        """Replace extracts of the tenant's artifacts by texts that the model writes; return for how many artifacts.
 
         None are made where the analyst has no model that can.
 

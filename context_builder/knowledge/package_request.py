@@ -25,6 +25,7 @@ from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.repetition import unrepeated
 from context_builder.knowledge.services import AccessReport
 from context_builder.knowledge.signals import node_of
+from context_builder.knowledge.sources.graph import GRAPH
 from context_builder.knowledge.sources.query import PackageQuery
 
 
@@ -167,13 +168,30 @@ class PackageRequest:
         pinned = [by_ref[ref] for ref in dict.fromkeys(self._query.request.pinned) if ref in by_ref]
         if any(map(_is_unread, pinned)):
             raise PinnedOverBudget({item.id: self._count(item.text) or limit + 1 for item in pinned}, limit)
-        rest = [item for item in items if item.id not in self._query.request.pinned]
+        found = [item for item in items if item.id not in self._query.request.pinned]
+        rest = [item for item in found if not self._is_beside_the_point(item)]
         read = [_whole(item) for item in rest if not _is_unread(item)]
         bundle = fitted([_whole(item) for item in pinned], read, limit, self._count)
         unread = tuple((item, "does not fit: too long, and one word") for item in rest if _is_unread(item))
-        bundle = replace(bundle, left=(*bundle.left, *unread, *self._repeated))
+        beside = tuple((item, "has nothing of the intent in it") for item in found if self._is_beside_the_point(item))
+        bundle = replace(bundle, left=(*bundle.left, *unread, *beside, *self._repeated))
         tokens = tuple(entry_tokens(number, item, self._count) for number, item in enumerate(bundle.items, 1))
         return PackageFit(selection, bundle, tokens)
+
+    def _is_beside_the_point(self, item: Item) -> bool:
+        """Return whether a source is there for its project alone: neither alike the intent nor near to what is.
+
+        That is what a package would be filled with while searches are slow. Fields that the request names are a reason
+        of their own.
+        """
+        asked = self._query.request.retrieval
+        is_searched = asked.semantic is not None or asked.graph is not None
+        named = asked.metadata
+        if item.candidate is None or not is_searched or named is None:
+            return False
+        if named.types or named.statuses or named.modules or named.tags or self._query.request.scope.module_id:
+            return False
+        return item.candidate.base_score <= 0 and not item.candidate.evidence.get(GRAPH)
 
     def assemble(
         self, fitted: PackageFit, refit: Callable[[int], PackageFit], retrieved: RetrievalResult

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,6 @@ from context_builder.knowledge.revision import (
     RecentPackage,
     RecordedCaller,
     RecordedPackage,
-    Usefulness,
 )
 from context_builder.knowledge.single_flight import SingleFlights
 from context_builder.knowledge.store import check_tenant
@@ -192,11 +191,6 @@ class PackageRecord:
                 oldest=self._oldest(),
             )
         )
-
-    async def usefulness(self, tenant_id: str, refs: Sequence[str]) -> dict[str, Usefulness]:
-        """Return what is known of how useful sources are, by ref; those of which nothing is known are left out."""
-        rows = await self._call("context_package_usefulness", tenant_id, refs=storable([*refs]), now=self._now())
-        return {row["ref"]: Usefulness(row["reuse"], row["quality"], row["helped"]) for row in rows}
 
     async def erase(self, tenant_id: str, ref: str) -> None:
         """Erase what the record shows of a source; of ``session:…``, of all points and messages of the session, too.

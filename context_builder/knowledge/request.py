@@ -28,7 +28,11 @@ class RequestedBy(CamelModel):
 
 
 class Scope(CamelModel):
-    """Holds the scope to search first: a project, a module of the project, and sessions."""
+    """Holds the scope to search: a project, a module to search first, and sessions.
+
+    With a project, only its artifacts, the sessions that are named, and what the graph links to either are searched;
+    without one, every artifact, and every session unless some are named.
+    """
 
     project_id: Name = ""
     module_id: Name = ""

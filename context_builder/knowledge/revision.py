@@ -109,18 +109,3 @@ class RecentPackage:
     created_at: datetime
     intent: str
     task_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Usefulness:
-    """Holds what feedback and assessments say of a source, each from 0 to 1.
-
-    ``reuse`` is the share of packages in which it helped, of what at least 40 callers say: one of them moves it by at
-    most 1/40, and of a pattern or a blueprint, for which it counts double, by 1/20. ``quality`` is the mean of its
-    assessments and of what helped, which one caller moves by at most 1/20. ``helped`` is the mean of what helped; None
-    without feedback.
-    """
-
-    reuse: float
-    quality: float
-    helped: float | None

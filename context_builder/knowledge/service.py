@@ -27,7 +27,7 @@ from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.retriever import Retriever
 from context_builder.assembly.retrieval.source import MemorySource
 from context_builder.clock import Clock
-from context_builder.errors import AuditOfAnother, ContextBuilderError, PackageUnknown
+from context_builder.errors import AuditOfAnother, ContextBuilderError, KnowledgeError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.access import PackageAccess, TurnAccess, TurnMemories
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import TEXTS, PackageCache, is_withheld
@@ -38,7 +38,7 @@ from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.package_request import PackageDraft, PackageRequest
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import PreparedRedactor
-from context_builder.knowledge.request import ContextBuildRequest, Scope
+from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
 from context_builder.knowledge.services import (
     KnowledgeGraph,
@@ -211,7 +211,8 @@ class PackageService:
     ) -> ContextPackage:
         """Return a package for the agent. A key that was used before gives the package that was built then.
 
-        Raises :class:`~context_builder.errors.PinnedOverBudget` and :class:`~context_builder.errors.IdempotencyClash`.
+        Raises :class:`~context_builder.errors.PinnedOverBudget`, :class:`~context_builder.errors.IdempotencyClash` and
+        :class:`~context_builder.errors.ProjectUnknown`.
         """
         package_id = f"cpk_{ULID()}"
         if idempotency_key is None:
@@ -248,8 +249,24 @@ class PackageService:
                 task_id=request.task_id,
                 package_id=package_id,
             )
-            _, standing = await asyncio.gather(begun, self._standing(agent))
+            known = self.knows_project(agent.tenant, request.scope)
+            _, standing, is_known = await asyncio.gather(begun, self._standing(agent), known)
+        if not is_known:
+            error = ProjectUnknown(request.scope.project_id)
+            await self._failed(agent.tenant, request_id, error)
+            raise error
         return await self._build(agent, request, trace, PackageIds(package_id, request_id, 1), standing)
+
+    async def knows_project(self, tenant_id: str, scope: Scope) -> bool:
+        """Return whether the project that the scope names, if any, has artifacts; true if that is not told in time."""
+        if not scope.project_id:
+            return True
+        try:
+            async with asyncio.timeout(self._config.retrieval_time):
+                whole = Scope(project_id=scope.project_id)
+                return bool(await self._services.index.find(tenant_id, MetadataRetrieval(limit=1), whole, 1))
+        except (KnowledgeError, TimeoutError):
+            return True  # the package tells what was not there
 
     async def get(self, agent: Agent, package_id: str) -> Served:
         """Return the package as the agent may see it; one that is not cached is built again from its request.

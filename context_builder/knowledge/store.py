@@ -223,6 +223,10 @@ class KnowledgeStore:
         if rows := [assessment.model_dump(mode="json") for assessment in assessments]:
             await self._call("context_knowledge_assess", tenant_id, assessments=rows)
 
+    async def ping(self, tenant_id: str) -> None:
+        """Return once the database has answered."""
+        await self._call("context_knowledge_governance", tenant_id)
+
     async def quality(self, tenant_id: str, refs: Sequence[str]) -> dict[str, float]:
         """Return the mean quality, 0 to 1, of those that were assessed."""
         rows = await self._call("context_knowledge_quality", tenant_id, refs=list(refs))

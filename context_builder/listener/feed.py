@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.storage.redis_availability import until_available
 from context_builder.transcript.live_speech import LiveSpeech
-from context_builder.transcript.utterance import Utterance
+from context_builder.transcript.utterance import CorrectedUtterance, Heard, Utterance
 
 QUIET: Final = 1.0
 """Seconds without a message after which what may still be joined with more is said as it is."""
@@ -23,6 +23,10 @@ GRACE: Final = 3.0
 MOST_AHEAD: Final = 10_000
 """Messages that a stream is read ahead while Redis is away: who is not listened to hangs up, and what comes then is
 lost."""
+
+
+REMEMBERED: Final = 10_000
+"""Utterances that may still be corrected."""
 
 
 class Feed:
@@ -41,6 +45,7 @@ class Feed:
         self._on_away = on_away
         self._one_at_a_time = asyncio.Lock()
         self._number: int | None = None
+        self._numbers: OrderedDict[Hashable, int] = OrderedDict()
 
     async def follow(self, messages: AsyncIterator[str | bytes], speech: LiveSpeech) -> None:
         """Push what the messages say until they end; also what was held back when they end, or this is cancelled.
@@ -80,7 +85,7 @@ class Feed:
                 push.cancel()
             await asyncio.gather(*pushes, return_exceptions=True)
 
-    def _begin(self, pushes: deque[asyncio.Task[None]], utterances: Sequence[Utterance]) -> None:
+    def _begin(self, pushes: deque[asyncio.Task[None]], utterances: Sequence[Heard]) -> None:
         if utterances:
             self.waiting += len(utterances)
             now = datetime.now().astimezone()
@@ -92,7 +97,7 @@ class Feed:
             await asyncio.wait({pushes[0]})
             pushes.popleft().result()
 
-    async def _push(self, utterances: Sequence[Utterance], now: datetime) -> None:
+    async def _push(self, utterances: Sequence[Heard], now: datetime) -> None:
         """Push utterances, the oldest first, until Redis takes them; by its number, one that came twice counts once."""
         async with self._one_at_a_time:  # which lets in whoever came first
             attempts = 0
@@ -104,23 +109,42 @@ class Feed:
                     if self._number is None:
                         self._number = await self._client.next_number()
                     await self._client.push(*self._messages(utterances, self._number, now))
-            self._number = (self._number or 1) + sum(one.contribution is None for one in utterances)
+            self._number = (self._number or 1) + sum(map(_is_numbered, utterances))
             self.pushed += len(utterances)
             self.waiting -= len(utterances)
 
-    def _messages(self, utterances: Sequence[Utterance], number: int, now: datetime) -> Iterator[JsonObject]:
-        """Yield the messages of utterances; the assistant's take no number of the listener's."""
+    def _messages(self, utterances: Sequence[Heard], number: int, now: datetime) -> Iterator[JsonObject]:
+        """Yield the messages of utterances, and corrections of those that this process has pushed; the assistant's take
+        no number of the listener's.
+        """
         for one in utterances:
+            if isinstance(one, CorrectedUtterance):
+                if one.key in self._numbers:
+                    yield _correction(self._client.session_id, self._numbers[one.key], one, now)
+                continue
             if one.contribution is not None:
                 yield contributed(one.text, now, one.contribution)
                 continue
+            if one.key is not None:
+                self._numbers[one.key] = number
+                while len(self._numbers) > REMEMBERED:
+                    self._numbers.popitem(last=False)
             yield spoken(self._client.session_id, number, one.speaker, one.text, now)
             number += 1
 
-    def _read(self, message: str | bytes, speech: LiveSpeech) -> list[Utterance]:
+    def _read(self, message: str | bytes, speech: LiveSpeech) -> list[Heard]:
         try:
             return speech.read(message)
         except ValueError as error:
             self.skipped += 1
             self._on_skipped(str(error))
             return []
+
+
+def _is_numbered(one: Heard) -> bool:
+    return isinstance(one, Utterance) and one.contribution is None
+
+
+def _correction(session_id: str, number: int, one: CorrectedUtterance, now: datetime) -> JsonObject:
+    said = {name: value for name, value in (("text", one.text), ("speaker", one.speaker)) if value is not None}
+    return {"session_id": session_id, "corrects": number, "timestamp": now.isoformat(), **said}

@@ -15,13 +15,13 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.frames import CloseCode
 
 from context_builder.config import check_url
-from context_builder.errors import SettingError, TranscriptError
+from context_builder.engines.engine import LOOPBACK as LOOPBACK
+from context_builder.engines.engine import listen
+from context_builder.errors import EngineError, SettingError, TranscriptError
 from context_builder.storage.urls import printable
 
 LARGEST: Final = 16 * 2**20
 """Bytes of a message; no transcriber sends a thousandth of that."""
-
-LOOPBACK: Final = "127.0.0.1"
 
 GRACE: Final = 1.0
 """Seconds in which what relays had sent when the server ended is read."""
@@ -50,11 +50,10 @@ async def from_websocket(url: str, authorization: str | None, follow: Follow, on
     none, and :class:`TranscriptError` when the server refuses.
     """
     server, pause = printable(url), FIRST_PAUSE
-    wrong = SettingError(f"--from: {server} is not an address such as ws://localhost:9090")
     try:
         check_url(url, "ws", "wss")
-    except ValueError:
-        raise wrong from None
+    except ValueError as error:
+        raise SettingError(f"--from: {error}, as in ws://localhost:9090") from None
     headers = {"Authorization": authorization} if authorization else {}
     while True:
         received = _ConnectionMessages(on_state)
@@ -64,7 +63,7 @@ async def from_websocket(url: str, authorization: str | None, follow: Follow, on
                 await follow(received.messages(connection))
             reason = "ended the connection"
         except InvalidURI:
-            raise wrong from None
+            raise SettingError(f"--from: {server} is not an address such as ws://localhost:9090") from None
         except (OSError, TimeoutError, WebSocketException) as error:
             if process_exception(error) is not None:
                 raise _refused(server, error) from None
@@ -100,9 +99,10 @@ async def relays(port: int, follow: Follow, on_state: Callable[[str], None]) -> 
             following.discard(task)
 
     try:
-        server = await serve(take, LOOPBACK, port, origins=[None], max_size=LARGEST)
-    except OSError as error:
-        raise SettingError(f"--port {port}: {error.strerror}") from None
+        listener = listen(LOOPBACK, port)
+    except EngineError as error:
+        raise SettingError(f"--port: {error}") from None
+    server = await serve(take, sock=listener, origins=[None], max_size=LARGEST)
     try:
         yield next(iter(server.sockets)).getsockname()[1]
     finally:

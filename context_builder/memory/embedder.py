@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 Embedding = list[float]
+
+MOST_DIMENSIONS: Final = 16_000
+"""Dimensions of the embeddings that a database can search: those of pgvector's half-precision vectors."""
 
 
 class Embedder(Protocol):

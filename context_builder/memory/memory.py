@@ -128,7 +128,7 @@ class Rating:
 
 
 @dataclass(frozen=True, slots=True)
-class Feedback:
+class MemoryFeedback:
     """Holds what the ratings of ``count`` users come to: their mean, 0..1, and when the latest was given."""
 
     score: float
@@ -145,7 +145,7 @@ class SearchResult:
     memory: Memory
     score: float
     origins: tuple[str, ...] = ()
-    feedback: Feedback | None = None
+    feedback: MemoryFeedback | None = None
 
 
 class MemoryStore(Protocol):

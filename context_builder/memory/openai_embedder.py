@@ -15,6 +15,7 @@ from context_builder.costs import Budget, Prices, Reservation, Usage, charge
 from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable, OverBudget
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.options import EmbeddingOptions
+from context_builder.storage.refused_key import words_of_refusal
 from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL: Final = "text-embedding-3-small"
 
+_KEY_REFUSED: Final = 401
 LARGEST_ANSWER: Final = 16_000_000
 """Bytes of an answer that are read: twice what 64 embeddings of 4,096 figures take."""
 
@@ -136,6 +138,11 @@ class OpenAIEmbedder:
                 str(error.request.url), error.response.headers, "EMBEDDING_BASE_URL (or OPENAI_BASE_URL)"
             )
             return MemoryUnavailable(f"{self._where} {redirected}")
+        if error.status_code == _KEY_REFUSED:
+            key = self._options.api_key.get_secret_value() if self._options.api_key else ""
+            words = words_of_refusal(error.response.content, key)
+            advice = "check EMBEDDING_API_KEY (or OPENAI_API_KEY)"
+            return MemoryRejected(f"{self._where} refuses the key (401){f': {words}' if words else ''}; {advice}")
         passes = error.status_code in (408, 409, 429) or error.status_code >= 500
         failed = MemoryUnavailable if passes else MemoryRejected
         return failed(f"{self._where} answers with status {error.status_code}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
+from context_builder.storage.database_errors import MEMORY_ERRORS
 from context_builder.storage.postgres import TIMEOUT, MovingDatabase
 from context_builder.storage.sql_functions import CONNECTIONS, PostgresFunctions
-from context_builder.storage.store_errors import MEMORY_ERRORS
 
 
 class PostgresMemory(SqlMemory):

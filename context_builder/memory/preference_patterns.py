@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from context_builder.preference_kind import PreferenceKind
+from context_builder.analysis.analyst import PreferenceKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from context_builder.memory.memory import Feedback, Memory, MemoryFilter, Rating, SearchResult
+from context_builder.memory.memory import Memory, MemoryFeedback, MemoryFilter, Rating, SearchResult
 from context_builder.timestamps import in_utc
 
 Row = dict[str, Any]
@@ -136,7 +136,9 @@ def _memory(row: Row) -> Memory:
     )
 
 
-def _feedback(row: Row) -> Feedback | None:
+def _feedback(row: Row) -> MemoryFeedback | None:
     if not (feedback := row.get("feedback")):
         return None
-    return Feedback(float(feedback["score"]), int(feedback["count"]), datetime.fromisoformat(feedback["timestamp"]))
+    return MemoryFeedback(
+        float(feedback["score"]), int(feedback["count"]), datetime.fromisoformat(feedback["timestamp"])
+    )

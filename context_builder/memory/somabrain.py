@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 import httpx
 import stamina
 
-from context_builder.breaker import CircuitBreaker
+from context_builder.breaker import CircuitBreaker, guard_calls_to
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable, SettingError
-from context_builder.memory.breaker import guard_calls_to
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.storage.bounded_http import trusted_authorities
 from context_builder.storage.urls import refuse_redirects

@@ -20,6 +20,10 @@ ROWS: Final = 500
 """Memories stored in one call, where none of them waits for its embedding."""
 
 
+_SLOW, _FAST = 8, 64
+"""Memories that an embedder on this machine, and another one, is given at once in the background."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """Weighs the techniques of a search; the defaults are what served best on long conversations.
@@ -68,7 +72,9 @@ class SqlMemory:
         in_background: bool = False,
     ) -> None:
         self._functions = functions
-        self._embeddings = SqlEmbeddings(embedder, self._call, query_time=query_time) if embedder else None
+        at_once = _SLOW if in_background else _FAST
+        embeddings = SqlEmbeddings(embedder, self._call, query_time=query_time, at_once=at_once) if embedder else None
+        self._embeddings = embeddings
         self._options = storable(asdict(options or SearchOptions()))
         self._batch = batch
         self._in_background = in_background
@@ -89,8 +95,10 @@ class SqlMemory:
                 continue
             if self._in_background:
                 self._embeddings.fill_in_background(tenant_id)
-            elif await self._embeddings.fill(tenant_id, self._batch) == self._batch:
+                continue
+            if await self._embeddings.fill(tenant_id, self._batch) == self._batch:
                 await self._embeddings.fill(tenant_id, self._batch)
+            self._embeddings.renew_in_background(tenant_id)
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         if not query.text.strip() and query.embedding is None:
@@ -124,8 +132,11 @@ class SqlMemory:
 
     async def embed_missing(self, tenant_id: str) -> int:
         done = 0
-        while self._embeddings is not None and (some := await self._embeddings.fill(tenant_id, self._batch)):
+        most = _SLOW if self._in_background else self._batch
+        while self._embeddings is not None and (some := await self._embeddings.fill(tenant_id, most)):
             done += some
+        if self._embeddings is not None:
+            done += await self._embeddings.renew(tenant_id)
         return done
 
     async def close(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
+from context_builder.storage.database_errors import MEMORY_ERRORS
 from context_builder.storage.sql_functions import SupabaseFunctions
-from context_builder.storage.store_errors import MEMORY_ERRORS
 from context_builder.storage.supabase import TIMEOUT
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 from context_builder.redaction.readings import readings
 from context_builder.redaction.spoken_pii import (
     DIGIT_WORDS,

@@ -6,9 +6,113 @@ import re
 from typing import Final
 
 from context_builder.redaction.broken_secrets import LINE_ENDS, broken_secrets, known_until
-from context_builder.redaction.line_context import LineContext
-from context_builder.redaction.secret import masked, placeholder
+from context_builder.redaction.named_secrets import NAME, SECRET_KINDS, Syntax, is_secret_value
+from context_builder.redaction.secret import Secret, masked, placeholder
 from context_builder.redaction.secret_formats import secret_formats
+from context_builder.redaction.secret_names import NameKind, kind_of_name
+from context_builder.redaction.secret_patterns import secrets_in
+from context_builder.redaction.secret_values import is_like_a_password, is_mixed, is_random
+
+_OPENERS: Final = (":", "|", ">", "|-", ">-", "|+", ">+")
+_OPENED: Final = re.compile(
+    r"(?:\\{0,3}[\"'`]|[\])]){0,3}(?:\s(?:is|was))?\s{0,4}(?::\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$"
+)
+_OPENING: Final = 200
+"""Characters at the end of a line in which the name of the value below is looked for."""
+
+_NAME_ENTRY: Final = re.compile(r"[\s>|#*-]{0,80}[\"']?name[\"']?:\s{1,4}[\"']?([\w.-]{2,80})[\"']?,?\s{0,8}$")
+_NAME_ELEMENT: Final = re.compile(r"\s{0,80}<(?:key|name)>([\w.-]{2,80})</(?:key|name)>\s{0,8}$")
+_VALUE_ELEMENT: Final = re.compile(r"\s{0,80}<(?:value|string)>([^<]{4,4000})</")
+_LIST_ITEM: Final = re.compile(r"\s{0,80}-\s")
+_VALUE_ENTRY: Final = re.compile(
+    r"[\s>|#*-]{0,80}(?:[\"']?value[\"']?:\s{0,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
+)
+_DATA: Final = re.compile(r"(\s*)(?:string)?data:\s*$", re.IGNORECASE)
+_DATA_ENTRY: Final = re.compile(
+    r"\s+[\"']?[\w.-]{1,80}[\"']?:\s{0,4}(?:([\"']?)([A-Za-z0-9+/]{10,8000}={0,2})\1\s*$|[|>][+-]?\s*$)"
+)
+_GOES_ON: Final = re.compile(
+    r"[\s>|#*-]{0,16}((?=\S{0,999}(?:\d|[a-z][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9_+/.~-]{4,1000}={0,2})"
+    r"(?P<alone>[.,;:!?]?\s{0,8}$)?"
+)
+"""What a line begins with that is no word: the rest of a secret that ended the line before."""
+_ENDS_MASKED: Final = re.compile(r"§§secret\((?!PRIVATE_KEY)[^)\s]{0,64}\)\s{0,8}$")
+_PUBLIC_BLOCK: Final = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}(?:CERTIFICATE|PUBLIC KEY|MESSAGE|SIGNATURE)")
+
+
+class LineContext:
+    """Finds the secrets of lines that are given one after the other."""
+
+    def __init__(self) -> None:
+        self._name_above = NameKind.UNKNOWN
+        self._data_indent: str | None = None
+        self._is_public = False
+        self._broken_off = ""
+
+    def secrets(self, line: str) -> list[Secret]:
+        """Return the secrets of the next line, in order, none overlapping another."""
+        is_public = self._is_public or self._name_above == NameKind.HARMLESS
+        found = secrets_in(line, without_context=not is_public)
+        if below := self._value_below(line):
+            found = sorted((*(one for one in found if one.end <= below.start or below.end <= one.start), below))
+        elif self._broken_off and (rest := _GOES_ON.match(line)) and _is_rest(rest):
+            found = [Secret(*rest.span(1), self._broken_off)]
+        if line and not line.isspace():
+            self._note(line)
+            self._broken_off = found[-1].kind if found and found[-1].end >= len(line.rstrip()) else ""
+            if _ENDS_MASKED.search(line, max(0, len(line) - 90)):
+                self._broken_off = "KEY"
+        return found
+
+    def _value_below(self, line: str) -> Secret | None:
+        """Return the value on ``line`` of a name on a line before."""
+        if self._name_above > NameKind.KEY and (value := _VALUE_ELEMENT.match(line)):
+            if is_secret_value(value[1], self._name_above, Syntax.ELEMENT, quoted=True):
+                return Secret(*value.span(1), SECRET_KINDS[self._name_above])
+        elif self._name_above > NameKind.KEY and (value := _VALUE_ENTRY.match(line)):
+            if is_secret_value(value[1], self._name_above, Syntax.TOLD, quoted=False):
+                return Secret(*value.span(1), SECRET_KINDS[self._name_above])
+        elif self._is_in_data(line) and (entry := _DATA_ENTRY.match(line)) and entry[2] and _is_base64(entry[2]):
+            return Secret(*entry.span(2), SECRET_KINDS[NameKind.TOKEN])
+        return None
+
+    def _is_in_data(self, line: str) -> bool:
+        indent = self._data_indent
+        return indent is not None and line.startswith(indent) and line[len(indent) : len(indent) + 1].isspace()
+
+    def _note(self, line: str) -> None:
+        """Keep what a line says of those below it."""
+        if not _LIST_ITEM.match(line):
+            self._name_above = NameKind.UNKNOWN
+        if entry := _NAME_ENTRY.match(line) or _NAME_ELEMENT.match(line):
+            self._name_above = kind_of_name(entry[1])
+        elif line.rstrip().endswith(_OPENERS):
+            self._name_above = _name_at_end(line[-_OPENING:]) or self._name_above
+        if data := _DATA.match(line):
+            self._data_indent = data[1]
+        elif not self._is_in_data(line):
+            self._data_indent = None
+        elif _DATA_ENTRY.match(line) and line.rstrip().endswith(_OPENERS):
+            self._name_above = NameKind.TOKEN
+        if "-----" in line and (block := _PUBLIC_BLOCK.search(line)):
+            self._is_public = block[1] == "BEGIN"
+
+
+def _is_rest(match: re.Match[str]) -> bool:
+    """Return whether what a line begins with may be the rest of a secret: all of the line, or much mixed."""
+    return match["alone"] is not None or is_mixed(match[1]) or is_random(match[1])
+
+
+def _name_at_end(line: str) -> NameKind:
+    """Return what the name at the end of a line says of the value below it."""
+    opened = (name.group() for name in NAME.finditer(line) if _OPENED.match(line, name.end()))
+    return max(map(kind_of_name, opened), default=NameKind.UNKNOWN)
+
+
+def _is_base64(value: str) -> bool:
+    """Return whether a value of whole groups of four has what words have not: padding, digits, or capitals within."""
+    return len(value) % 4 == 0 and (value.endswith("=") or is_like_a_password(value) or not value[1:].islower())
+
 
 _KEY_BEGINS: Final = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|PuTTY-User-Key-File-\d")
 _KEY_ENDS: Final = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")

@@ -25,6 +25,7 @@ from context_builder.errors import (
     MemoryUnavailable,
     PackageUnknown,
     PinnedOverBudget,
+    ProjectUnknown,
     StoreUnavailable,
 )
 from context_builder.server.trace import current_trace
@@ -163,6 +164,8 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(503, "unavailable", detail, headers={"Retry-After": "1"})
     if isinstance(error, PackageUnknown):
         return not_found()
+    if isinstance(error, ProjectUnknown):
+        return Problem(404, "unknown_project", str(error))
     if isinstance(error, AuditOfAnother):
         return Problem(403, "forbidden", "audits of others need the role admin")
     if isinstance(error, PinnedOverBudget):  # also where a package is built again, of sources that have grown

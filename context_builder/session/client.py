@@ -19,8 +19,9 @@ from context_builder.clock import SystemClock
 from context_builder.errors import MessageError, StoreError
 from context_builder.session.keys import ARRIVALS, Keys
 from context_builder.session.messages.message import CONSILIENCE, delivered, is_assistants
-from context_builder.session.messages.message_index import HeldMessage, MessageIndex, fields_of
+from context_builder.session.messages.message_index import HeldMessage, MessageIndex, fields_of, speakers_in
 from context_builder.session.messages.reference import MessageReference, str_of
+from context_builder.session.summary.citation import ExplainedPoint, explain
 from context_builder.storage.redis_availability import translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
 
@@ -112,6 +113,16 @@ class SessionClient:
         delivered(revision, SystemClock().now())  # which tells what is wrong with it
         await self.push(revision)
 
+    async def has_spoken(self, speaker: str) -> bool:
+        """Return whether a message of the session was sent with this name, or somebody was renamed to it."""
+        async with translated():
+            fields = cast("Any", self._redis.hscan_iter(self._keys.message_index, match="i:*", count=1_000))
+            async for _, held in fields:
+                if speaker in speakers_in(held):
+                    return True
+            head = await cast("Awaitable[bytes | None]", self._redis.hget(self._keys.checkpoint, "head"))
+        return speaker in ((_decode(head, self._keys.checkpoint) or {}).get("names") or {}).values()
+
     async def held_message(self, reference: MessageReference) -> HeldMessage:
         """Return whether the session has the message: ``unknown`` also while it waits to be taken in."""
         async with translated():
@@ -167,6 +178,12 @@ class SessionClient:
         known = _decode(state, self._keys.state) or _decode(head, self._keys.checkpoint) or {}
         taken_in = known.get("highest_message_number")
         return 1 + max(taken_in if isinstance(taken_in, int) else 0, _highest_number(queued))
+
+    async def points(self) -> list[ExplainedPoint]:
+        """Return the points of the summary, oldest first, each with the messages behind it."""
+        async with translated():
+            fields = await cast("Awaitable[dict[bytes, bytes]]", self._redis.hgetall(self._keys.checkpoint))
+        return explain({name.decode(): value for name, value in fields.items()})
 
     async def cost(self) -> JsonObject | None:
         """Return what the session's model calls have cost, also after the state has expired."""

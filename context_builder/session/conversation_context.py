@@ -21,7 +21,8 @@ from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.messages.message import CONSILIENCE, from_fields
+from context_builder.session.messages.message import CONSILIENCE, Message, delivered
+from context_builder.session.messages.message_index import MessageIndex
 from context_builder.tokens.counter import count_tokens
 
 log = structlog.get_logger(__name__)
@@ -58,6 +59,7 @@ class ConversationContext:
         without_memory = replace(rules or SessionConfig(), feed_memory=False)
         self._conversation = Conversation(session_id, without_memory, self._clock.now(), count_tokens)
         self._seen: set[bytes] = set()
+        self._index: dict[str, bytes] = {}
         self._pending: list[BufferedMessage] = []
         self._outbox: deque[SummaryRow] = deque()
         self._one_at_a_time = asyncio.Lock()
@@ -100,19 +102,28 @@ class ConversationContext:
         return self._conversation.last_message.wall
 
     async def add_message(self, message: Mapping[str, Any]) -> bool:
-        """Take in a message and find its keywords; return false when it was known already.
+        """Take in a message, or what corrects, strikes or renames, and find its keywords; return false when it tells
+        nothing new.
 
         A message by the assistant is taken as such. Raises :class:`~context_builder.errors.MessageError`
         for one without text. When the analyst fails, the message stays and its keywords are asked for again with
         a later one.
         """
         now = self._clock.now()
-        taken = from_fields(message, now)
+        taken = delivered(message, now)
         if taken.identity in self._seen:
             return False
-        self._conversation.receive([taken], now)
+        index = MessageIndex(self.session_id, self._index, self._conversation.last_id)
+        event = index.take(taken)
+        if isinstance(event, Message):
+            self._conversation.receive([event], now)
+        elif event is not None:
+            self._conversation.revise([event], now)
+        self._index |= index.changed
         if taken.identity:
             self._seen.add(taken.identity)
+        if event is None:
+            return False
         await self._find_keywords()
         self._settle()
         return True
@@ -201,14 +212,20 @@ class ConversationContext:
             result = await analysis
         except BaseException as error:  # being cancelled, too: the task is to be done all the same, later
             usage = error.usage if isinstance(error, AnalystError) else None
-            self._conversation.fail(task, self._clock.now(), usage=usage)
+            if not self._conversation.dismissed(task):
+                self._conversation.fail(task, self._clock.now(), usage=usage)
             raise
-        self._conversation.finish(task, result, self._clock.now())
+        if not self._conversation.dismissed(task):
+            self._conversation.finish(task, result, self._clock.now())
 
     def _settle(self) -> None:
         """Carry out what changed: messages that left the buffer, summaries that are to be archived."""
         changes = self._conversation.take_changes()
         self._pending = [*self._pending, *changes.pending_added][changes.pending_trimmed :]
+        if blanks := {orjson.loads(blank)["id"]: blank for _, blank in changes.blanks}:
+            now = self._clock.now()
+            kept = (blanks.get(entry.id) or entry.encode() for entry in self._pending)
+            self._pending = [BufferedMessage.decode(entry, now) for entry in kept]
         self._outbox += changes.outbox
 
     async def _deliver(self) -> None:

@@ -14,9 +14,9 @@ from typing import Final
 import structlog
 
 from context_builder import metrics
+from context_builder.breaker import guard_calls_to
 from context_builder.clock import Clock
 from context_builder.errors import MemoryUnavailable
-from context_builder.memory.breaker import guard_calls_to
 from context_builder.memory.memory import Memory
 from context_builder.session.conversation.memory_batch import of_message
 from context_builder.session.failures import raise_what_ends_the_task, reason_of

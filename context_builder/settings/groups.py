@@ -152,9 +152,10 @@ class PromptSettings:
         "(OPENAI_…) if one is configured.",
     )
     preload: bool = setting(
-        False,
+        True,
         "CONTEXT_PRELOAD",
-        "Load tokenizer, redactor and connections before the first prompt. true or false",
+        "Load tokenizer, redactor and connections when a program opens a builder, instead of at its first prompt. true "
+        "or false",
     )
     redact: Literal["none", "secrets", "personal", "all"] = setting(
         "none",

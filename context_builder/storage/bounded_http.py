@@ -13,6 +13,7 @@ import httpx
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+_DOTS_OF_JWT: Final = 2
 _OF_THE_TRANSFER: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 """Headers that told how the body came, and are not true of what was read of it."""
 
@@ -66,19 +67,20 @@ def openai_client(
 ) -> AsyncOpenAI:
     """Return a client of an OpenAI-compatible server, bounded as :class:`BoundedClient` is; slow at its first call.
 
-    A query of ``base_url`` goes with each request. Azure's deployments, whose URLs have an api-version in it, take the
-    key in a header of their own.
+    A query of ``base_url`` goes with each request. Azure's deployments, whose URLs have an api-version in it, take
+    a key in a header of their own, and a token of Entra ID, which is a JWT, as others do.
     """
     from openai import AsyncOpenAI
 
     http: Any = BoundedClient(most_bytes=most_bytes, seconds=timeout)
     where = urlsplit(base_url or "")
     query = dict(parse_qsl(where.query, keep_blank_values=True))
+    has_key = api_key is not None and not (api_key.startswith("eyJ") and api_key.count(".") == _DOTS_OF_JWT)
     return AsyncOpenAI(
         api_key=api_key or "none",
         base_url=where._replace(query="").geturl() or None,
         default_query=query,
-        default_headers={"api-key": api_key} if api_key and "api-version" in query else {},
+        default_headers={"api-key": api_key} if api_key and has_key and "api-version" in query else {},
         timeout=timeout,
         max_retries=retries,
         http_client=http,

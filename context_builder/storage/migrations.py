@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from context_builder.storage.database_errors import ARCHIVE_ERRORS
 from context_builder.storage.postgres import TIMEOUT, require_driver, translated
-from context_builder.storage.store_errors import ARCHIVE_ERRORS
 from context_builder.storage.urls import printable
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from context_builder.errors import ContextBuilderError
-from context_builder.extras import require_extra
-from context_builder.storage.store_errors import StoreErrors
+from context_builder.errors import ContextBuilderError, require_extra
+from context_builder.storage.database_errors import DatabaseErrors
 from context_builder.storage.urls import printable
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class PostgresPool:
     def __init__(
         self,
         url: str | MovingDatabase,
-        errors: StoreErrors,
+        errors: DatabaseErrors,
         *,
         max_connections: int,
         timeout: float = TIMEOUT,
@@ -172,7 +171,7 @@ async def _is_direct(connection: asyncpg.Connection) -> bool:
     return status == "SELECT 1"
 
 
-async def reach(url: str, errors: StoreErrors) -> None:
+async def reach(url: str, errors: DatabaseErrors) -> None:
     """Connect once, and raise the store's error when that fails."""
     require_driver()
     import asyncpg
@@ -190,7 +189,7 @@ def require_driver() -> None:
 _REFUSED_BY_MIGRATION: Final = "55000"
 
 
-def explained(store: str, errors: StoreErrors, sqlstate: str) -> ContextBuilderError:
+def explained(store: str, errors: DatabaseErrors, sqlstate: str) -> ContextBuilderError:
     """Return the error for an SQLSTATE. PostgreSQL's message is left out: it may quote the row, as a trigger's does."""
     if sqlstate.startswith(_TRANSIENT):
         return errors.unavailable(f"{store} cannot answer now (SQLSTATE {sqlstate})")
@@ -202,7 +201,7 @@ def explained(store: str, errors: StoreErrors, sqlstate: str) -> ContextBuilderE
 
 
 @contextmanager
-def translated(store: str, errors: StoreErrors, *, migrating: bool = False) -> Iterator[None]:
+def translated(store: str, errors: DatabaseErrors, *, migrating: bool = False) -> Iterator[None]:
     """Raise asyncpg's errors as the store's; what our own migrations say is passed on, because it is ours."""
     import asyncpg
 

@@ -51,7 +51,7 @@ def judged(info: Mapping[str, Any], config: Mapping[str, str]) -> Durability:
     if policy is None:
         unchecked.append("maxmemory-policy")
     elif policy != "noeviction":
-        found.faults.append(f"maxmemory-policy is {policy}: {_evicted(policy)}; set noeviction")
+        found.faults.append(f"maxmemory-policy is {policy}: {evicted_by(policy)}; set noeviction")
     if "aof_enabled" not in info:
         unchecked.append("appendonly")
     elif not info["aof_enabled"]:
@@ -61,11 +61,13 @@ def judged(info: Mapping[str, Any], config: Mapping[str, str]) -> Durability:
     elif fsync in _FSYNC_NOTES:
         found.notes.append(_FSYNC_NOTES[fsync])
     if unchecked:
-        found.notes.append(f"not checked, because it does not say: {', '.join(unchecked)}")
+        why = "because this Redis does not allow reading its configuration"
+        found.notes.append(f"could not be checked, {why}: {', '.join(unchecked)}")
     return found
 
 
-def _evicted(policy: str) -> str:
+def evicted_by(policy: str) -> str:
+    """Return what a server with this ``maxmemory-policy`` deletes when its memory is full."""
     if policy.startswith("volatile"):
         return "when memory is full it deletes published states, and leases, so that running sessions lose theirs"
     return "when memory is full it deletes whatever it likes: messages that wait, summaries, whole sessions"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
+from context_builder.storage.database_errors import DatabaseErrors
 from context_builder.storage.postgres import TIMEOUT, MovingDatabase, PostgresPool
-from context_builder.storage.store_errors import StoreErrors
 from context_builder.storage.supabase import SupabaseProject
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class PostgresFunctions:
     def __init__(
         self,
         url: str | MovingDatabase,
-        errors: StoreErrors,
+        errors: DatabaseErrors,
         *,
         timeout: float = TIMEOUT,
         connections: int = CONNECTIONS,
@@ -110,7 +110,7 @@ class PostgresFunctions:
 class SupabaseFunctions:
     """Calls the functions in the project at ``url``; the service role that ``key`` gives names the tenant."""
 
-    def __init__(self, url: str, key: str, errors: StoreErrors, *, timeout: float = TIMEOUT) -> None:
+    def __init__(self, url: str, key: str, errors: DatabaseErrors, *, timeout: float = TIMEOUT) -> None:
         self._project = SupabaseProject(url, key, errors, timeout=timeout)
         self._errors = errors
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from context_builder.errors import ContextBuilderError
+from context_builder.storage.database_errors import DatabaseErrors
 from context_builder.storage.postgres import SQLSTATE_LENGTH, explained
-from context_builder.storage.store_errors import StoreErrors
 from context_builder.storage.urls import refuse_redirects
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def _without_token(request: httpx.Request) -> None:
 class SupabaseProject:
     """Asks the project at ``url`` with its service key. Connects at first use."""
 
-    def __init__(self, url: str, key: str, errors: StoreErrors, *, timeout: float = TIMEOUT) -> None:
+    def __init__(self, url: str, key: str, errors: DatabaseErrors, *, timeout: float = TIMEOUT) -> None:
         self._url = url
         self._key = key
         self._errors = errors
@@ -116,7 +116,7 @@ class SupabaseProject:
         return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks, verify=trusted_authorities())
 
     def _explained(self, error: postgrest.APIError) -> ContextBuilderError:
-        """Return a message is left out, because it may quote the row; so is what is no code."""
+        """Return the store's error for an error of the API, with its code alone: its message may quote the row."""
         code = str(error.code or "")
         code = code if re.fullmatch(r"[A-Za-z0-9_]{1,32}", code) else "no code"
         if _TRANSIENT.fullmatch(code):

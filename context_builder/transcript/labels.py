@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,22 +57,23 @@ class Line:
 
 
 class Labels:
-    """Knows what the labels of a file are; ``first_lines`` are the first lines of its entries."""
+    """Knows what the labels of a file are; ``first_lines`` are the first lines of its entries, ``others`` the rest."""
 
-    def __init__(self, first_lines: Sequence[str]) -> None:
+    def __init__(self, first_lines: Sequence[str], others: Iterable[str] = ()) -> None:
         found = [_PREFIX.match(line) for line in first_lines if line and not _MACHINE.match(line)]
         prefixes = [one for one in found if one and _may_be(one["label"])]
         counts = Counter(one["label"] for one in prefixes)
         said = len(found)
         self._whatever = len(prefixes) == said > 1
-        names = [one for one in counts if is_name(one)]
+        below = Counter(one["label"] for line in others if (one := _PREFIX.match(line)) and _may_be(one["label"]))
+        names = [one for one in counts | below if is_name(one)]
         shouted = [one for one in names if one.isupper()]
         if self._whatever:
             self._names = set(counts)
         elif said and len(prefixes) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
             self._names = {one for one in counts if counts[one] > 1 or (is_name(one) and _is_capitalized(one))}
         else:
-            again = {one for one in names if counts[one] > 1}
+            again = {one for one in names if counts[one] + below[one] > 1}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
     def line(self, line: str, *, first: bool = True) -> Line:
@@ -122,7 +123,8 @@ def _machine_name(found: re.Match[str]) -> str:
 
 def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[Line]]:
     """Yield for each entry, a list of lines, what is said in it by whom; lines without a label join the one before."""
-    labels = Labels([next((line for line in lines if line.strip()), "").strip() for lines in entries])
+    texts = [[line.strip() for line in lines if line.strip()] for lines in entries]
+    labels = Labels([lines[0] for lines in texts if lines], [line for lines in texts for line in lines[1:]])
     for lines in entries:
         said: list[Line] = []
         for line in lines:

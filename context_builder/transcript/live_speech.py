@@ -11,16 +11,24 @@ from typing import Final
 
 import orjson
 
-from context_builder.transcript.live import assemblyai, deepgram, gladia, openai_realtime, segments, speechmatics
+from context_builder.transcript.live import (
+    assemblyai,
+    chats,
+    deepgram,
+    gladia,
+    openai_realtime,
+    segments,
+    speechmatics,
+)
 from context_builder.transcript.live.stream import LONGEST_HELD, Message, Stream
-from context_builder.transcript.utterance import Utterance
+from context_builder.transcript.utterance import Heard, Utterance
 
 __all__ = ["LONGEST_HELD", "LiveSpeech"]
 
 LONGEST_REASON: Final = 200
 
 _CONTROL: Final = frozenset(
-    {"Connected", "Heartbeat", "KeepAlive", "Metadata", "SpeechStarted", "SpeakerRevision", "Termination", "Warning"}
+    {"Connected", "Heartbeat", "KeepAlive", "Metadata", "SpeechStarted", "Termination", "Warning"}
 )
 """Types of messages that tell nothing anybody said."""
 
@@ -33,7 +41,7 @@ class Service:
 
     name: str
     matches: Callable[[Message], bool]
-    read: Callable[[Message, Stream], Iterable[Utterance]]
+    read: Callable[[Message, Stream], Iterable[Heard]]
 
 
 SERVICES: Final = (
@@ -41,10 +49,13 @@ SERVICES: Final = (
     Service("Deepgram", lambda message: message.get("type") == "UtteranceEnd", lambda _, stream: stream.rest()),
     Service("Deepgram's Flux", lambda message: message.get("type") == "TurnInfo", deepgram.read_flux),
     Service("AssemblyAI", lambda message: message.get("type") == "Turn", assemblyai.read_turn),
+    Service("AssemblyAI", lambda message: message.get("type") == "SpeakerRevision", assemblyai.read_revision),
     Service("AssemblyAI", lambda message: message.get("type") == "Begin", assemblyai.begin),
     Service(
         "AssemblyAI", lambda message: isinstance(message.get("message_type"), str), assemblyai.read_final_transcript
     ),
+    Service("Slack", chats.is_slack, chats.read_slack),
+    Service("Matrix", chats.is_matrix, chats.read_matrix),
     Service("Speechmatics", lambda message: _is_speechmatics(message), speechmatics.read_speechmatics),
 )
 """Before what any service may report as an error."""
@@ -79,8 +90,8 @@ class LiveSpeech:
         """Return what was held back: when a stream ends, or nothing has come for a while."""
         return self._stream.rest()
 
-    def read(self, raw: str | bytes) -> list[Utterance]:
-        """Return what a message completes. Raises :class:`ValueError` with what is wrong, free of what was said."""
+    def read(self, raw: str | bytes) -> list[Heard]:
+        """Return what a message completes or corrects. Raises :class:`ValueError`, free of what was said."""
         try:
             message = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
@@ -89,7 +100,7 @@ class LiveSpeech:
             raise ValueError("not a JSON object")
         return [*self._read(message)]
 
-    def _read(self, message: Message) -> Iterable[Utterance]:
+    def _read(self, message: Message) -> Iterable[Heard]:
         kind = message.get("type")
         for service in SERVICES:
             if service.matches(message):
@@ -99,7 +110,11 @@ class LiveSpeech:
         for service in OTHERS:
             if service.matches(message):
                 return service.read(message, self._stream)
-        if (isinstance(kind, str) and (kind in _CONTROL or kind in _INTERIM)) or "uid" in message:
+        if (
+            (isinstance(kind, str) and (kind in _CONTROL or kind in _INTERIM))
+            or "uid" in message
+            or "partial" in message
+        ):
             return ()
         raise ValueError(
             "not a message as Deepgram, AssemblyAI, Speechmatics, OpenAI or Whisper's servers send while people talk"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,7 +21,7 @@ class Utterance:
 
     ``at`` is in seconds from the start of the recording, ``None`` when the recording does not
     say; ``until`` is when it ended. ``contribution`` holds the metadata of an assistant's contribution and is ``None``
-    for what people said.
+    for what people said. ``key`` names it in its stream, where it may be corrected later.
     """
 
     speaker: str
@@ -29,6 +29,19 @@ class Utterance:
     at: float | None = None
     contribution: Mapping[str, object] | None = None
     until: float | None = field(default=None, compare=False)
+    key: Hashable = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedUtterance:
+    """Tells what the utterance with a ``key`` says instead, or who says it; what is None stays."""
+
+    key: Hashable
+    text: str | None = None
+    speaker: str | None = None
+
+
+Heard = Utterance | CorrectedUtterance
 
 
 @dataclass(frozen=True, slots=True)

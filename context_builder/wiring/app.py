@@ -8,8 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from redis.asyncio import Redis
@@ -17,8 +16,7 @@ from redis.asyncio import Redis
 from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.archive.archive import Archive
-from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
-from context_builder.errors import ArchiveError, EngineError, StoreError, StoreUnavailable
+from context_builder.errors import ArchiveError, MemoryStoreError, StoreUnavailable
 from context_builder.memory.joining import JoiningMemory
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.folder import file_name
@@ -26,18 +24,22 @@ from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.host.host import SessionHost, open_host
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
-from context_builder.storage.redis import answers, check_server, client_for, host_url
-from context_builder.storage.urls import printable
+from context_builder.storage.redis import check_server, server_info
+from context_builder.storage.redis_durability import evicted_by
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
-from context_builder.wiring.embedded import Described, redis_engine, restart_when_killed, start_embeddings
+from context_builder.wiring.embedded import Described, start_embeddings
 from context_builder.wiring.published_states import PublishedStates
+from context_builder.wiring.servers import connected_redis, running_servers
 from context_builder.wiring.stores import archive_of, can_join, memory_of
 
 if TYPE_CHECKING:
     from context_builder.assembly.builder import ContextBuilder
 
 log = structlog.get_logger(__name__)
+
+LONGEST_WARM_UP: Final = 5.0
+"""Seconds for which a program that opens a builder waits for the memory to be there, as one that has to be started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class App:
     dependencies: SessionDependencies
     warm_up: Callable[[], Coroutine[Any, Any, None]]
     """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
-    the archive, the embedded embedding engine."""
+    the archive, the embedded embedding engine; and embeds what is left of an earlier process, or of another model."""
     redis_is: Described
     model_is: Described
     archive_is: Described
@@ -61,11 +63,14 @@ class App:
         """Raise the error that makes this Redis unfit for a session; the session itself waits for an absent one."""
         with suppress(StoreUnavailable):
             await check_server(self.redis)
+            policy = (await server_info(self.redis)).get("maxmemory_policy", "noeviction")
+            if policy != "noeviction":
+                log.warning("redis.evicts", redis=self.redis_is.what, policy=policy, lost=evicted_by(str(policy)))
 
     @asynccontextmanager
     async def beside(self, settings: Settings) -> AsyncIterator[App]:
         """Open the app for another Redis server, which ``settings`` name; all but Redis is shared."""
-        redis, url, redis_is = await _open_redis(settings)
+        redis, url, redis_is = await connected_redis(settings)
         memory = self.dependencies.memory
         if memory is not None:
             memory = TenantMemory(memory.store, settings.memory.tenant_id)
@@ -97,7 +102,7 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
     """
     async with AsyncExitStack() as stack:
         executor = stack.enter_context(AnalysisProcess()) if many else None
-        redis, redis_url, redis_is = await _open_redis(settings)
+        redis, redis_url, redis_is = await connected_redis(settings)
         stack.push_async_callback(redis.aclose)
         analyst, last_resort, count_tokens, model_is = analysts(settings, executor)
         stack.push_async_callback(analyst.close)
@@ -129,25 +134,10 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
                     await archive.check()
             if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
+                with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
+                    await memory.embed_missing(settings.memory.tenant_id)
 
         yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
-
-
-@asynccontextmanager
-async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
-    """Open the configured Redis, or the embedded one."""
-    async with open_redis_and_url(settings) as (redis, _):
-        yield redis
-
-
-@asynccontextmanager
-async def open_redis_and_url(settings: Settings) -> AsyncIterator[tuple[Redis, str]]:
-    """Open the configured Redis, or the embedded one, and give its URL for others, which may hold a password."""
-    redis, url, _ = await _open_redis(settings)
-    try:
-        yield redis, url
-    finally:
-        await redis.aclose()
 
 
 @asynccontextmanager
@@ -189,7 +179,6 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
     ``rules`` replace fields of the rules that the settings make.
     """
     from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, builder_of
-    from context_builder.wiring.servers import running_servers
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
         servers = await stack.enter_async_context(running_servers(settings))
@@ -207,70 +196,25 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
         if (assumed := assumed_encoding(settings)) is not None:
             log.warning("prompt.encoding_assumed", counted=assumed, margin=assembly_rules_of(settings).margin)
         if settings.prompt.preload:
-            await start_embeddings(settings)
-            await builder.preload()
+            await warm_up_builder(settings, builder)
         yield builder, memory_is
         await builder.drain()
+
+
+async def warm_up_builder(settings: Settings, builder: ContextBuilder) -> None:
+    """Load, off the loop, what would hold up the first prompt, and connect to the memory, for some seconds at most."""
+    if settings.archive.supabase_url is None and not settings.somabrain.base_url:
+        await asyncio.to_thread(_load_driver)
+    starting = asyncio.create_task(start_embeddings(settings), name="embeddings start")
+    await builder.preload(LONGEST_WARM_UP)
+    await starting
+
+
+def _load_driver() -> None:
+    with suppress(ImportError):  # whoever connects tells what is missing
+        import_module("asyncpg")
 
 
 def recording_of(session_id: str, settings: Settings) -> Path | None:
     """Return the file in which every run of the session is recorded, if the settings want that."""
     return settings.process.record_dir / file_name(session_id) if settings.process.record_dir else None
-
-
-async def _open_redis(settings: Settings) -> tuple[Redis, str, Described]:
-    """Return the client, the URL, which may hold a password, and what people are told."""
-    if (url := await _named_redis(settings)) is not None:
-        return client_for(url, settings.redis.named_by), url, Described(f"Redis at {printable(url)}")
-    engine = redis_engine(settings, STANDARD_PORT)
-    address = await asyncio.to_thread(engine.ensure)
-    hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
-    client = restart_when_killed(client_for(address.url), engine)
-    return client, address.url, Described(address.name, hint, address.access, embedded=True)
-
-
-async def running_redis(settings: Settings) -> Redis | None:
-    """Return the Redis that the settings name, or the embedded one if it runs; None where there is none to be had."""
-    try:
-        if (url := await _named_redis(settings)) is None:
-            address = await asyncio.to_thread(redis_engine(settings, STANDARD_PORT).running)
-            url = address.url if address is not None else None
-    except (StoreError, EngineError) as error:
-        log.warning("session_state.unread", error=type(error).__name__)
-        return None
-    return client_for(url, settings.redis.named_by) if url is not None else None
-
-
-async def _named_redis(settings: Settings) -> str | None:
-    """Return the address of the Redis that somebody set up for us; None where the embedded one is meant."""
-    where = settings.of_each_server()[0].redis
-    if where.url is not None:
-        return where.url.get_secret_value()
-    password = where.password.get_secret_value() if where.password else None
-    url = host_url(where.host or "localhost", where.port, password)
-    engine = redis_engine(settings, STANDARD_PORT)
-    if where.host is not None:
-        named = True
-    elif password is not None:
-        named = not engine.has_password(password)
-    else:
-        named = where.port != STANDARD_PORT or await _another_serves(url, engine)
-    return url if named else None
-
-
-async def _another_serves(url: str, engine: RedisEngine) -> bool:
-    """Return whether a Redis that this home did not start serves on the standard port.
-
-    Another user's embedded one does not: it asks for that user's password. Raises :class:`StoreError` when one that
-    somebody set up asks for a password.
-    """
-    address = await asyncio.to_thread(engine.running)
-    if address is not None and urlsplit(address.url).port == STANDARD_PORT:
-        return False
-    async with client_for(url) as client:
-        try:
-            return await answers(client)
-        except StoreError:
-            if await asyncio.to_thread(is_embedded, STANDARD_PORT):
-                return False
-            raise

@@ -2,39 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, TypeVar
 
 from redis.asyncio import Redis
 
 from context_builder.analysis.bounded_process import Runner, in_thread
 from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.clock import SystemClock
-from context_builder.errors import MissingExtra
+from context_builder.errors import MissingExtra, require_extra
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.model_projections import ModelProjections
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import RETENTION_DAYS, PackageRecord
-from context_builder.knowledge.redaction import BoundedRedaction, redacted_by
-from context_builder.knowledge.service import PackageConfig, PackageService
+from context_builder.knowledge.redaction import BoundedRedaction, PreparedRedactor, redacted_by
+from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.migrations import retain
 from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.builders import UNNAMED_MODEL
 from context_builder.wiring.embedded import embedded_database, home_of, require_postgres
-from context_builder.wiring.knowledge_services import chosen_services
+
+if TYPE_CHECKING:
+    from context_builder.knowledge.grpc.channel import ServiceChannel
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def chosen_services(where: KnowledgeServiceSettings, local: KnowledgeServices) -> AsyncIterator[PackageServices]:
+    """Open what packages are made with: of ``local`` what the settings do not name elsewhere."""
+    urls = (where.graph_url, where.vectors_url, where.index_url, where.policy_url, where.redaction_url)
+    if not any(urls):
+        prepared = PreparedRedactor(local.redaction)
+        yield PackageServices(
+            local.graph, local.vectors, local.index, local.policy, RedactionPolicy(prepared), prepared
+        )
+        return
+    require_extra("grpc", "grpc", "a service over gRPC")
+    from context_builder.knowledge.grpc import clients
+    from context_builder.knowledge.grpc.channel import ServiceChannel
+
+    async with AsyncExitStack() as stack:
+        token = where.token.get_secret_value() if where.token else None
+        channels = {url: ServiceChannel(url, token, where.retrieval_time) for url in set(urls) if url is not None}
+        for channel in channels.values():
+            stack.push_async_callback(channel.close)
+
+        def chosen(url: str | None, remote: Callable[[ServiceChannel], T], here: T) -> T:
+            return here if url is None else remote(channels[url])
+
+        prepared = PreparedRedactor(chosen(where.redaction_url, clients.RemoteRedaction, local.redaction))
+        yield PackageServices(
+            chosen(where.graph_url, clients.RemoteGraph, local.graph),
+            chosen(where.vectors_url, clients.RemoteVectors, local.vectors),
+            chosen(where.index_url, lambda channel: clients.RemoteIndex(channel, PINNED_TIME), local.index),
+            chosen(where.policy_url, clients.RemotePolicy, local.policy),
+            RedactionPolicy(prepared),
+            prepared,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +166,7 @@ def local_services(knowledge: Knowledge, memory: MemoryStore, run: Runner = in_t
 
 
 async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
-    """Let the model make shorter texts of the tenant's artifacts, where there is one; return of how many.
+    """Let the model, if there is one, write shorter texts of the tenant's artifacts; return for how many.
 
     Raises :class:`~context_builder.errors.KnowledgeError` and :class:`~context_builder.errors.AnalystError`.
     """

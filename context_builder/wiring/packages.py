@@ -12,10 +12,10 @@ from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.store import document_space
 from context_builder.memory.memory import MemoryQuery
 from context_builder.settings.settings import Settings
-from context_builder.wiring.app import running_redis
 from context_builder.wiring.embedded import start_embeddings
 from context_builder.wiring.events import event_relay
 from context_builder.wiring.knowledge import knowledge_of, open_functions, open_packages
+from context_builder.wiring.servers import running_redis
 from context_builder.wiring.stores import store_of
 
 STARTING: Final = 5.0

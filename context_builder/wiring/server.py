@@ -14,7 +14,7 @@ from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
-from context_builder.errors import SettingError
+from context_builder.errors import ProjectUnknown, SettingError
 from context_builder.knowledge.access import TurnMemories
 from context_builder.knowledge.audit_chain import AuditReport, verify
 from context_builder.knowledge.service import PackageConfig, PackageService
@@ -196,6 +196,8 @@ def _turns(builder: ContextBuilder, packages: PackageService, knowledge_store: K
         knowledge: Knowing,
         **named: Any,
     ) -> BuiltContext:
+        if knowledge.scope is not None and not await packages.knows_project(knowledge.agent.tenant, knowledge.scope):
+            raise ProjectUnknown(knowledge.scope.project_id)
         memories = TurnMemories(knowledge.own, knowledge_store.sensitivities)
         asking = builder.with_source(*packages.for_turn(knowledge.agent, knowledge.scope, memories))
         return await build_for_state(state, asking, query, max_prompt_tokens=max_prompt_tokens, **named)

@@ -11,8 +11,7 @@ from typing import Final
 import structlog
 
 from context_builder import __version__
-from context_builder.errors import SettingError
-from context_builder.extras import require_extra
+from context_builder.errors import SettingError, require_extra
 from context_builder.settings.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -260,9 +260,9 @@ def judge_archive(
         findings.expect(f"message_count of summary {seq} beyond", beyond, min(max(beyond, 0), places.struck))
         findings.returned |= {*tokens} & sent.struck
     if sent.corrected or sent.strikes:  # a point that was retracted comes back in the next summary
-        findings.expect(
-            "what the last summary tells", {*told[-1]} if told else set(), {*places.summarized} - sent.strikes
-        )
+        latest = {*told[-1]} if told else set()
+        expected = {*places.summarized} - sent.strikes
+        findings.expect("told by one alone of the last summary and the archive", latest ^ expected, set())
         return findings
     history = _longest_history([set(tokens) for tokens in told], set(places.summarized))
     if len(rows) - len(history) > excused.summaries:

@@ -63,4 +63,7 @@ def main(session_id: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except redis.RedisError as error:
+        sys.exit(f'Redis: {error}. Try eval "$(context-builder engines env)", or set REDIS_URL')

@@ -17,6 +17,7 @@ from typing import Any
 import redis
 
 RELATED = 10  # letters of words in common, from which a point has to do with a text
+NOTES = {"decision": ("P1", "I note as decided: {} Tell me if that is wrong."), "action": ("P2", "I note a task: {}")}
 
 url = os.environ.get("REDIS_URL")
 port, password = int(os.environ.get("REDIS_PORT", "6379")), os.environ.get("REDIS_PASSWORD")
@@ -34,20 +35,19 @@ def ideas(state: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     for message in state["raw_recent_buffer"]:
         if message["type"] != "consilience" and "consilience" in message["text"].lower():  # we are asked by name
             asked = f"{message['speaker']} asks: {message['text']}"
-            yield "explicit_request", "P0", asked, nearest(points, asked) or "I have heard nothing about that yet."
+            yield "explicit_request", "P0", asked, answer(points, message["text"])
     for point in points:
-        if point["kind"] == "question":  # one that was answered is a claim, or a decision
-            yield "open_question", "P1", quoted(point), f"Is this still open? {quoted(point)}"
-    for domain in state["current_domains"][:1]:
-        if earlier := nearest(points, " ".join([domain, *state["current_keywords"]])):
-            yield "new_domain", "P2", domain, f"You have turned to {domain}. It was said before: {earlier}"
+        if point["kind"] in NOTES:
+            priority, note = NOTES[point["kind"]]
+            yield point["kind"], priority, quoted(point), note.format(quoted(point))
 
 
-def nearest(points: list[dict[str, Any]], text: str) -> str | None:
-    """The point of the summary that shares most with the text; long words weigh more."""
-    shared = {quoted(point): sum(map(len, words(text) & words(point["text"]))) for point in points}
+def answer(points: list[dict[str, Any]], question: str) -> str:
+    """The point that shares most with the question, long words weighing more; of decisions, where one is asked for."""
+    among = [one for one in points if one["kind"] == "decision" or not re.search("deci[ds]", question)]
+    shared = {quoted(point): sum(map(len, words(question) & words(point["text"]))) for point in among}
     best = max(shared, key=lambda said: shared[said], default="")
-    return best if shared.get(best, 0) >= RELATED else None
+    return f"My notes say: {best}" if shared.get(best, 0) >= RELATED else "I have nothing about that in my notes."
 
 
 def words(text: str) -> set[str]:
@@ -55,7 +55,7 @@ def words(text: str) -> set[str]:
 
 
 def quoted(point: dict[str, Any]) -> str:
-    return f"{' and '.join(point['speakers'])}: “{point['text']}”"
+    return f"“{point['text']}” ({', '.join(point['speakers'])})"
 
 
 def worded(state: dict[str, Any], matter: str, plain: str) -> str:
@@ -96,4 +96,7 @@ def main(session_id: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except redis.RedisError as error:
+        sys.exit(f'Redis: {error}. Try eval "$(context-builder engines env)", or set REDIS_URL')

@@ -127,3 +127,15 @@ async def test_an_empty_state_is_an_empty_turn(builder):
 async def test_what_another_program_published_in_other_types_is_left_out(builder, key, odd):
     turn = session_turn({**STATE, key: odd}, "And the waves?")
     assert (await builder().build_for_turn(turn)).messages[-1] == {"role": "user", "content": "And the waves?"}
+
+
+def test_an_answer_that_a_point_tells_is_not_in_the_history_without_its_question() -> None:
+    """Seen from a session that has summarized all: the summary has question and answer, once."""
+    answered = {"id": 7, "text": "Use daily sensors.", "speaker": "Consilience", "timestamp": "2025-10-02T10:00:00"}
+    other = {"id": 9, "text": "Mind the surf.", "speaker": "Consilience", "timestamp": "2025-10-02T10:00:09"}
+    point = {"id": 1, "text": "Use daily sensors.", "kind": "consilience", "ids": [7], "time": 1.0, "speakers": []}
+    state = {"raw_recent_buffer": [], "consilience_responses": [answered, other]}
+    state["rolling_summary"] = {"text": "Use daily sensors.", "points": [point]}
+    turn = session_turn(state, "And then?")
+    assert [one["content"] for one in turn["history"]] == ["Mind the surf."]
+    assert sum("Use daily sensors." in str(one) for one in (*turn["history"], *turn["summary"])) == 1

@@ -73,7 +73,7 @@ async def test_the_documented_flow(store):
     context = (
         await builder.for_user("user123").for_conversation("conv456").with_query("What should I do today?").build()
     )
-    assert context.conversation_history == ["Ann: And the report is due", "Ann: Shall I do it today?"]
+    assert context.conversation_history == ["Ann: And the report is due", "Ann: Shall I do it today (2025-01-01)?"]
     assert context.relevant == ["What I should do today is always on my list"]
     assert context.user_preferences == "- Prefers short answers"
     assert (context.metadata.user_id, context.metadata.conversation_id) == ("user123", "conv456")

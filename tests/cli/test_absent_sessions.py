@@ -56,6 +56,23 @@ def test_one_that_was_only_spoken_to_is_there(store: Redis, command: str, told: 
 def test_nothing_is_deleted_where_nobody_can_be_asked(store: Redis) -> None:
     store.lpush("context_builder:nosuch:input", b"{}")
     result = CliRunner().invoke(app, ["forget", "nosuch"])
-    assert "Nobody is here to answer; --yes says yes" in result.stderr
+    assert "There is no terminal to ask on; add --yes to go ahead" in result.stderr
     assert result.exit_code == 1
     assert store.exists("context_builder:nosuch:input")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_list_of_sessions_fits_the_terminal(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("REDIS_URL", redis_server.url)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    long = "a-very-long-session-identifier-of-a-listener-2026-11-26"
+    with Redis.from_url(redis_server.url) as redis:
+        redis.flushall()
+        for name in (long, "monday"):
+            redis.lpush(f"context_builder:{name}:input", "{}")
+    lines = CliRunner().invoke(app, ["sessions"]).output.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert "…" not in "".join(lines)
+    assert "1 unread" in next(line for line in lines if line.startswith("monday"))

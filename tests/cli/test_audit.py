@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
 from context_builder.knowledge.record import PackageRecord
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.knowledge.record.samples import StoppedClock, built
 
 pytestmark = pytest.mark.engines

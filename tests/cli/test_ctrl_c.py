@@ -39,8 +39,8 @@ main()
 
 BEGIN_WITH_ENGINES = f"""
 import sys
-from context_builder.wiring import app
-app.STANDARD_PORT = int(sys.argv.pop(1))
+from context_builder.wiring import servers
+servers.STANDARD_PORT = int(sys.argv.pop(1))
 {BEGIN}"""
 
 SWALLOW = """

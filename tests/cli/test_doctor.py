@@ -72,7 +72,7 @@ def test_it_says_what_embeds_and_how_quickly(
     monkeypatch.setenv("EMBEDDED_EMBEDDINGS", "true")
     monkeypatch.setenv("CONTEXT_BUILDER_HOME", str(tmp_path / "home"))
     try:
-        assert re.fullmatch(r"multilingual-e5-small-q4: a query in \d+ ms", found("embedder"))
+        assert re.fullmatch(r"multilingual-e5-small-q4: a query in \d+ ms, 384 dimensions", found("embedder"))
     finally:
         EmbeddingEngine(tmp_path / "home").stop()
 

@@ -140,7 +140,10 @@ def test_where_config_is_not_to_be_had_it_says_what_it_could_not_check(
         server = start("--user", *"managed on >theirs ~* &* +@all -config".split())
         monkeypatch.setenv("REDIS_URL", f"redis://managed:theirs@{LOOPBACK}:{server.port}/0")
     found = finding()
-    assert (found["ok"], found["advice"]) == (True, "not checked, because it does not say: appendfsync")
+    assert (found["ok"], found["advice"]) == (
+        True,
+        "could not be checked, because this Redis does not allow reading its configuration: appendfsync",
+    )
 
 
 def test_eviction_and_lack_of_persistence_are_named_without_config_too(start: Start) -> None:
@@ -153,12 +156,15 @@ def test_eviction_and_lack_of_persistence_are_named_without_config_too(start: St
 def test_what_info_leaves_out_is_not_taken_for_good() -> None:
     found = judged({"role": "master"}, {})
     assert found.faults == []
-    assert found.notes == ["not checked, because it does not say: maxmemory-policy, appendonly"]
+    assert found.notes == [
+        "could not be checked, because this Redis does not allow reading its configuration: "
+        "maxmemory-policy, appendonly"
+    ]
 
 
 def test_the_embedded_redis_is_known_although_it_has_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
-    monkeypatch.setattr("context_builder.wiring.app.STANDARD_PORT", port)
+    monkeypatch.setattr("context_builder.wiring.servers.STANDARD_PORT", port)
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_PORT", str(port))
     monkeypatch.setenv("CONTEXT_BUILDER_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("DATABASE_URL", f"postgresql://{LOOPBACK}:{free_port()}/none")

@@ -20,7 +20,8 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     SummaryResult,
 )
-from context_builder.cli.explain import explained, show
+from context_builder.cli.explain import show
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys
 from context_builder.session.summary.citation import ExplainedPoint
 from context_builder.storage.redis import client_for
@@ -92,7 +93,7 @@ async def sources_in_redis(redis: Redis) -> set[int]:
 async def test_points_are_explained_after_they_were_rewritten_and_a_restart(live: Live, redis: Redis) -> None:
     for start in (1, 11, 21):
         await converse(live, *range(start, start + 10), summary_budget=150)
-    points = await explained(redis, KEYS)
+    points = await SessionClient(redis, "monday").points()
     assert any(len(point.point.ids) > 2 for point in points), "some were rewritten"
     for point in points:
         assert [source.id for source in point.sources] == list(point.point.ids)
@@ -105,7 +106,7 @@ async def test_points_are_explained_after_they_were_rewritten_and_a_restart(live
 
 async def test_a_point_is_shown_with_who_said_what_and_when(live: Live, redis: Redis) -> None:
     await converse(live, 1, 2, 3)
-    output = shown(await explained(redis, KEYS))
+    output = shown(await SessionClient(redis, "monday").points())
     first, said, *_ = (line.rstrip() for line in output.splitlines())
     assert first.startswith("• Sample 1 weighs 7 grams and Sample 2 weighs 14 grams")
     assert said.startswith("    #1  Alice  2023-11-14T")
@@ -119,7 +120,7 @@ async def test_what_people_say_draws_nothing_but_itself(live: Live, redis: Redis
     live.clock.advance(121)
     await live.until("it is summarized", message_count=2)
     await live.stop(session)
-    points = await explained(redis, KEYS)
+    points = await SessionClient(redis, "monday").points()
     output = shown(points)
     assert "Mallory" in output
     assert "Kelp red [bold]not markup[/bold]" in " ".join(output.split())
@@ -132,7 +133,7 @@ async def test_what_an_earlier_version_summarized_is_said_to_be_missing(live: Li
     await converse(live, 1, 2)
     await redis.hdel(KEYS.checkpoint, "s:1", "s:2")
     await converse(live, 3, 4)
-    [old, new] = await explained(redis, KEYS)
+    [old, new] = await SessionClient(redis, "monday").points()
     assert (old.missing, len(old.sources)) == ([1, 2], 0)
     assert (new.missing, len(new.sources)) == ([], 2)
     assert "and 2 more messages, whose words were not kept: summarized by an earlier version" in shown([old])
@@ -142,4 +143,4 @@ async def test_words_behind_points_are_not_published_and_forgotten_with_the_sess
     await converse(live, 1, 2)
     assert "sources" not in (await live.state())["rolling_summary"]
     await redis.delete(KEYS.checkpoint)
-    assert "nothing summarized yet" in shown(await explained(redis, KEYS))
+    assert "nothing summarized yet" in shown(await SessionClient(redis, "monday").points())

@@ -15,8 +15,8 @@ from context_builder.cli import app
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity, Status
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import count_tokens
 from tests.cli.samples import sample_state
 from tests.services.redis_server import RedisServer
@@ -195,3 +195,9 @@ def test_what_ingestion_prunes_leaves_the_cache(tmp_path: Path, redis_server: Re
         (tmp_path / "vault.md").unlink()
         assert "1 erased" in CliRunner().invoke(app, ingest).stdout
         assert not redis.exists(key)
+
+
+def test_a_project_that_is_not_there_is_an_error_and_not_an_empty_package() -> None:
+    result = package("build", "--intent", "Hydrophone clips", "--project", "klep")
+    assert result.exit_code == 2
+    assert result.stderr == "context-builder: there is no project klep; `context-builder ingest` stores one's files\n"

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from context_builder.cli import app
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 
 pytestmark = pytest.mark.engines
 

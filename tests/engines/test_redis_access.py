@@ -43,7 +43,7 @@ def test_it_asks_every_user_of_the_machine_for_the_homes_password(redis_subject:
         with pytest.raises(AuthenticationError):
             client(redis_subject, guess).get("context_builder:monday:state")
     assert client(redis_subject, password_of(redis_subject.home)).lpush("context_builder:monday:input", "{}") == 1
-    assert address.access == "export REDIS_PASSWORD=$(context-builder engines password)"
+    assert address.access == 'eval "$(context-builder engines env)"'
     assert address.warning == ""
 
 

@@ -73,18 +73,23 @@ async def test_an_agent_answers_with_the_record_and_is_heard(session: Conversati
     agent = Agent(name="Assistant", instructions="Be brief.", model=model)
     config = RunConfig(call_model_input_filter=session.with_record)
     await Runner.run(agent, "How are clips labelled?", session=session, run_config=config)
-    await wait_until(lambda: heard(meeting, "How are clips labelled?"), "the question is heard")
+    await wait_until(lambda: heard(meeting, "By hand."), "question and answer are heard")
     await Runner.run(agent, "How deep is the mooring?", session=session, run_config=config)
     asked = [[(one.get("role"), text_of(one)) for one in call.input] for call in model.calls]
     assert ("user", "Alice: We label the clips by hand.") in asked[0]
-    assert asked[0][-1] == ("user", "How are clips labelled?")
-    question, reply, *record, last = asked[1]
-    assert (question, reply) == (("user", "How are clips labelled?"), ("assistant", "By hand."))
-    assert last == ("user", "How deep is the mooring?")
+    assert asked[0][-1] == ("user", "Ida: How are clips labelled?")
+    *record, last = asked[1]
+    assert last == ("user", "Ida: How deep is the mooring?")
     assert any(role == "system" and "forty metres" in text for role, text in record)
+    talk = [one for one in record if one[0] != "system"]  # of all, in the order in which they spoke
+    assert talk.index(("user", "Alice: We label the clips by hand.")) < talk.index(
+        ("user", "Ida: How are clips labelled?")
+    )
+    assert talk[-1] == ("assistant", "By hand.")
     assert sum("How are clips labelled?" in text for _, text in asked[1]) == 1  # not from the conversation too
     kept = [(one.get("role"), text_of(one)) for one in await session.get_items()]  # type: ignore[arg-type]
-    assert kept == [question, reply, last, ("assistant", "Forty metres.")]
+    own = ["How are clips labelled?", "By hand.", "How deep is the mooring?", "Forty metres."]
+    assert [text for _, text in kept] == own  # as the SDK has it
     await wait_until(lambda: heard(meeting, "How deep is the mooring?"), "the question is heard")
 
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 
 
 @pytest.fixture

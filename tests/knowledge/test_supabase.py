@@ -7,8 +7,8 @@ import pytest
 from context_builder.errors import KnowledgeRejected, KnowledgeUnavailable
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import SupabaseFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.services.postgrest import PostgrestFront, api_key
 
 pytestmark = pytest.mark.engines

@@ -163,7 +163,9 @@ async def test_a_redirect_is_not_followed(feed: Feed) -> None:
 
 
 async def test_an_address_that_is_none_is_told_without_its_password(feed: Feed) -> None:
-    with pytest.raises(SettingError, match=r"^--from: host is not an address such as") as caught:
+    with pytest.raises(
+        SettingError, match=r"^--from: must begin with ws:// or wss://, as in ws://localhost:9090"
+    ) as caught:
         await sources.from_websocket("http://ida:hunter2@host/x", None, lambda m: feed.follow(m, LiveSpeech()), print)
     assert "hunter2" not in str(caught.value)
 
@@ -199,7 +201,7 @@ async def test_several_relays_share_one_numbering_and_pages_of_a_browser_are_ref
             await wait_until(lambda: feed.pushed == 2, "the second is pushed")
         with pytest.raises(InvalidStatus):
             await connect(url, origin="https://evil.test")  # type: ignore[arg-type]
-        with pytest.raises(SettingError, match=f"--port {port}"):
+        with pytest.raises(SettingError, match=f"^--port: port {port} of 127.0.0.1 is taken"):
             async with sources.relays(port, lambda messages: feed.follow(messages, LiveSpeech()), print):
                 pass
     assert [(one["message_number"], one["text"]) for one in await queued(redis)] == [
@@ -327,9 +329,9 @@ async def test_ctrl_c_ends_the_reading_of_a_pipe(redis_server: RedisServer, redi
 def test_the_command_says_what_is_wrong(redis_server: RedisServer, tmp_path: Path) -> None:
     for arguments, told in (
         (("mon day",), "session id 'mon day'"),
-        (("monday", "--from", "http://host"), "--from: host is not an address"),
-        (("monday", "--from", "ws://[::1"), "--from: an unreadable address is not an address"),
-        (("monday", "--from", "ws://host:99999"), "is not an address"),
+        (("monday", "--from", "http://host"), "--from: must begin with ws:// or wss://"),
+        (("monday", "--from", "ws://[::1"), "--from: is not a URL with a port"),
+        (("monday", "--from", "ws://host:99999"), "--from: is not a URL with a port"),
         (("monday", "--from", "ws://host", "--port", "1"), "give one of them"),
         (("monday",), "0 pushed to monday"),
     ):
@@ -430,3 +432,20 @@ async def test_ctrl_c_ends_a_full_pipe_in_silence_though_redis_is_away(tmp_path:
     told = (await asyncio.wait_for(listener.stderr.read(), 20)).decode()
     assert (await listener.wait(), told.count("\n")) == (1, 1), told
     assert told.startswith("0 pushed to monday, ")
+
+
+async def test_a_correction_is_pushed_with_the_number_of_what_it_corrects(feed: Feed, redis: Redis) -> None:
+    async def messages() -> AsyncIterator[str | bytes]:
+        yield final("Hello.", 0.0)
+        yield final("We count fifteen clips.", 2.0)
+        yield final("We count fifty clips.", 2.0)
+        yield final("Then we stop.", 4.0)
+
+    await feed.follow(messages(), LiveSpeech())
+    pushed = await queued(redis)
+    assert [(one.get("message_number"), one.get("corrects"), one["text"]) for one in pushed] == [
+        (1, None, "Hello."),
+        (2, None, "We count fifteen clips."),
+        (None, 2, "We count fifty clips."),
+        (3, None, "Then we stop."),
+    ]

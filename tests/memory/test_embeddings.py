@@ -214,3 +214,126 @@ async def test_a_small_tenant_beside_a_large_one_finds_all_of_its_own(hybrid: Po
     await hybrid.remember("small", [Memory(f"s-{n}", f"{'buzz ' * n}fizz") for n in range(20)])
     found = await hybrid.search("small", MemoryQuery("listen", 20))
     assert [one.origins for one in found] == [("vector",)] * 20
+
+
+class OtherEmbedder(LetterEmbedder):
+    """The same figures under another name, and each of them so many times."""
+
+    def __init__(self, name: str = "others", times: int = 2) -> None:
+        super().__init__()
+        self.name = name
+        self._times = times
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [embedding * self._times for embedding in await super().embed(texts)]
+
+
+TALK = [Memory(f"m-{number:03}", text) for number, text in enumerate(["listen", *(["buzz"] * 149)])]
+
+
+async def by_meaning(memory: PostgresMemory) -> list[str]:
+    """What is found of a query that shares no word with it."""
+    found = await memory.search("acme", MemoryQuery("silent", limit=3))
+    return [one.memory.id for one in found if one.memory.text == "listen" and "vector" in one.origins]
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("others", [OtherEmbedder(), OtherEmbedder("letters"), OtherEmbedder(times=1)])
+async def test_what_another_embedder_embedded_is_embedded_again_beside_what_is_new(
+    migrated_url: str, embedder: LetterEmbedder, others: OtherEmbedder
+) -> None:
+    first = PostgresMemory(migrated_url, embedder)
+    await first.remember("acme", TALK)
+    assert await by_meaning(first) == ["m-000"]
+    await first.close()
+
+    memory = PostgresMemory(migrated_url, others, query_time=5.0)
+    assert await by_meaning(memory) == []  # and no error: words answer meanwhile
+    assert [one.memory.id for one in await memory.search("acme", MemoryQuery("listen", limit=1))] == ["m-000"]
+    with capture_logs() as logs:
+        await memory.remember("acme", [Memory("late", "hum")])
+        await wait_until(lambda: any(entry["event"] == "memory.reembedded" for entry in logs), "all is embedded again")
+    assert [entry["memories"] for entry in logs if entry["event"].startswith("memory.re")] == [150, 150]
+    assert await by_meaning(memory) == ["m-000"]
+    await memory.remember("acme", [Memory("later", "hum")])
+    assert len(others.embedded) < 160  # once
+    await memory.close()
+
+
+@pytest.mark.engines
+async def test_what_another_embedder_embedded_is_embedded_again_at_a_start_too(
+    migrated_url: str, embedder: LetterEmbedder
+) -> None:
+    first = PostgresMemory(migrated_url, embedder)
+    await first.remember("acme", TALK)
+    await first.close()
+    memory = PostgresMemory(migrated_url, OtherEmbedder(), query_time=5.0)
+    assert await memory.embed_missing("acme") == 150
+    assert await by_meaning(memory) == ["m-000"]
+    assert await memory.embed_missing("acme") == 0
+    await memory.close()
+
+
+@pytest.mark.engines
+async def test_what_is_edited_or_forgotten_while_it_is_embedded_again_stays_so(
+    migrated_url: str, embedder: LetterEmbedder
+) -> None:
+    first = PostgresMemory(migrated_url, embedder)
+    await first.remember("acme", TALK)
+    await first.close()
+    others = OtherEmbedder()
+    memory = PostgresMemory(migrated_url, others, query_time=5.0, in_background=True)
+    await memory.remember("acme", [Memory("late", "hum")])
+    await others.asked.wait()
+    await memory.forget("acme", ids=["m-149"])
+    await memory.remember("acme", [Memory("m-001", "listen, edited")])
+    await wait_until(lambda: len(others.embedded) >= 150, "all is embedded again", timeout=30)
+    await memory.embed_missing("acme")
+    found = {one.memory.id for one in await memory.search("acme", MemoryQuery("silent", limit=100)) if one.origins}
+    assert "m-149" not in found
+    assert {"m-000", "m-001"} <= found
+    await memory.close()
+
+
+@pytest.mark.engines
+async def test_an_embedder_that_fails_meanwhile_is_waited_for(
+    migrated_url: str, embedder: LetterEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("context_builder.memory.sql_embeddings.AGAIN_SECONDS", 0.05)
+    first = PostgresMemory(migrated_url, embedder)
+    await first.remember("acme", TALK[:1])
+    await first.close()
+    others = OtherEmbedder()
+    memory = PostgresMemory(migrated_url, others, query_time=5.0)
+    await memory.remember("acme", [Memory("late", "hum")])
+    others.failing = True
+    others.gate.set()
+    await memory.remember("acme", [Memory("later", "hum")])
+    others.failing = False
+    await wait_until(lambda: by_meaning(memory), "it is embedded again")
+    await memory.close()
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("times", [3072 // 26, 4096 // 26, 8192 // 26])
+@pytest.mark.parametrize("memories", [3, 1_100])
+async def test_embeddings_of_thousands_of_dimensions_are_searched(migrated_url: str, times: int, memories: int) -> None:
+    memory = PostgresMemory(migrated_url, OtherEmbedder(times=times), query_time=5.0)
+    await memory.remember(
+        "acme", [Memory("m-000", "listen"), *(Memory(f"b-{n}", f"buzz {n}") for n in range(memories))]
+    )
+    await memory.embed_missing("acme")
+    await memory.remember("acme", [Memory("late", "buzz")])  # by now the tenant may have an index of its own
+    assert await by_meaning(memory) == ["m-000"]
+    await memory.close()
+
+
+@pytest.mark.engines
+async def test_more_dimensions_than_can_be_searched_are_told(migrated_url: str) -> None:
+    memory = PostgresMemory(migrated_url, OtherEmbedder(times=16_400 // 26 + 1), query_time=5.0)
+    with capture_logs() as logs:
+        await memory.remember("acme", TALK[:1])
+        found = await memory.search("acme", MemoryQuery("listen"))
+    assert [entry["event"] for entry in logs] == ["memory.embeddings_unsupported"]
+    assert [one.origins for one in found] == [("full_text",)]
+    await memory.close()

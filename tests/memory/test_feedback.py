@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from context_builder.memory.memory import Feedback, Memory, MemoryQuery, Rating
+from context_builder.memory.memory import Memory, MemoryFeedback, MemoryQuery, Rating
 from context_builder.memory.postgres import PostgresMemory
 
 pytestmark = pytest.mark.engines
@@ -17,7 +17,7 @@ LATER = NOW + timedelta(hours=1)
 BOAT = Memory("a", "boat noise at dawn")
 
 
-async def feedback(memory: PostgresMemory, tenant: str = "lab") -> Feedback | None:
+async def feedback(memory: PostgresMemory, tenant: str = "lab") -> MemoryFeedback | None:
     (found,) = await memory.search(tenant, MemoryQuery("boat"))
     assert found.memory == BOAT
     return found.feedback
@@ -30,14 +30,14 @@ async def test_the_latest_ratings_of_all_users_come_to_their_mean(memory: Postgr
     for score in (1.0, 0.3, 0.0):
         await memory.rate("lab", [Rating("a", score, LATER, "ann"), Rating("a", 0.5, NOW, "bob")])
     await memory.remember("lab", [BOAT])
-    assert await feedback(memory) == Feedback(0.5, 3, LATER)
+    assert await feedback(memory) == MemoryFeedback(0.5, 3, LATER)
 
 
 async def test_of_very_many_who_rate_the_newest_count(memory: PostgresMemory) -> None:
     await memory.remember("lab", [BOAT])
     await memory.rate("lab", [Rating("a", 0.0, NOW, f"early {n}") for n in range(50)])
     await memory.rate("lab", [Rating("a", 1.0, LATER, f"late {n}") for n in range(100)])
-    assert await feedback(memory) == Feedback(1.0, 100, LATER)
+    assert await feedback(memory) == MemoryFeedback(1.0, 100, LATER)
 
 
 async def test_nobody_rates_another_tenants_memories(memory: PostgresMemory, database: asyncpg.Connection) -> None:

@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.database_errors import MEMORY_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import MEMORY_ERRORS
 from tests.memory.vectors import LetterEmbedder
 
 pytestmark = pytest.mark.engines

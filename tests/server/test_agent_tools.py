@@ -21,7 +21,11 @@ from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
-TOOLS = {"build_context", "get_context", "search_memory", "session_state", "explain_point", "send_message"}
+TOOLS = {"build_context", "get_context", "search_memory", "session_state", "explain_point", "send_message"} | {
+    "correct_message",
+    "rename_speaker",
+    "strike_message",
+}
 
 
 class Agent:
@@ -106,6 +110,8 @@ async def test_an_agent_builds_context_and_opens_it_again(api: ApiServer) -> Non
 )
 async def test_arguments_are_known_by_either_name(api: ApiServer, named: dict[str, Any]) -> None:
     async with api.client(api.key()) as client:
+        document = {"kind": "document", "title": "Depths", "content": "Ten metres.", "projectId": "kelp"}
+        assert (await client.put("/knowledge/artifacts/artifact:depths", json=document)).is_success
         went_well, built = await Agent(client).call("build_context", intent="How deep?", **named)
         assert (went_well, built["tokenBudget"], built["taskId"]) == (True, 300, "t-7")
         audit = (await client.get(f"/knowledge/context/{built['contextPackageId']}/audit")).json()

@@ -20,8 +20,8 @@ from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.wiring.knowledge import knowledge_of, local_services
 from tests.services.api_server import TENANT, ApiServer
 

@@ -8,7 +8,7 @@ from context_builder.assembly.budget.receipt import Outcome, Receipt
 from context_builder.assembly.candidate import Signal
 from context_builder.server.page.graph_drawing import MOST, drawn
 from context_builder.server.page.memory_search import MemorySearch
-from context_builder.server.page.prompt_view import changes, is_rated
+from context_builder.server.page.prompt_view import changes, grouped, is_rated
 from context_builder.server.problem import Problem
 
 GRAPH = {
@@ -63,6 +63,14 @@ def test_what_another_budget_changes_is_told_of_each_candidate_once() -> None:
     after = [receipt("a", 10), receipt("b", 8), receipt("c", 0), receipt("d", 3)]
     assert [(one.receipt.id, one.kind) for one in changes(before, after)] == [("b", "in"), ("c", "out"), ("d", "less")]
     assert changes(after, after) == []
+
+
+def test_receipts_are_told_by_section_and_only_ranked_ones_have_scores() -> None:
+    ranked = Receipt("m", "memory", Outcome.INCLUDED, tokens=5, signals=(Signal("x", 1.0, 0.5),))
+    said = Receipt("h", "history", Outcome.INCLUDED, tokens=7)
+    groups = grouped([said, ranked, said._replace(id="other", section="other")])
+    told = [(one.label, len(one.receipts), one.is_ranked, one.tokens) for one in groups]
+    assert told == [("Memories", 1, True, 5), ("Conversation", 1, False, 7), ("Other", 1, False, 7)]
 
 
 def test_only_memories_in_the_prompt_are_rated() -> None:

@@ -102,14 +102,14 @@ async def test_it_tells_how_to_ask_and_stops_when_told_to(
 def test_a_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
     with serving(tmp_path, redis_server, migrated_url, "--port", str(redis_server.port)) as daemon:
         assert daemon.wait(60) == 2
-        assert f"SERVE_PORT: cannot listen on {LOOPBACK}:{redis_server.port}" in daemon.output
+        assert f"SERVE_PORT: port {redis_server.port} of {LOOPBACK} is taken by another program" in daemon.output
 
 
 def test_a_grpc_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
     options = ("--port", str(free_port()), "--grpc", str(redis_server.port))
     with serving(tmp_path, redis_server, migrated_url, *options) as daemon:
         assert daemon.wait() == 2
-        assert f"SERVE_GRPC_PORT: cannot listen on {LOOPBACK}:{redis_server.port}" in daemon.output
+        assert f"SERVE_GRPC_PORT: port {redis_server.port} of {LOOPBACK} is taken by another program" in daemon.output
 
 
 def test_keys_are_made_listed_and_revoked(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:

@@ -99,7 +99,10 @@ async def test_another_tenants_documents_take_no_part(api: ApiServer, client: ht
     project = f"kelp-{uuid4().hex[:8]}"
     async with api.client(api.key(Role.WRITER, "club")) as stranger:
         ref = await put(stranger, "labels", "The hydrophone clips are labelled by Ines and Kai.", project)
-    assert ref not in str(await turn_with(client, project))
+    asked = {"query": QUERY, "tokenBudget": 3000, "packageScope": {"projectId": project}}
+    refused = await client.post("/sessions/point-arlen/turn", json=asked)
+    assert refused.status_code == 404
+    assert ref not in refused.text
 
 
 async def test_what_was_said_in_other_sessions_takes_part_as_far_as_the_caller_may_see_it(

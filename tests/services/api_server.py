@@ -12,8 +12,8 @@ from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.server.access.api_keys import ApiKeys, NewKey
 from context_builder.server.access.caller import Role
 from context_builder.storage.bounded_http import trusted_authorities
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.services.daemon import Daemon
 from tests.services.in_thread import in_thread
 from tests.services.jwt_issuer import AUDIENCE, ISSUER, JwtIssuer

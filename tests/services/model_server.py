@@ -216,7 +216,8 @@ def _completion(asked: dict[str, Any], content: object, fault: Fault | None, *, 
     message: dict[str, Any] = {"role": "assistant", "content": contents.get(fault, text) if fault else text}
     if fault is Fault.REFUSAL:
         message = {"role": "assistant", "content": None, "refusal": "I can't help with that."}
-    stable, varying = (len(part["content"]) // 4 for part in asked["messages"])
+    *systems, varying = (len(part["content"]) // 4 for part in asked["messages"])
+    stable = sum(systems)
     return {
         "id": "chatcmpl-fake",
         "object": "chat.completion",

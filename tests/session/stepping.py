@@ -13,6 +13,7 @@ from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
 from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
+from context_builder.memory.memory import TenantMemory
 from context_builder.session.config import SessionConfig
 from context_builder.session.host.host import SessionHost
 from context_builder.session.jobs import Dispatch
@@ -20,7 +21,7 @@ from context_builder.session.session import Session, SessionDependencies
 from context_builder.session.store.scripts import script
 from context_builder.storage.multiplexed import MultiplexedRedis
 from context_builder.storage.redis import client_for
-from context_builder.testing import InMemoryArchive, ManualClock, StubAnalyst
+from context_builder.testing import InMemoryArchive, InMemoryStore, ManualClock, StubAnalyst
 from tests.session.saying import points_of, words
 
 HOUR = 3600.0
@@ -113,7 +114,8 @@ class Owner:
         self.ready = False
         self._client = client_for(url)
         analyst = StubAnalyst()
-        parts = SessionDependencies(analyst, analyst, InMemoryArchive(), words, ManualClock())
+        memory = TenantMemory(InMemoryStore(), "lab")
+        parts = SessionDependencies(analyst, analyst, InMemoryArchive(), words, ManualClock(), memory)
         rules = SessionConfig(
             lease=HOUR, conversation_state_ttl=HOUR, buffer_max=BUFFERED, feed_memory=True, summary_budget=1_000_000
         )

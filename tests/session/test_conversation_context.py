@@ -285,3 +285,23 @@ async def test_without_an_analyst_plain_text_analysis_reads_what_is_said() -> No
     assert set(context.current_domains) <= set(DOMAINS)
     assert context.to_dict()["analyst"] == {"keywords": "text", "domains": "text", "summary": "text"}
     assert "DNA" in context.rolling_summary["text"]
+
+
+async def test_what_is_corrected_struck_and_renamed_follows(
+    context: ConversationContext, archive: InMemoryArchive, clock: ManualClock
+) -> None:
+    await context.add_message(spoken(1, "It costs fifteen thousand euros.", "Speaker 2"))
+    await context.add_message(spoken(2, "We hide it in Zanzibar."))
+    assert await context.add_message({"corrects": 1, "text": "It costs fifty thousand euros.", "timestamp": "1"})
+    assert not await context.add_message({"corrects": 1, "text": "It costs fifty thousand euros.", "timestamp": "1"})
+    assert await context.add_message({"renames": "Speaker 2", "speaker": "Ida"})
+    await context.update_summary()
+    assert await context.add_message({"strikes": 2})
+    await context.update_summary()
+    assert "Zanzibar" not in str(context.to_dict())
+    assert [(one["text"], one["by"]) for one in context.rolling_summary["points"]] == [
+        ("It costs fifty thousand euros.", ["Ida"])
+    ]
+    assert not [row for row in archive.rows.values() if "Zanzibar" in row.summary_text]
+    with pytest.raises(MessageError, match="not of this session"):
+        await context.add_message({"corrects": "id:9", "text": "What?"})

@@ -212,4 +212,6 @@ def test_a_port_that_is_taken_is_a_wrong_setting(monday: Monday) -> None:
         with monday.daemon(http_port=port) as daemon:
             assert daemon.wait() == 2
             last = daemon.output.splitlines()[-1]
-    assert last == f"context-builder: HTTP_PORT: cannot listen on 127.0.0.1:{port}: Address already in use"
+    assert (
+        last == f"context-builder: HTTP_PORT: port {port} of 127.0.0.1 is taken by another program; choose another port"
+    )

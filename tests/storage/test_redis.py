@@ -22,6 +22,7 @@ from context_builder.settings.settings import load_settings
 from context_builder.storage.redis import check_server, client_for, host_url
 from context_builder.storage.redis_availability import translated
 from context_builder.wiring.servers import open_servers
+from tests.services.daemon import Daemon
 from tests.services.poor_proxy import PoorProxy
 from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer, redis_binary
@@ -120,6 +121,22 @@ async def test_a_session_runs_over_tls_and_strangers_certificates_are_refused(
             async with client_for(wrong) as client:
                 with pytest.raises(StoreUnavailable, match="certificate verify failed"):
                     await check_server(client)
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize(("policy", "warns"), [("allkeys-lru", True), ("volatile-ttl", True), ("noeviction", False)])
+async def test_a_session_runs_on_a_redis_that_evicts_and_warns_of_it(
+    tmp_path: Path, policy: str, *, warns: bool
+) -> None:
+    server = RedisServer(tmp_path, "--maxmemory-policy", policy)
+    server.start()
+    away = {"supabase_url": "http://127.0.0.1:1", "supabase_key": "sb_secret_x", "feed_memory": "false"}
+    try:
+        with Daemon(tmp_path, "run", "monday", redis_url=server.url, log_format="json", **away) as daemon:
+            await wait_until(lambda: daemon.is_ready, "the session runs", timeout=60)
+            assert daemon.output.count("redis.evicts") == warns
+    finally:
+        server.kill()
 
 
 @pytest.mark.engines

@@ -14,10 +14,12 @@ from redis import Redis as BlockingRedis
 
 from context_builder.session.client import SessionClient, spoken
 from context_builder.session.store.registry import SessionRegistry
+from context_builder.session.store.session_copy import SessionRestore, read_shared, restore_shared, take_snapshot
 from context_builder.storage.redis import check_server, client_for
 from context_builder.storage.redis_durability import durability_of
 from tests.services.daemon import ROOT, Daemon
 from tests.services.redis_server import RedisServer
+from tests.services.running import published, push, running
 from tests.services.waiting import wait_until
 
 DOCUMENTED = re.findall(r"^ACL SETUSER (.+)$", (ROOT / "docs/how-to/own-servers.md").read_text(), re.MULTILINE)
@@ -106,6 +108,26 @@ async def test_a_fleet_runs_with_the_documented_rights(guarded: Guarded, tmp_pat
 
 
 @pytest.mark.engines
+async def test_a_session_is_copied_and_restored_with_a_daemons_rights(guarded: Guarded) -> None:
+    async with client_for(guarded.url("daemon")) as client:
+        async with running(client, "monday"):
+            await push(client, {"speaker": "Ida", "text": "The valve is open.", "message_number": 1})
+            await wait_until(published(client, lambda s: s["received_messages"] == 1), "the message is published")
+        snapshot = await take_snapshot(client, "monday")
+        parts = [part async for part in snapshot.parts()]
+        await snapshot.drop()
+        counts = await read_shared(client)
+        guarded.admin.flushall()
+        await restore_shared(client, counts)
+        restore = SessionRestore(client, snapshot.header)
+        for name, values in parts:
+            await restore.write(name, values)
+        assert await restore.finish()
+        assert await SessionClient(client, "monday").is_known()
+    assert guarded.refused() == []
+
+
+@pytest.mark.engines
 async def test_a_listener_can_push_and_nothing_else(guarded: Guarded) -> None:
     async with client_for(guarded.url("listener")) as listener:
         with pytest.raises(Exception, match="no permissions"):
@@ -125,4 +147,7 @@ async def test_what_info_and_config_would_tell_is_named_where_a_user_may_not_ask
         assert (await check_server(client))[0].isdigit()
         found = await durability_of(client)
     assert found.faults == []
-    assert found.notes == ["not checked, because it does not say: maxmemory-policy, appendonly"]
+    assert found.notes == [
+        "could not be checked, because this Redis does not allow reading its configuration: "
+        "maxmemory-policy, appendonly"
+    ]

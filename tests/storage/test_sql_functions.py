@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 
 pytestmark = pytest.mark.engines
 

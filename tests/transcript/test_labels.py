@@ -67,6 +67,11 @@ def test_a_name_that_comes_again_is_a_label_also_where_few_entries_have_one() ->
     assert [line for line in said if not line.startswith("None")] == ["IDA | It is here.", "BO | No.", "IDA | Yes."]
 
 
+def test_names_in_capitals_are_labels_in_any_line_of_a_caption() -> None:
+    said = told("[door opens]", "IDA: Is it here?\nBO: Since noon.", "By truck?", "IDA: Good.", "So.", "Well.")
+    assert "BO | Since noon." in said
+
+
 def test_a_colon_of_chinese_and_one_after_a_blank() -> None:
     assert told("张伟：早上好", "李娜：你好") == ["张伟 | 早上好", "李娜 | 你好"]
     assert told("Ida : bonjour", "Bo : salut") == ["Ida | bonjour", "Bo | salut"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_builder.transcript.live_speech import LONGEST_HELD, LiveSpeech
-from context_builder.transcript.utterance import Utterance
+from context_builder.transcript.utterance import CorrectedUtterance, Utterance
 
 
 def said(speech: LiveSpeech, *messages: Any) -> list[tuple[str, str]]:
@@ -113,11 +113,11 @@ def test_assemblyais_turn_is_said_once_with_its_punctuation() -> None:
     ]
 
 
-def test_a_turn_that_went_without_its_punctuation_is_not_said_again() -> None:
+def test_a_turn_that_went_without_its_punctuation_is_not_said_again_but_corrected() -> None:
     speech = LiveSpeech()
-    assert said(speech, turn("we count", 0, formatted=False)) == []
+    assert heard(speech, turn("we count", 0, formatted=False)) == []
     assert [one.text for one in speech.rest()] == ["we count"]
-    assert said(speech, turn("We count.", 0)) == []
+    assert heard(speech, turn("We count.", 0), turn("We count.", 0)) == [("corrects", "We count.", None)]
 
 
 def test_whisperlives_segments_come_again_and_again() -> None:
@@ -265,6 +265,15 @@ def test_openais_answer_does_not_wait_for_a_transcription_that_fails() -> None:
         said(speech, {"type": "error", "error": {"type": "invalid_request_error", "message": "no such model"}})
 
 
+def test_openais_transcriptions_come_in_the_order_in_which_it_was_spoken() -> None:
+    speech = LiveSpeech()
+    committed = [{"type": "input_audio_buffer.committed", "item_id": item} for item in "abc"]
+    assert said(speech, *committed, heard_by_openai("b", "Second."), heard_by_openai("c", "Third.")) == []
+    assert [text for _, text in said(speech, heard_by_openai("a", "First."))] == ["First.", "Second.", "Third."]
+    assert said(speech, committed[0], heard_by_openai("d", "Fourth.")) == []
+    assert [one.text for one in speech.rest()] == ["Fourth."]
+
+
 def test_openais_segments_tell_speakers_apart() -> None:
     part = {
         "type": "conversation.item.input_audio_transcription.segment",
@@ -385,3 +394,76 @@ def test_whatever_comes_is_read_or_refused(messages: list[dict[str, Any]]) -> No
             continue
         assert all(one.text.strip() and one.speaker for one in utterances)
     assert all(one.text.strip() for one in speech.rest())
+
+
+def heard(speech: LiveSpeech, *messages: Any) -> list[tuple[Any, ...]]:
+    """What the messages say, and of corrections what is said instead, and by whom."""
+    found: list[tuple[Any, ...]] = []
+    for message in messages:
+        for one in speech.read(json.dumps(message)):
+            correction = isinstance(one, CorrectedUtterance)
+            found.append(("corrects", one.text, one.speaker) if correction else (one.speaker, one.text))
+    return found
+
+
+def test_assemblyais_turn_that_comes_again_corrects_what_it_said() -> None:
+    first, again = turn("We count fifteen clips.", 0, speaker_label="A"), turn("We count fifty clips.", 0)
+    assert heard(LiveSpeech(), first, again, again, first) == [
+        ("Speaker A", "We count fifteen clips."),
+        ("corrects", "We count fifty clips.", None),
+        ("corrects", "We count fifteen clips.", None),
+    ]
+
+
+def test_assemblyais_speaker_revision_corrects_who_said_turns() -> None:
+    turns = [turn("Hello.", 0, speaker_label="A"), turn("Well.", 1, speaker_label="A")]
+    revisions = [{"turn_order": 1, "speaker_label": "B", "words": []}, {"turn_order": 0, "speaker_label": "A"}]
+    revision = {"type": "SpeakerRevision", "revisions": [*revisions, {"turn_order": 9, "speaker_label": "C"}, {}]}
+    assert heard(LiveSpeech(), *turns, revision, revision) == [
+        ("Speaker A", "Hello."),
+        ("Speaker A", "Well."),
+        ("corrects", None, "Speaker B"),
+    ]
+    held = turn("Well.", 0, formatted=False, speaker_label="A")
+    revised = {"type": "SpeakerRevision", "revisions": [{"turn_order": 0, "speaker_label": "B"}]}
+    assert heard(LiveSpeech(), held, revised, turn("Next.", 1)) == [("Speaker B", "Well."), ("Unknown", "Next.")]
+
+
+def test_deepgrams_late_final_corrects_the_part_that_it_takes_the_place_of() -> None:
+    speech = LiveSpeech()
+    parts = (deepgram("We count fifteen", 0.0, ends=False), deepgram("clips today.", 1.0))
+    assert heard(speech, *parts, deepgram("We count fifty", 0.0, ends=False)) == [
+        ("Unknown", "We count fifteen clips today."),
+        ("corrects", "We count fifty clips today.", None),
+    ]
+    held = (deepgram("We count fifteen", 5.0, ends=False), deepgram("We count fifty", 5.0, ends=False))
+    assert heard(speech, *held, deepgram("clips.", 6.0)) == [("Unknown", "We count fifty clips.")]
+
+
+def test_speechmatics_segment_that_comes_again_corrects_what_it_said() -> None:
+    def segment(text: str, speaker: str = "S1") -> dict[str, Any]:
+        said = {"text": text, "speaker_id": speaker, "metadata": {"start_time": 1.5}}
+        return {"message": "AddSegment", "segments": [said]}
+
+    assert heard(LiveSpeech(), segment("fifteen"), segment("fifty", "S2"), segment("fifty", "S2")) == [
+        ("S1", "fifteen"),
+        ("corrects", "fifty", "S2"),
+    ]
+
+
+def test_edits_of_chats_are_corrections() -> None:
+    hello = {"type": "message", "channel": "C1", "user": "U1", "text": "fifteen", "ts": "1355517523.000005"}
+    changed = {**hello, "subtype": "message_changed", "ts": "1355517529.1", "message": {**hello, "text": "fifty"}}
+    enveloped = {"type": "events_api", "payload": {"event": changed}}
+    assert heard(LiveSpeech(), hello, hello, enveloped, {"type": "event_callback", "event": changed}) == [
+        ("U1", "fifteen"),
+        ("corrects", "fifty", None),
+    ]
+    content = {"msgtype": "m.text", "body": "fifteen"}
+    event = {"type": "m.room.message", "sender": "@ida:hs", "event_id": "$1", "content": content}
+    relation = {"rel_type": "m.replace", "event_id": "$1"}
+    new = {"msgtype": "m.text", "body": "fifty"}
+    edit = {**event, "event_id": "$2", "content": {**content, "m.new_content": new, "m.relates_to": relation}}
+    assert heard(LiveSpeech(), event, edit, edit) == [("ida", "fifteen"), ("corrects", "fifty", None)]
+    other = {**edit, "sender": "@bo:hs", "event_id": "$3"}
+    assert heard(LiveSpeech(), event, other) == [("ida", "fifteen")]

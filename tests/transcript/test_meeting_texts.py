@@ -63,6 +63,23 @@ Meeting ended after 00:32:10 👋
 This editable transcript was computer generated and might contain errors. People can change the text later.
 """
 
+MEET_WITH_NOTICE = """Weekly (2023-05-03 09:00 GMT+2) – Transcript
+Attendees
+Bo Ek, Ida Lind
+Transcript
+This editable transcript was computer generated and might contain errors.
+
+00:00:00
+Ida Lind: Good morning.
+
+Bo Ek: Is the pump here?
+
+00:05:00
+Ida Lind: Since noon.
+
+Meeting ended after 00:05:10
+"""
+
 OLDER_MEET = """Harbour weekly (2023-05-03 at 09:00 GMT-7) - Transcript
 Attendees
 Ida Lind, Bo Ek
@@ -126,6 +143,7 @@ It was to come at noon.
                 "Ida Lind | Since noon. One thing: the crane.",
             ],
         ),
+        (MEET_WITH_NOTICE, ["Ida Lind | Good morning.", "Bo Ek | Is the pump here?", "Ida Lind | Since noon."]),
         (OLDER_MEET, ["Ida Lind | Good morning.", "Bo Ek | Is the pump here?", "Ida Lind | Since noon."]),
         (REV, ["Ida Lind | Good morning.", "Bo Ek | Is the pump here?", "Ida Lind | Since noon."]),
         (FIREFLIES, ["Ida Lind | Good morning.", "Bo Ek | Is the pump here?", "Ida Lind | Since noon."]),
@@ -134,7 +152,7 @@ It was to come at noon.
             ["Ida Lind | Good morning.", "Bo Ek | Is the pump here? It was to come at noon.", "Ida Lind | It did."],
         ),
     ],
-    ids=["otter", "teams", "meet", "older meet", "rev", "fireflies", "times first"],
+    ids=["otter", "teams", "meet", "meet with notice", "older meet", "rev", "fireflies", "times first"],
 )
 def test_who_said_what_in_a_meeting(tmp_path: Path, text: str, expected: list[str]) -> None:
     assert heard(tmp_path, "meeting.txt", text) == expected

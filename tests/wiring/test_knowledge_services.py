@@ -21,12 +21,12 @@ from context_builder.settings.settings import load_settings
 from context_builder.tracing import TraceContext
 from context_builder.wiring.knowledge import (
     Knowledge,
+    chosen_services,
     knowledge_of,
     local_services,
     open_functions,
     open_packages,
 )
-from context_builder.wiring.knowledge_services import chosen_services
 from tests.services.api_server import ApiServer
 
 pytestmark = pytest.mark.engines

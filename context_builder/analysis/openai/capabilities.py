@@ -28,13 +28,24 @@ _TRACES: Final[Mapping[str, str]] = {
     "max_completion_tokens": r"max_completion_tokens",
     "temperature": r"temperature",
     "whole_answer": r"(?<!up)stream",
+    "system_role": r"system role|role\W{1,4}system|role.{0,40}does not support\W{1,4}system|roles must alternate"
+    r"|system (?:messages?|prompts?|instructions?|roles?) (?:is|are) not|only (?:supports? )?user and assistant",
     "json_schema": r"response_format|schema|structured.?output|grammar|guided|json.?(?:mode|object)|too many states"
     r"|requested parameters",
 }
 """What in a refusal tells which part of the API it is about, the most telling first."""
 
+_WINDOW: Final = re.compile(
+    r"context (?:length|window|size)(?: is| of)? (?P<window>\d+) tokens"
+    r".*?(?:\(|has )(?P<prompt>\d+) (?:in the messages|input tokens)"
+    r"|tokens`? \+ `?max_new_tokens`? must be <= (?P<most>\d+)\. given: (?P<given>\d+)",
+    re.DOTALL,
+)
+"""How a server says that its window does not hold the prompt and the reply's limit together."""
+
 _LIMIT: Final = re.compile(r"max_(?:completion_|new_|output_)?tokens|completion tokens|output tokens")
 _SMALLEST_LIMIT: Final = 64
+_LEAST_ROOM: Final = 256
 _ROOM_FOR_THOUGHTS: Final = 2_048
 _MOST_ROOM: Final = 32_768
 _MOST_GROWTH: Final = 8
@@ -75,7 +86,7 @@ class Capabilities:
     ``schema_in_prompt`` puts the schema into the prompt. ``whole_answer`` is an answer that is not streamed.
     ``thinks_less`` asks a model for less effort, since its thoughts used up a limit, and ``thoughts`` are the tokens
     that they are given from then on. ``growth`` multiplies the limits of tasks, and ``most_tokens`` is the largest
-    limit that the server takes.
+    limit that the server takes. ``room`` is what its window leaves for the reply to this one request.
     """
 
     max_completion_tokens: bool = True
@@ -90,12 +101,16 @@ class Capabilities:
     thoughts: int = 0
     growth: Mapping[str, int] = field(default_factory=dict)
     most_tokens: int = MOST_TOKENS
+    system_role: bool = True
+    room: int = MOST_TOKENS
 
     def after(self, error: ServerError, question: Question, *, was_answered: bool) -> Changes | None:
         """Return what to do differently after a refusal, if it names what.
 
         One that says nothing of use may be about anything, unless such a request ``was_answered`` before.
         """
+        if (room := self._room_left(error, question)) is not None:
+            return {"room": room}
         if error.is_about_content or error.is_invalid_json or error.status not in _REFUSAL_STATUSES:
             return None
         if (fewer := self._smaller_limit(error.text, question)) is not None:
@@ -125,7 +140,7 @@ class Capabilities:
     def limit(self, question: Question) -> int:
         """Return the limit of the reply, in tokens."""
         limit = question.max_tokens * room_factor(question.varying) * self.growth.get(question.task, 1)
-        return min(limit + self.thoughts, self.most_tokens)
+        return min(limit + self.thoughts, self.most_tokens, self.room)
 
     @property
     def notes(self) -> list[str]:
@@ -137,6 +152,7 @@ class Capabilities:
                 f"it takes {form}: the schema is put into the prompt": form,
                 "it knows max_tokens only": not self.max_completion_tokens,
                 "it takes no temperature": not self.temperature,
+                "it takes no system message: what it would say begins the user's": not self.system_role,
                 "it only streams": not self.whole_answer,
                 f"its thoughts take more than the limit: {self.thoughts} tokens are added": self.thoughts,
                 f"replies are given {max(self.growth.values(), default=1)} times the limit": self.growth,
@@ -150,12 +166,12 @@ class Capabilities:
         schema = schema_of(question.reply)
         schema_text = f"\n\n{json_mode.fill(schema=json.dumps(schema))}" if self.schema_in_prompt else ""
         strict = {"name": question.task, "strict": True, "schema": schema}
+        stable = question.stable + schema_text
+        both = [{"role": "system", "content": stable}, {"role": "user", "content": question.varying}]
+        one = [{"role": "user", "content": f"{stable}\n\n{question.varying}"}]
         request: dict[str, Any] = {
             "model": question.options.model,
-            "messages": [
-                {"role": "system", "content": question.stable + schema_text},
-                {"role": "user", "content": question.varying},
-            ],
+            "messages": both if self.system_role else one,
             "max_completion_tokens" if self.max_completion_tokens else "max_tokens": self.limit(question),
         }
         if self.json_schema:
@@ -182,6 +198,14 @@ class Capabilities:
                 return self.json_schema or self.json_object
             case _:
                 return bool(getattr(self, part))
+
+    def _room_left(self, error: ServerError, question: Question) -> int | None:
+        """Return the tokens that the window has left beside the prompt, where the reply's limit alone is too large."""
+        if not error.is_too_long or (found := _WINDOW.search(error.text)) is None:
+            return None
+        window, prompt = found["window"] or found["most"], found["prompt"] or found["given"]
+        room = int(window) - int(prompt)
+        return room if _LEAST_ROOM <= room < self.limit(question) else None
 
     def _smaller_limit(self, refusal: str, question: Question) -> int | None:
         """Return the largest limit that a refusal names, if it finds this one too large."""

@@ -139,6 +139,7 @@ class ModelClient:
                     raise refusal from None
                 learnt |= lesson
             else:
+                learnt.pop("room", None)  # of this prompt alone
                 self._learn(model, **learnt)
                 self._answered.add((model, question.reply))
                 return completion

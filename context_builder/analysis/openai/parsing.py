@@ -22,6 +22,7 @@ from context_builder.analysis.analyst import (
     DraftPoint,
     KnownPoint,
     PointKind,
+    PreferenceKind,
     Quote,
     StatedPreference,
     SummaryRequest,
@@ -48,7 +49,6 @@ from context_builder.analysis.openai.schemas import (
 )
 from context_builder.domains import domain_named
 from context_builder.errors import ReplyInvalid
-from context_builder.preference_kind import PreferenceKind
 from context_builder.quoting import quoted_name
 
 MAX_KEYWORD_LENGTH: Final = 80

@@ -1,7 +1,7 @@
 """What a server says when it does not answer, and what that means: in HTTP, or in an answer that is none.
 
-A server's own text may quote the request, so it is searched for what it is about and never passed on: no error holds
-the key, or what anybody said.
+A server's own text may quote the request, so it is searched for what it is about and not passed on, but for what it
+says of a key that it refuses: no error holds the key, or what anybody said.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 from context_builder.analysis.options import Endpoint
 from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, ReplyInvalid, RequestRefused
+from context_builder.storage.refused_key import words_of_refusal
 from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Refused(AnalystUnavailable):
 
 
 _ADVICE: Final[Mapping[int, str]] = {
-    401: "refuses the key (401); check OPENAI_API_KEY",
+    401: "refuses the key (401){words}; check OPENAI_API_KEY",
     402: "wants to be paid first (402); check the account's plan and billing",
     403: "does not let this key use {model} (403); check the key's permissions",
     404: "does not know {model} (404); check the model's name and {setting}",
@@ -38,10 +39,12 @@ _CODE_ADVICE: Final[Mapping[str, str]] = {
     "insufficient_quota": "has no quota left for this key; check the account's plan and billing",
     "model_not_found": _ADVICE[404],
     "invalid_api_key": _ADVICE[401],
+    "api_key_invalid": _ADVICE[401],
 }
 LONGEST_WAIT: Final = 86_400.0
 """Seconds; a server that asks for more has its clock or its units wrong."""
 
+_KEY_REFUSED: Final = 401
 _UNREACHED: Final = frozenset({"ConnectError", "ConnectTimeout"})
 _WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429})
 _UNEXPLAINED: Final = frozenset({400, 422, 501})
@@ -59,11 +62,15 @@ _FILTER_WORDS: Final = re.compile(
 _TOO_LONG: Final = re.compile(
     r"context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|input is too long"
     r"|input token count|too many (?:input )?tokens|n_ctx|reduce the length|string_above_max_length"
+    r"|max_new_tokens`? must be <="
 )
 _NO_JSON: Final = re.compile(
     r"json_validate_failed|failed_generation|(?:validate|generate|produce)\w* (?:valid )?json|no valid json"
     r"|not valid json"
 )
+_NO_SUCH_PATH: Final = re.compile(r"unexpected endpoint|unknown (?:endpoint|path|url)")
+"""How a server answers with status 200 that there is nothing at this address: mostly, ``/v1`` is missing."""
+
 _STATUS_OF_WORD: Final[Mapping[str, int]] = {
     "resource_exhausted": 429,
     "rate_limit_exceeded": 429,
@@ -101,6 +108,8 @@ class ServerError(Exception):
     text: str
     headers: Mapping[str, str]
     url: str = ""
+    body: bytes = b""
+    """What came with status 401, which quotes no request."""
 
     @classmethod
     def of_response(cls, response: Any, url: str) -> ServerError:
@@ -110,15 +119,17 @@ class ServerError(Exception):
             said = from_json(body)
         except ValueError:
             said = body[:_MOST_SEARCHED].decode("utf-8", "replace")
-        return cls(response.status_code, *_codes_and_text(said), response.headers, url)
+        kept = body[:_MOST_SEARCHED] if response.status_code == _KEY_REFUSED else b""
+        return cls(response.status_code, *_codes_and_text(said), response.headers, url, kept)
 
     @classmethod
     def of_body(cls, said: Any) -> ServerError:
         """Return what an error says that came in place of an answer; its status is the one that it names."""
         codes, text = _codes_and_text(said)
+        path = (404,) if _NO_SUCH_PATH.search(text) else ()
         numbers = (int(code) for code in codes if code.isdecimal() and len(code) == 3)
         words = (_STATUS_OF_WORD[code] for code in sorted(codes) if code in _STATUS_OF_WORD)
-        named = [status for status in (*sorted(numbers), *words) if 400 <= status < 600]
+        named = [status for status in (*path, *sorted(numbers), *words) if 400 <= status < 600]
         return cls(named[0] if named else 502, codes, text, {})
 
     @property
@@ -187,7 +198,9 @@ def explained(error: ServerError, endpoint: Endpoint, model: str) -> AnalystErro
         return ReplyInvalid(f"{server} finds that the reply of {model} is no JSON ({status})")
     advice = next((advice for code, advice in _CODE_ADVICE.items() if code in error.codes), _ADVICE.get(status))
     if advice:
-        return Refused(f"{server} {advice.format(model=model, setting=endpoint.setting)}")
+        words = words_of_refusal(error.body, endpoint.api_key)
+        told = advice.format(model=model, setting=endpoint.setting, words=f": {words}" if words else "")
+        return Refused(f"{server} {told}")
     if status in _WORTH_ANOTHER_TRY or status >= 500:
         what = "is over its rate limit" if status == 429 else "failed"
         return AnalystUnavailable(f"{server} {what} ({status})", retry_after=error.retry_after)

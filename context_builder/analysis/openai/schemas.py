@@ -20,9 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from context_builder.analysis.analyst import MAX_KEYWORDS, MAX_QUOTES, PointKind
+from context_builder.analysis.analyst import MAX_KEYWORDS, MAX_QUOTES, PointKind, PreferenceKind
 from context_builder.domains import DOMAINS
-from context_builder.preference_kind import PreferenceKind
 
 MAX_POINTS: Final = 12
 """Most points of one reply: what fits a thousand tokens."""

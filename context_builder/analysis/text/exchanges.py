@@ -33,7 +33,7 @@ _SPEAKER_CHANGES: Final = " – "
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PointCandidate:
     """Holds what may become a point: the statements that it tells, and those that only support it."""
 
     kind: PointKind
@@ -81,7 +81,7 @@ class Exchanges:
         self._replies = Replies(statements)
         self._told: set[int] = set()
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[PointCandidate]:
         """Yield the candidates in the order they were said; a statement is part of one at most."""
         for place, statement in enumerate(self._statements):
             if place in self._told or not statement.is_whole:
@@ -93,7 +93,7 @@ class Exchanges:
                 elif len(candidate.told) > 1 or candidate.support:
                     yield replace(candidate, replaces=known.known)
 
-    def _of(self, place: int, statement: Statement) -> Iterator[Candidate]:
+    def _of(self, place: int, statement: Statement) -> Iterator[PointCandidate]:
         kind = statement.kind
         if Marker.CHATTERS in statement.markers and not statement.is_labelled:
             return
@@ -104,11 +104,11 @@ class Exchanges:
         elif kind in (PointKind.PROPOSAL, PointKind.DECISION, PointKind.ACTION):
             yield from self._settled(place, statement)
         elif self._corrects(place, statement):
-            yield Candidate(PointKind.CLAIM, (statement,), reverses=True)
+            yield PointCandidate(PointKind.CLAIM, (statement,), reverses=True)
         elif Marker.DISAGREES in statement.markers and Marker.DOUBTS not in statement.markers:
             yield from self._disagreed(place, statement)
         elif not statement.is_thin:
-            yield Candidate(kind, (statement,), reverses=Marker.REVERSES in statement.markers)
+            yield PointCandidate(kind, (statement,), reverses=Marker.REVERSES in statement.markers)
 
     def _corrects(self, place: int, said: Statement) -> bool:
         """Return whether the statement says how things are instead, and does not only hold another view."""
@@ -117,7 +117,7 @@ class Exchanges:
         view = self._replies.view_before(place)
         return view is None or sameness(view.stems, said.stems) >= SAME_SUBJECT_NEAR
 
-    def _contributed(self, place: int, said: Statement) -> Iterator[Candidate]:
+    def _contributed(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         if said.is_thin:
             return
         told: tuple[Statement, ...] = (said,)
@@ -127,20 +127,20 @@ class Exchanges:
             if both[1].is_whole and _length(both) <= LONGEST_EXCHANGE:
                 told = both
                 self._told.add(after)
-        yield Candidate(PointKind.CONSILIENCE, told)
+        yield PointCandidate(PointKind.CONSILIENCE, told)
 
-    def _asked(self, place: int, asked: Statement) -> Iterator[Candidate]:
+    def _asked(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
         if asked.markers & _WANTS and not (asked.is_thin or asked.has_quotation):
             accepted = self._replies.acceptance(place)
             if accepted is not None:
                 self._told.add(accepted)
                 told = (asked, self._statements[accepted])
                 is_promise = told[1].kind is PointKind.ACTION or Marker.PROPOSES not in asked.markers
-                yield Candidate(PointKind.ACTION if is_promise else PointKind.DECISION, told, by=_speakers(*told))
+                yield PointCandidate(PointKind.ACTION if is_promise else PointKind.DECISION, told, by=_speakers(*told))
                 return
         yield from self._questioned(place, asked)
 
-    def _questioned(self, place: int, asked: Statement) -> Iterator[Candidate]:
+    def _questioned(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
         if asked.word_count < SHORT or not asked.stems:
             return
         reply = self._replies.answer(place, self._told)
@@ -150,9 +150,9 @@ class Exchanges:
             told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place)
             if told is not None:
                 kind = PointKind.PROPOSAL if Marker.PROPOSES in asked.markers else PointKind.QUESTION
-                yield Candidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
+                yield PointCandidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
 
-    def _answered(self, asked: Statement, replies: Sequence[int]) -> Iterator[Candidate]:
+    def _answered(self, asked: Statement, replies: Sequence[int]) -> Iterator[PointCandidate]:
         told = (asked, *(self._statements[reply] for reply in replies))
         if _length(told) > LONGEST_EXCHANGE:
             told, replies = (asked, told[-1]), replies[-1:]
@@ -161,14 +161,14 @@ class Exchanges:
         accepted = self._replies.acceptance(replies[-1]) if told[-1].kind is PointKind.PROPOSAL else None
         self._told.update(replies)
         if told[-1].kind in (PointKind.ACTION, PointKind.DECISION):
-            yield Candidate(told[-1].kind, told, by=_speakers(told[-1]))
+            yield PointCandidate(told[-1].kind, told, by=_speakers(told[-1]))
         elif accepted is None:
-            yield Candidate(PointKind.CLAIM, told, by=_speakers(*told))
+            yield PointCandidate(PointKind.CLAIM, told, by=_speakers(*told))
         else:
             support = (self._statements[accepted],)
-            yield Candidate(PointKind.DECISION, told, support, by=_speakers(told[-1], *support))
+            yield PointCandidate(PointKind.DECISION, told, support, by=_speakers(told[-1], *support))
 
-    def _settled(self, place: int, said: Statement) -> Iterator[Candidate]:
+    def _settled(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         accepted = self._replies.acceptance(place)
         told = self._with_context(place)
         kind = said.kind
@@ -186,7 +186,7 @@ class Exchanges:
         support: tuple[Statement, ...] = ()
         if accepted is not None and kind is PointKind.DECISION:
             support = (self._statements[accepted],)
-        yield Candidate(kind, told, support, _speakers(said, *support), reverses=Marker.REVERSES in said.markers)
+        yield PointCandidate(kind, told, support, _speakers(said, *support), reverses=Marker.REVERSES in said.markers)
 
     def _with_context(self, place: int) -> tuple[Statement, ...] | None:
         """Return the statement, with the one before where it says too little by itself; None if that is no help."""
@@ -205,7 +205,7 @@ class Exchanges:
             break
         return None if said.is_thin else (said,)
 
-    def _disagreed(self, place: int, said: Statement) -> Iterator[Candidate]:
+    def _disagreed(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         own = said
         if said.is_thin:
             after = place + 1
@@ -218,9 +218,9 @@ class Exchanges:
         view = self._replies.view_before(place)
         if view is not None and _length((view, own)) <= LONGEST_EXCHANGE:
             support = () if own is said else (said,)
-            yield Candidate(PointKind.DISAGREEMENT, (view, own), support, _speakers(view, own))
+            yield PointCandidate(PointKind.DISAGREEMENT, (view, own), support, _speakers(view, own))
         else:
-            yield Candidate(PointKind.CLAIM, (own,), reverses=Marker.REVERSES in said.markers)
+            yield PointCandidate(PointKind.CLAIM, (own,), reverses=Marker.REVERSES in said.markers)
 
 
 def _length(told: Sequence[Statement]) -> int:
@@ -238,9 +238,9 @@ def sameness(stems: Mapping[str, float], others: Mapping[str, float]) -> float:
     return sum(weight for stem, weight in fewer.items() if stem in stems and stem in others) / total if total else 0.0
 
 
-def without_reversed(candidates: Sequence[Candidate]) -> list[Candidate]:
+def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidate]:
     """Return the candidates without those that a later one reverses or, being decided, says again."""
-    kept: list[Candidate] = []
+    kept: list[PointCandidate] = []
     for candidate in candidates:
         reversed_at = _reversed_by(candidate, kept)
         if reversed_at is not None:
@@ -257,7 +257,7 @@ REMEMBERED_CANDIDATES: Final = 40
 _REVERSIBLE: Final = frozenset({PointKind.CLAIM, PointKind.DECISION, PointKind.PROPOSAL, PointKind.ACTION})
 
 
-def _reversed_by(candidate: Candidate, before: Sequence[Candidate]) -> int | None:
+def _reversed_by(candidate: PointCandidate, before: Sequence[PointCandidate]) -> int | None:
     if not candidate.reverses:
         return None
     best: tuple[float, int] | None = None

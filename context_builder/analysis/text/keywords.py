@@ -58,7 +58,7 @@ class Phrase(NamedTuple):
     """Sum of the specificity of its words."""
 
 
-class Reading(NamedTuple):
+class TextReading(NamedTuple):
     """Holds what a text says by itself: its words, its candidate phrases, and the stems of its words with content, each
     as often as it occurs.
     """
@@ -105,14 +105,14 @@ def topic_keywords(texts: Sequence[str], speakers: Iterable[str] = (), *, most: 
     return tuple(phrase.text for phrase, _ in ranked(candidates, counts, length, {}, most))
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> TextReading:
     """Return what ``text`` says by itself."""
     return _remembered(text) if len(text) <= SHORT else _read(text)
 
 
-def _read(text: str) -> Reading:
+def _read(text: str) -> TextReading:
     tokens = words(fluent(text[:MAX_CHARACTERS]))
-    return Reading(tokens, tuple(phrases(tokens)), [word.stem for word in tokens if word.is_content])
+    return TextReading(tokens, tuple(phrases(tokens)), [word.stem for word in tokens if word.is_content])
 
 
 _remembered = lru_cache(REMEMBERED)(_read)

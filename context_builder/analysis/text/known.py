@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from context_builder.analysis.analyst import KnownPoint, PointKind
-from context_builder.analysis.text.exchanges import SAME_SUBJECT, Candidate, sameness
+from context_builder.analysis.text.exchanges import SAME_SUBJECT, PointCandidate, sameness
 from context_builder.analysis.text.replies import REPLIES_WITHIN
 from context_builder.analysis.text.statements import Statement, known_statement, stems_of
 from context_builder.analysis.text.words import words
@@ -41,7 +41,7 @@ class KnownSubjects:
                 found.append(known_statement(point, said - message))
         return sorted(found, key=lambda statement: statement.order)
 
-    def settled(self, candidate: Candidate) -> Candidate:
+    def settled(self, candidate: PointCandidate) -> PointCandidate:
         """Return the candidate, with the known point that it replaces, if any."""
         if candidate.replaces is not None:
             self._known.pop(candidate.replaces, None)
@@ -66,7 +66,7 @@ class KnownSubjects:
         return replace(candidate, replaces=replaced.id)
 
     def _nearest(
-        self, candidate: Candidate, kinds: frozenset[PointKind] | set[PointKind], least: float
+        self, candidate: PointCandidate, kinds: frozenset[PointKind] | set[PointKind], least: float
     ) -> KnownPoint | None:
         best: tuple[float, int] | None = None
         for point, stems in self._known.values():
@@ -82,7 +82,7 @@ class KnownSubjects:
         return None if best is None else self._known[best[1]][0]
 
 
-def _tells(candidate: Candidate, question: KnownPoint) -> bool:
+def _tells(candidate: PointCandidate, question: KnownPoint) -> bool:
     return question.text in candidate.text
 
 

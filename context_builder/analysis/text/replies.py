@@ -31,7 +31,7 @@ _NEEDS_REPLY: Final = frozenset({PointKind.QUESTION, PointKind.PROPOSAL, PointKi
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuestionAnswer:
     """Holds the places of the statements that answer a question; without any, the question ``is_open`` or passed over.
 
     It ``is_doubted`` if somebody said that the answer is not known.
@@ -52,26 +52,26 @@ class Replies:
             self._messages.setdefault(statement.order, []).append(place)
         self._orders = sorted(self._messages)
 
-    def answer(self, place: int, told: Set[int]) -> Answer:
+    def answer(self, place: int, told: Set[int]) -> QuestionAnswer:
         """Return the answer to the question at ``place``, without the statements that are ``told`` already."""
         asked = self._statements[place]
         own = self._following(place)
         if len(own) > 1 or any(self._asks(at) for at in own):
-            return Answer()
+            return QuestionAnswer()
         for order in self._after(asked.last_order, ANSWERS_WITHIN):
             reply = self._messages[order][:LOOKED_AT]
             if self._statements[reply[0]].speaker == asked.speaker:
                 if any(self._asks(at) for at in reply):
-                    return Answer()
+                    return QuestionAnswer()
                 continue
             if any(Marker.DOUBTS in self._statements[at].markers for at in reply[:2]):
-                return Answer(is_open=True, is_doubted=True)
+                return QuestionAnswer(is_open=True, is_doubted=True)
             found = self._told_in_answer(reply, told)
             if found and (asked.is_asked or self._statements[found[0]].kind is PointKind.PROPOSAL):
-                return Answer(found)
+                return QuestionAnswer(found)
             if not found and any(not self._statements[at].is_thin for at in reply if at not in told):
-                return Answer()
-        return Answer(is_open=True)
+                return QuestionAnswer()
+        return QuestionAnswer(is_open=True)
 
     def _told_in_answer(self, reply: Sequence[int], told: Set[int]) -> list[int]:
         answer: list[int] = []

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.analysis.analyst import MAX_QUOTES, AnalystMessage, DraftPoint, KnownPoint, PointKind, Quote
-from context_builder.analysis.text.exchanges import Candidate, Exchanges, without_reversed
+from context_builder.analysis.text.exchanges import Exchanges, PointCandidate, without_reversed
 from context_builder.analysis.text.known import KnownSubjects
 from context_builder.analysis.text.markers import label_of
 from context_builder.analysis.text.sentences import fluent, whole_sentences
@@ -191,7 +191,7 @@ class Digest:
             weight *= TOPICAL
         return weight * KNOWN if stem in self._known.stems else weight
 
-    def _drafted(self, candidate: Candidate) -> DraftPoint:
+    def _drafted(self, candidate: PointCandidate) -> DraftPoint:
         quotes = [
             Quote(message, verbatim(spoken, self._texts[message]))
             for statement in (*candidate.told, *candidate.support)
@@ -211,7 +211,7 @@ def _name_words(name: str) -> list[str]:
     return [word.lower for word in words(name) if len(word.text) > 2]
 
 
-def _tells_enough(candidate: Candidate) -> bool:
+def _tells_enough(candidate: PointCandidate) -> bool:
     if candidate.kind is not PointKind.CLAIM or candidate.replaces is not None:
         return True
     alone = len(candidate.told) == 1
@@ -219,12 +219,12 @@ def _tells_enough(candidate: Candidate) -> bool:
     return sum(candidate.stems.values()) >= least and not (alone and candidate.told[0].is_garbled)
 
 
-def _comes_first(candidate: Candidate) -> bool:
+def _comes_first(candidate: PointCandidate) -> bool:
     """Return whether the candidate is kept whatever else there is to tell."""
     return candidate.kind in _SETTLED or candidate.is_open or candidate.replaces is not None
 
 
-def _worth(candidate: Candidate, *, punctuated: bool) -> float:
+def _worth(candidate: PointCandidate, *, punctuated: bool) -> float:
     worth = _WORTH[candidate.kind]
     if candidate.told[0].hangs:
         worth *= _HANGING if len(candidate.told) == 1 else math.sqrt(_HANGING)
@@ -243,7 +243,7 @@ def _worth(candidate: Candidate, *, punctuated: bool) -> float:
 class _Choice:
     """Holds a candidate to choose; ``place`` is its place among all, ``worth`` what a unit of weight in it counts."""
 
-    candidate: Candidate
+    candidate: PointCandidate
     place: int
     stretch: int
     worth: float

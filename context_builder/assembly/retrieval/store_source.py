@@ -12,7 +12,8 @@ from context_builder.assembly.retrieval.source import MemoryRecord, RetrievalQue
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import MemoryUnavailable, NoMemoryStore
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
-from context_builder.timestamps import moment
+from context_builder.spoken_dates import dated
+from context_builder.timestamps import day_of, moment
 
 
 class StoreSource:
@@ -71,7 +72,7 @@ def candidate_of(found: SearchResult, kind: ContextType = ContextType.SEMANTIC) 
         }
     return Candidate(
         id=memory.id,
-        text=memory.text,
+        text=memory.text if memory.session_id is None else dated(memory.text, day_of(memory.time)),
         type=kind,
         base_score=found.score,
         score=found.score,

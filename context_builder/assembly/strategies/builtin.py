@@ -19,6 +19,7 @@ from context_builder.assembly.session_state import (
     message_name,
     published_messages,
     summarized,
+    with_dates,
 )
 from context_builder.assembly.strategies.strategy import ContextStrategy, StrategyRequest
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
@@ -106,7 +107,7 @@ class RecentMessagesStrategy:
         if request.conversation_id is None:
             return []
         state = await request.read_session(request.tenant_id, request.conversation_id)
-        published = published_messages(state)[: self._count] if state is not None else []
+        published = [with_dates(one) for one in published_messages(state)[: self._count]] if state is not None else []
         if len(published) == self._count or (published and request.store is None):
             return published
         wanted = MemoryQuery("", limit=self._count, filter=request.where(kinds=("message",)))
@@ -123,7 +124,7 @@ class SessionMessagesStrategy:
         self._count = count
 
     async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]:
-        return published_messages(self._state)[: self._count]
+        return [with_dates(one) for one in published_messages(self._state)[: self._count]]
 
 
 def _message(found: SearchResult) -> Candidate:

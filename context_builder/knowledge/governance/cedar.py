@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
     import cedarpy

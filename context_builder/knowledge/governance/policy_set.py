@@ -18,8 +18,8 @@ from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.attributes import CONTEXT_ATTRIBUTES, SOURCE_ATTRIBUTES
 from context_builder.knowledge.governance.policy_text import (
     MAX_BYTES,
-    PolicyText,
     Token,
+    TokenizedPolicies,
     attributes_read,
     names_sources,
 )
@@ -113,7 +113,7 @@ def parse_policies(texts: Mapping[str, str]) -> PolicySet:
 def _read(name: str, text: str) -> _ReadText:
     if not _NAME.fullmatch(name):
         raise PolicyError(ascii(name), 1, 1, "a name has up to 128 letters, digits, dots, hyphens and underscores")
-    read = PolicyText.read(name, text)
+    read = TokenizedPolicies.read(name, text)
     try:
         error = _error(read)
     except cedar.CedarFailure as failure:
@@ -130,7 +130,7 @@ def _read(name: str, text: str) -> _ReadText:
     )
 
 
-def _error(read: PolicyText) -> PolicyError | None:
+def _error(read: TokenizedPolicies) -> PolicyError | None:
     """Return what Cedar says against a text, at the beginning of the policy that it says it of; None if nothing."""
     if (message := cedar.parse_error(read.text)) is not None:
         for policy in read.policies:
@@ -160,7 +160,7 @@ def _read_together(texts: list[_ReadText], count: int) -> cedarpy.PolicySet:
     return together
 
 
-def _policy_ids(text: PolicyText) -> list[str]:
+def _policy_ids(text: TokenizedPolicies) -> list[str]:
     annotations = [_id_annotation(policy) for policy in text.policies]
     times = Counter(annotations)
     return [

@@ -49,7 +49,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyText:
+class TokenizedPolicies:
     """Holds a text of policies under its name, cut into tokens; ``policies`` has those of each policy, in order."""
 
     name: str
@@ -57,7 +57,7 @@ class PolicyText:
     policies: tuple[tuple[Token, ...], ...]
 
     @classmethod
-    def read(cls, name: str, text: str) -> PolicyText:
+    def read(cls, name: str, text: str) -> TokenizedPolicies:
         """Return the text in tokens.
 
         Raises :class:`PolicyError` where it is too large, too deep, or has characters that begin no token.

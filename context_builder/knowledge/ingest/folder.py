@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from pathspec import GitIgnoreSpec
 
 from context_builder.knowledge.artifact import MAX_CONTENT
+from context_builder.knowledge.ingest.unfit import why_unfit
 
 _IGNORE_FILE: Final = ".gitignore"
 _Rules: TypeAlias = tuple[tuple[Path, GitIgnoreSpec], ...]
@@ -189,4 +190,6 @@ def _read(file: Path, path: str) -> TextFile | Skipped:
         return Skipped(path, "not text")
     if len(text) > MAX_CONTENT:
         return Skipped(path, f"longer than {MAX_CONTENT:,} characters")
+    if reason := why_unfit(path, text):
+        return Skipped(path, reason)
     return TextFile(path, text) if text.strip() else Skipped(path, "empty")

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 import grpc.aio
 
-from context_builder.errors import SettingError
+from context_builder.engines.engine import listen
+from context_builder.errors import EngineError, SettingError
 from context_builder.knowledge.grpc.channel import MAX_MESSAGE
 from context_builder.knowledge.grpc.servicers import add_services
 from context_builder.knowledge.services import KnowledgeServices
@@ -36,6 +37,10 @@ async def serving_grpc(
         ("grpc.max_receive_message_length", max_message),
         ("grpc.max_send_message_length", max_message),
     )
+    try:
+        listen(host, port).close()  # which says why it cannot be had; gRPC writes that to standard error by itself
+    except EngineError as error:
+        raise SettingError(f"SERVE_GRPC_PORT: {error}") from None
     server = grpc.aio.server(interceptors=(AuthenticationInterceptor(authenticator, shares),), options=options)
     add_services(server, services)
     address = f"[{host}]" if ":" in host else host

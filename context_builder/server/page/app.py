@@ -23,7 +23,17 @@ from context_builder.server.page.login_middleware import (
 from context_builder.server.page.logins import Logins
 from context_builder.server.page.rendering import answer_error
 from context_builder.server.page.shared_look import SharedLooks
-from context_builder.server.page.views import health, login, memory, packages, prompts, recordings, session, sessions
+from context_builder.server.page.views import (
+    health,
+    login,
+    memory,
+    packages,
+    prompts,
+    recordings,
+    revisions,
+    session,
+    sessions,
+)
 from context_builder.server.problem import Problem
 from context_builder.server.services import Services
 from context_builder.server.trace import NO_TELEMETRY
@@ -33,6 +43,7 @@ VIEWS: Final = (
     static_files.router,
     sessions.router,
     session.router,
+    revisions.router,
     recordings.router,
     prompts.router,
     packages.router,

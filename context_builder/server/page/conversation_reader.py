@@ -22,7 +22,7 @@ from context_builder.server.seen_session import SeenSession
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import is_assistants
-from context_builder.session.store.lease import describe
+from context_builder.session.store.lease import describe, is_forgotten
 from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 from context_builder.timestamps import epoch
@@ -246,21 +246,8 @@ def with_topics(shown: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _corrections(messages: Iterable[JsonObject]) -> dict[int, int]:
-    """Return of each message that corrects an earlier one the id of that.
-
-    A listener that heard better sends the same number, speaker and time with other words: by the contract a message of
-    its own.
-    """
-    found: dict[int, int] = {}
-    heard: dict[tuple[int, object, float | None], int] = {}
-    for one in sorted(messages, key=lambda each: each["id"]):
-        number = one.get("message_number")
-        if isinstance(number, int) and not is_assistants(one):
-            what = number, one.get("speaker"), _said_at(one)
-            if what in heard:
-                found[one["id"]] = heard[what]
-            heard[what] = one["id"]
-    return found
+    """Return of each message that was corrected what it says anew: nothing that is still there, so 0."""
+    return {one["id"]: 0 for one in messages if one.get("origin")}
 
 
 def shown_messages(messages: Sequence[JsonObject]) -> list[JsonObject]:
@@ -272,7 +259,7 @@ def shown_messages(messages: Sequence[JsonObject]) -> list[JsonObject]:
 def _shown_message(one: JsonObject, before: int | None, corrects: int | None) -> JsonObject:
     """Return a message as it is shown.
 
-    ``before`` is the message that one which came late belongs before, ``corrects`` the one that it says anew.
+    ``before`` is the message that one which came late belongs before; ``corrects`` is there where it was corrected.
     """
     text = str(one.get("text") or "")
     shown = {
@@ -318,7 +305,7 @@ def _clock(raw: bytes | None) -> JsonObject:
 
 def _owner(raw: bytes | None) -> str:
     holder = parsed_object(raw)
-    return describe(holder)[:_MOST_NAME] if holder else ""
+    return describe(holder)[:_MOST_NAME] if holder and not is_forgotten(holder) else ""
 
 
 def _said_at(one: JsonObject) -> float | None:

@@ -110,12 +110,13 @@ class DomainHistory:
             of_each = [tagged[number, name] for name in total]
             whole = sum(of_each) or 1
             shares = tuple(round(tagged[number, name] / whole, 4) for name in names)
-            return Column(number * step, (number + 1) * step, messages[number], shares)
+            return Column(float(number * step), float((number + 1) * step), messages[number], shares)
 
         columns = [column(talked_in[0])]
         for before, number in pairwise(talked_in):
             if number - before > PAUSE:
-                columns.append(Column((before + 1) * step, number * step, 0, (0.0,) * len(names), pause=True))
+                ends = float((before + 1) * step), float(number * step)
+                columns.append(Column(*ends, 0, (0.0,) * len(names), pause=True))
             else:
                 columns += map(column, range(before + 1, number))
             columns.append(column(number))

@@ -35,6 +35,8 @@ PATIENCE: Final = 5.0
 SKEW: Final = 2.0
 """Seconds between this machine's clock and Redis' that are worth a word."""
 
+_NAMES: Final = {TEXT_ANALYST: "plain text analysis"}
+
 MOST_COSTS: Final = 100
 """Sessions whose costs are read, the most recently active ones."""
 
@@ -147,7 +149,7 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
 
 async def _database(services: Services, tenant_id: str) -> Check:
     began = time.perf_counter()
-    await services.knowledge.quality(tenant_id, [])
+    await services.knowledge.ping(tenant_id)
     return Check("Database", "good", f"answers in {1000 * (time.perf_counter() - began):.1f} ms")
 
 
@@ -166,7 +168,9 @@ def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     used = Counter(row.analyst for row in rows if row.analyst and row.status.is_run)
     if not used and not failing:
         return Check("Model", "good", "no running session has asked one yet")
-    found = ", ".join(f"{name} in {count} session{'s' * (count != 1)}" for name, count in used.most_common(4))
+    found = ", ".join(
+        f"{_NAMES.get(name, name)} in {count} session{'s' * (count != 1)}" for name, count in used.most_common(4)
+    )
     if has_model and used[TEXT_ANALYST]:
         advice += ("plain text analysis stands in where the model does not answer",)
     return Check(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Link(NamedTuple):
+class NavigationLink(NamedTuple):
     """Names a view; ``path`` follows ``/ui/``, or a session's own address. Phones show the ``short`` name."""
 
     name: str
@@ -14,14 +14,18 @@ class Link(NamedTuple):
 
 
 VIEWS: Final = (
-    Link("Sessions", "sessions"),
-    Link("Back in time", "recordings", "Past"),
-    Link("Prompt", "prompt"),
-    Link("Packages", "packages"),
-    Link("Memory", "memory"),
-    Link("Health & cost", "health", "Health"),
+    NavigationLink("Sessions", "sessions"),
+    NavigationLink("Back in time", "recordings", "Past"),
+    NavigationLink("Prompt", "prompt"),
+    NavigationLink("Packages", "packages"),
+    NavigationLink("Memory", "memory"),
+    NavigationLink("Health & cost", "health", "Health"),
 )
 """In the head of every page."""
 
-SESSION_VIEWS: Final = (Link("Live", ""), Link("Next prompt", "prompt"), Link("Back in time", "recording"))
+SESSION_VIEWS: Final = (
+    NavigationLink("Live", ""),
+    NavigationLink("Next prompt", "prompt"),
+    NavigationLink("Back in time", "recording"),
+)
 """In the head of a session's pages: ``/ui/sessions/{id}`` and, where ``path`` is not empty, ``/{path}``."""

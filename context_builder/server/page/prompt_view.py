@@ -100,8 +100,8 @@ def prompt_view(built: BuiltContext, shown: Sequence[Receipt], before: Sequence[
         tokens=counts["total"],
         messages=[one for one in built.messages if one["content"]],
         parts=_parts(counts, budget),
-        taken=_grouped([one for one in shown if one.outcome not in LEFT_OUT]),
-        left=_grouped(_gathered([one for one in shown if one.outcome in LEFT_OUT])),
+        taken=grouped([one for one in shown if one.outcome not in LEFT_OUT]),
+        left=grouped(_gathered([one for one in shown if one.outcome in LEFT_OUT])),
         changes=changes(before, shown),
         memory=str(built.debug["memory"]),
     )
@@ -131,7 +131,7 @@ def is_rated(receipt: Receipt) -> bool:
     )
 
 
-def _grouped(receipts: Sequence[Receipt]) -> list[ReceiptGroup]:
+def grouped(receipts: Sequence[Receipt]) -> list[ReceiptGroup]:
     """Return the receipts by section."""
     sections = dict.fromkeys((*SECTIONS, *(one.section for one in receipts)))
     found = {name: [one for one in receipts if one.section == name] for name in sections}

@@ -32,21 +32,36 @@ class SpeakerBody(CamelModel):
     name: str = Field(min_length=1)
 
 
-@router.patch("/sessions/{session_id}/messages/{message}", openapi_extra=WRITER, status_code=202)
+@router.patch(
+    "/sessions/{session_id}/messages/{message}",
+    openapi_extra=WRITER,
+    status_code=202,
+    response_model_exclude_defaults=True,
+)
 async def correct(session_id: SessionId, message: MessageName, body: CorrectionBody, redis: OwnRedis) -> AcceptedAnswer:
     """Correct the words of a message, its speaker, or both; everything that rests on it follows."""
     await correct_message(SessionClient(redis, session_id), message, body.text, body.speaker)
     return AcceptedAnswer(accepted=1)
 
 
-@router.delete("/sessions/{session_id}/messages/{message}", openapi_extra=WRITER, status_code=202)
+@router.delete(
+    "/sessions/{session_id}/messages/{message}",
+    openapi_extra=WRITER,
+    status_code=202,
+    response_model_exclude_defaults=True,
+)
 async def strike(session_id: SessionId, message: MessageName, redis: OwnRedis) -> AcceptedAnswer:
     """Strike a message: nothing of it is left anywhere, and it does not come back."""
     await strike_message(SessionClient(redis, session_id), message)
     return AcceptedAnswer(accepted=1)
 
 
-@router.put("/sessions/{session_id}/speakers/{speaker}", openapi_extra=WRITER, status_code=202)
+@router.put(
+    "/sessions/{session_id}/speakers/{speaker}",
+    openapi_extra=WRITER,
+    status_code=202,
+    response_model_exclude_defaults=True,
+)
 async def rename(
     session_id: SessionId,
     speaker: Annotated[str, Path(max_length=1_000, description="What the speaker is called now.")],

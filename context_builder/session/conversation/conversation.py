@@ -123,6 +123,7 @@ class Conversation:
             self.domain_tracker.new += 1
             self.last_message = now
             self.ended_at = None
+        self.buffer.age(now, self.rules.buffer_window)
         self._move_to_pending()
         self._changes.mark()
         return entries

@@ -210,7 +210,10 @@ def memory_batch(
     earlier = list(
         {_point_id(session_id, point): point for point in (*points, *update.replaced, *update.written)}.values()
     )
-    written = [of_point(session_id, point, cited, replaced_by(point, earlier)) for point in update.written]
+    written = [
+        of_point(session_id, point, cited, _rewritten(point, update) or replaced_by(point, earlier))
+        for point in update.written
+    ]
     messages = [of_message(session_id, entry, responses.get(entry.id)) for entry in entries]
     superseded = [
         point_id(session_id, number, time)
@@ -218,6 +221,11 @@ def memory_batch(
         for number, time in (point.merges or ((point.id, point.time),))
     ]
     return MemoryBatch(session_id, [*messages, *written], superseded)
+
+
+def _rewritten(point: Point, update: LedgerUpdate) -> Point | None:
+    """Return the point that says the same in words that were corrected since, if the update replaced it."""
+    return next((old for old in update.replaced if (old.id, old.time) in point.merges), None)
 
 
 def of_message(session_id: str, entry: BufferedMessage, response: bytes | None = None) -> Memory:

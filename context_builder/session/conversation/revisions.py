@@ -41,6 +41,9 @@ from context_builder.timestamps import epoch
 
 _NOTHING: Final = LedgerUpdate()
 
+MOST_NAMES: Final = 500
+"""Newest names that speakers are sent with and called otherwise."""
+
 
 @dataclass(slots=True)
 class _Told:
@@ -233,6 +236,7 @@ class Revisions:
         source = self._summary.sources.get(strike.id)
         entry = self._buffer.strike(strike.id)
         said = entry or next(iter(departed), None) or source
+        text = said.text if said else ""
         if entry is not None:
             changes.drop(entry)
         elif self._buffer.pending:
@@ -244,22 +248,23 @@ class Revisions:
             changes.drop_field(f"r:{strike.id}")
         changes.rewrite_departed(self._buffer)
         self._meanwhile = {}
-        earlier, update = self._revise_points(lambda: self._summary.strike(strike.id, now), changes)
+        earlier, update = self._revise_points(lambda: self._summary.strike(strike.id, text, now), changes)
         self._look_again(_retracted(update), earlier, {}, changes, without=strike.id)
         known_as = message_id(self._session_id, strike.origin)
         points = memory_batch(self._session_id, (), update, (), {}).superseded
         struck = StruckMessage(known_as, strike.id, points)
         self._told.amended.pop(known_as, None)
         self._told.struck.append(struck)
-        changes.struck.append((struck, said.text if said else ""))
+        changes.struck.append((struck, text))
         if entry is None:
             self._told.supersede(self._summary.first_seq(strike.id))
-        self._domain_tracker.strike(said.text if said else "")
+        self._domain_tracker.strike(text)
 
     def _rename(self, rename: SpeakerRename, now: Instant, changes: Changes) -> list[BufferedMessage]:
         old, new = rename.old, rename.new
         self.names = {name: new if called == old else called for name, called in self.names.items()} | {old: new}
-        self.names = {name: called for name, called in self.names.items() if name != called}
+        renamed = {name: called for name, called in self.names.items() if name != called}
+        self.names = dict([*renamed.items()][-MOST_NAMES:])
         revised: list[BufferedMessage] = []
         for entry in [*self._buffer.ordered()]:
             was = CitedMessage.of(entry)

@@ -11,11 +11,14 @@ from uuid import uuid4
 import structlog
 from redis.asyncio import Redis
 
-from context_builder.errors import StoreError
+from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
 log = structlog.get_logger(__name__)
+
+EVENTS_NEEDED: Final = "El"
+"""Flags of ``notify-keyspace-events`` by which Redis announces pushes: events of lists, told by the event's name."""
 
 PROBE_SECONDS: Final = 0.25
 """Time between probes, which tell whether Redis announces pushes."""
@@ -34,6 +37,9 @@ ASK_SECONDS_EACH: Final = 10e-6
 """... or so much for each session, if that is longer."""
 
 RECONNECT_SECONDS: Final = 0.5
+
+ANSWER_SECONDS: Final = 1.0
+"""Time within which a Redis that announces pushes announces one, when it is asked once."""
 
 BUSY: Final = 0.6
 """Share of a core; when the event loop's thread uses more, what arrives is gathered. Much costs less together: a
@@ -69,6 +75,42 @@ class Gathering:
         return self._seconds
 
 
+async def announces_pushes(redis: Redis) -> bool:
+    """Return whether this Redis announces pushes, and lets this user hear of them.
+
+    Raises :class:`~context_builder.errors.StoreError`, and where it is away :class:`StoreUnavailable`.
+    """
+    async with redis.pubsub() as pubsub, translated():
+        try:
+            async with translated():
+                await pubsub.subscribe(_push_channel(redis))
+                await pubsub.get_message(timeout=ANSWER_SECONDS)  # that it is subscribed
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            return False
+        probe = _probe_name()
+        await script(redis, "probe")(keys=[probe])
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                async for message in pubsub.listen():
+                    if message["data"] == probe.encode():
+                        return True
+        except TimeoutError:
+            pass
+    return False
+
+
+def _push_channel(redis: Redis) -> str:
+    """Return the channel on which Redis tells to which keys something was pushed on the left."""
+    return f"__keyevent@{redis.connection_pool.connection_kwargs.get('db') or 0}__:lpush"
+
+
+def _probe_name() -> str:
+    """Return the name of a list of no other use, which is pushed to and deleted in one step."""
+    return f"context_builder:probe:{uuid4().hex}"
+
+
 class Arrivals:
     """Calls ``arrived`` with the name of each list that was pushed to; where that returns false, ``elsewhere``.
 
@@ -86,7 +128,7 @@ class Arrivals:
         self._arrived = arrived
         self._ask = script(client, "arrived")
         self._announce = script(client, "probe")
-        self._probe = f"context_builder:probe:{uuid4().hex}"
+        self._probe = _probe_name()
         self._missed = MISSED_PROBES
         self._gathering = Gathering()
         self._gathered: dict[str, None] = {}
@@ -99,12 +141,11 @@ class Arrivals:
 
     async def listen(self) -> None:
         """Pass on what Redis announces, for ever."""
-        database = self._client.connection_pool.connection_kwargs.get("db", 0)
         while True:
             pubsub: Any = self._client.pubsub()
             try:
                 async with asyncio.timeout(RECONNECT_SECONDS * 4):
-                    await pubsub.subscribe(f"__keyevent@{database}__:lpush")
+                    await pubsub.subscribe(_push_channel(self._client))
                 await self._pass_on(pubsub)
             except Exception as error:  # noqa: BLE001 whatever it is, Redis is asked meanwhile
                 log.debug("arrivals.reconnecting", error=type(error).__name__)

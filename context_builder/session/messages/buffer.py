@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from context_builder.clock import Instant
 from context_builder.session.messages.buffered_message import BYTES_PER_TOKEN, BufferedMessage
 from context_builder.session.messages.publication import Publication
 
@@ -120,6 +121,18 @@ class Buffer:
     def newest(self, count: int) -> list[BufferedMessage]:
         """Return the newest messages, also those that left the buffer."""
         return [*self.departed, *self._order[-count:]][-count:]
+
+    def age(self, now: Instant, window: float) -> None:
+        """Let entries count as old that were said a window of seconds before the newest of a talk that is not now.
+
+        A talk of another time goes on by its own clock, also where it comes all at once. It is never kept longer than
+        one of now.
+        """
+        if self._latest_time > now.wall - window:
+            return
+        for entry in self._order:
+            if entry.time <= self._latest_time - window:
+                entry.entered = min(entry.entered, now.monotonic - window)
 
     def before(self, entry: BufferedMessage, count: int) -> list[BufferedMessage]:
         """Return so many messages that were said just before one of the buffer."""

@@ -43,6 +43,11 @@ class IndexedMessage:
         return orjson.dumps([self.origin, self.number, self.consilience, self.time, self.timestamp, self.speaker])
 
 
+def speakers_in(held: bytes) -> tuple[str, ...]:
+    """Return who said a message, by what is held of it; nobody, of one that was struck."""
+    return () if held == STRUCK else (IndexedMessage(*orjson.loads(held)).speaker,)
+
+
 class _Namesake(NamedTuple):
     """Holds one of the messages with a number, by what its timestamp was; ``corrected_at`` is the time of the
     correction that it was first heard by."""

@@ -24,7 +24,8 @@ from context_builder.analysis.analyst import (
 from context_builder.quoting import quoted_line, quoted_name
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.point import Point, PointQuote, rendered
-from context_builder.session.summary.token_budget import cost_of, fit, is_binding
+from context_builder.session.summary.token_budget import cost_of, fit, is_binding, with_dates_that_fit
+from context_builder.timestamps import day_of
 
 RESERVE: Final = 1.5
 """Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
@@ -100,8 +101,8 @@ class Ledger:
         return self._next_id
 
     def render(self) -> str:
-        """Return the text of the rolling summary."""
-        return rendered(self.shown)
+        """Return the text of the rolling summary, with dates beside the words that mean them, as far as these fit."""
+        return with_dates_that_fit(self.shown, self._budget, self._count)
 
     def known(self, tokens: int) -> list[KnownPoint]:
         """Return the points that an analyst is shown, oldest first: all if they have at most so many ``tokens``.
@@ -243,6 +244,7 @@ class Ledger:
             first_number=min(numbers, default=None),
             spoken=_is_spoken(draft, text, speakers),
             unconfirmed=draft.unconfirmed,
+            said_on=_said_on(cited),
         )
         self._next_id += 1
         return point
@@ -266,6 +268,13 @@ class Ledger:
         self.points.insert(index, point)
 
 
+def _said_on(cited: Sequence[BufferedMessage]) -> str | None:
+    """Return the day on which messages were said, by their own clocks; None of several days."""
+    days = {day_of(entry.timestamp) for entry in cited}
+    said_on = days.pop() if len(days) == 1 else None
+    return None if said_on is None else said_on.isoformat()
+
+
 def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> Point:
     numbers = [point.first_number for point in old if point.first_number is not None]
     return Point(
@@ -279,6 +288,7 @@ def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> P
         spoken=len(old) == 1 and old[0].spoken and old[0].text == compacted.text,
         unconfirmed=any(point.unconfirmed for point in old),
         rewrites=1 + max(point.rewrites for point in old),
+        said_on=old[0].said_on if len({point.said_on for point in old}) == 1 else None,
         merges=tuple(
             merged
             for point in old

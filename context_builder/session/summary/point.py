@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from context_builder.analysis.analyst import HEADINGS, KnownPoint, PointKind, Quote
+from context_builder.spoken_dates import SpokenDate, spoken_dates, with_dates
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Point:
     message in epoch seconds, ``first_number`` the lowest listener number quoted. A ``spoken`` sentence stands as it was
     said, so it is read after the name of its speaker, the first of ``by``. ``unconfirmed`` says that a doubt could not
     be cleared up. A point that a compaction wrote ``merges`` earlier ones of its kind: their ids and times, as the
-    memory knows them; ``rewrites`` counts how often its words were written anew.
+    memory knows them; ``rewrites`` counts how often its words were written anew. ``said_on`` is the day, in ISO 8601,
+    by which words such as "yesterday" mean a date; None where it rests on what was said on several.
     """
 
     id: int
@@ -48,6 +51,7 @@ class Point:
     unconfirmed: bool = False
     merges: tuple[tuple[int, float], ...] = ()
     rewrites: int = 0
+    said_on: str | None = None
 
     def was(self, ids: Sequence[int]) -> bool:
         """Return whether the point was rewritten from one of ``ids`` while these were asked about."""
@@ -63,10 +67,20 @@ class Point:
         """Return the published numbers of the quoted messages, each once."""
         return tuple(dict.fromkeys(quote.number for quote in self.evidence if quote.number is not None))
 
-    def render(self) -> str:
+    def render(self, *, dated: bool = False) -> str:
         """Return the point as a line of ``rolling_summary.text``, without the mark before it."""
         name = f"{self.by[0]}: " if self.spoken and self.by else ""
-        return f"{name}{self.text}{' (unconfirmed)' if self.unconfirmed else ''}"
+        return f"{name}{self.dated_text if dated else self.text}{' (unconfirmed)' if self.unconfirmed else ''}"
+
+    @property
+    def dated_text(self) -> str:
+        """Return the text with dates beside the words that mean them."""
+        return with_dates(self.text, self.dates)
+
+    @property
+    def dates(self) -> list[SpokenDate]:
+        """Return the words of the text that mean a date, and the dates."""
+        return spoken_dates(self.text, date.fromisoformat(self.said_on)) if self.said_on else []
 
     def known(self) -> KnownPoint:
         """Return the point as an analyst is shown it."""
@@ -77,7 +91,7 @@ class Point:
         """Return the point as it is published in ``rolling_summary.points``, with all that :meth:`from_wire` needs."""
         return {
             "id": self.id,
-            "text": self.text,
+            "text": self.dated_text,
             "kind": self.kind.value,
             "by": list(self.by),
             "evidence": [quote.wire() for quote in self.evidence],
@@ -91,13 +105,15 @@ class Point:
             "first_number": self.first_number,
             "merges": [list(merged) for merged in self.merges],
             "rewrites": self.rewrites,
+            "said_on": self.said_on,
+            **({"undated_text": self.text} if self.dates else {}),
         }
 
     @classmethod
     def from_wire(cls, fields: Mapping[str, Any]) -> Point:
         return cls(
             id=fields["id"],
-            text=fields["text"],
+            text=fields.get("undated_text", fields["text"]),
             kind=PointKind(fields["kind"]),
             by=tuple(fields["by"]),
             evidence=tuple(map(PointQuote.from_wire, fields["evidence"])),
@@ -107,12 +123,16 @@ class Point:
             unconfirmed=fields["unconfirmed"],
             merges=tuple((merged, time) for merged, time in fields["merges"]),
             rewrites=fields["rewrites"],
+            said_on=fields.get("said_on"),
         )
 
 
-def rendered(points: Sequence[Point]) -> str:
-    """Return the text of the rolling summary: the points under their headings, a line each, in their order."""
+def rendered(points: Sequence[Point], dated: Container[int] = ()) -> str:
+    """Return the text of the rolling summary: the points under their headings, a line each, in their order.
+
+    Those whose ids are ``dated`` have dates beside the words that mean them.
+    """
     under: dict[str, list[str]] = {heading: [] for heading in HEADINGS.values()}
     for point in points:
-        under[HEADINGS[point.kind]].append(f"- {point.render()}")
+        under[HEADINGS[point.kind]].append(f"- {point.render(dated=point.id in dated)}")
     return "\n".join(line for heading, lines in under.items() if lines for line in (f"{heading}:", *lines))

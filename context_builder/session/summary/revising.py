@@ -7,18 +7,23 @@ passes the check of its quotes; otherwise it is retracted. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, Quote
 from context_builder.analysis.evidence import EvidenceCheck, Findings
+from context_builder.analysis.evidence.names import MOST_NAMES, names_in
 from context_builder.quoting import quoted_line, quoted_name
 from context_builder.session.summary.citation import CitedMessage
 from context_builder.session.summary.point import Point, PointQuote
 
 _WORD: Final = re.compile(r"\w+(?:['’.,-]\w+)*")
+
+ALIKE: Final = 0.5
+"""Part of the words of both texts that are the same, below which a message is said to be another one altogether."""
 
 MOST_COMPARED: Final = 4_000
 """Characters of a message that are compared word by word, which takes milliseconds."""
@@ -39,6 +44,8 @@ def revised(point: Point, change: CitedChange, sources: Mapping[int, CitedMessag
     ``sources`` are the messages that it quotes, by id.
     """
     changes, old, new = _Changes(change), change.old, change.new
+    if changes.are_other_words:
+        return None
     evidence = tuple(one for quote in point.evidence if (one := changes.quote(quote)) is not None)
     if not evidence:
         return None
@@ -62,6 +69,20 @@ def with_name(text: str, old: str, new: str) -> str:
     return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text)
 
 
+def words_that_tell(text: str) -> frozenset[str]:
+    """Return the names in a text, and what has digits, by which a sentence is known to tell of it."""
+    named = (word for name in islice(names_in(text), MOST_NAMES) for word in _plain(_WORD.finditer(name.word)))
+    return frozenset((*named, *(word for word in _plain(_WORD.finditer(text)) if any(map(str.isdigit, word)))))
+
+
+def tells(point: Point, words: Set[str], sources: Mapping[int, CitedMessage]) -> bool:
+    """Return whether a point has one of the words, though nothing that it rests on has."""
+    told = words & frozenset(_plain(_WORD.finditer(point.text)))
+    own = [sources[entry_id].text for entry_id in point.ids if entry_id in sources]
+    own += [text for quote in point.evidence for text in (quote.text, quote.speaker)]
+    return bool(told) and not told <= {word for text in own for word in _plain(_WORD.finditer(text))}
+
+
 class _Changes:
     """Knows how a message differs from what it was."""
 
@@ -75,6 +96,7 @@ class _Changes:
         self._old_words, self._new_words = [*_WORD.finditer(self._old)], [*_WORD.finditer(self._new)]
         matcher = SequenceMatcher(None, _plain(self._old_words), _plain(self._new_words), autojunk=False)
         self._codes = matcher.get_opcodes() if self.words_differ else []
+        self.are_other_words = self.words_differ and matcher.ratio() < ALIKE
 
     def quote(self, quote: PointQuote) -> PointQuote | None:
         """Return the quote as the message now has it; None where nothing of it is left."""
@@ -132,7 +154,7 @@ class _Changes:
                 yield before, after
 
 
-def _plain(words: Iterator[re.Match[str]] | list[re.Match[str]]) -> list[str]:
+def _plain(words: Iterable[re.Match[str]]) -> list[str]:
     return [word[0].casefold() for word in words]
 
 

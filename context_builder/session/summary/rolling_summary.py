@@ -16,7 +16,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
 from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
-from context_builder.session.summary.revising import CitedChange, revised, with_name
+from context_builder.session.summary.revising import CitedChange, revised, tells, with_name, words_that_tell
 from context_builder.timestamps import with_offset
 
 MOST_PARTS: Final = 10_000
@@ -92,15 +92,26 @@ class Summary:
 
         return self._revised(self.ledger.revise(held_against), now)
 
-    def strike(self, entry_id: int, now: Instant) -> LedgerUpdate:
-        """Retract the points that rest on a message."""
-        return self._revised(self.ledger.revise(lambda point: None if entry_id in point.ids else point), now)
+    def strike(self, entry_id: int, text: str, now: Instant) -> LedgerUpdate:
+        """Retract the points that rest on a message, and those that name what only its ``text`` does, of all that they
+        rest on.
+        """
+        self.sources = {source_id: source for source_id, source in self.sources.items() if source_id != entry_id}
+        struck = words_that_tell(text)
+
+        def kept(point: Point) -> Point | None:
+            is_told = entry_id in point.ids or tells(point, struck, self.sources)
+            return None if is_told else point
+
+        return self._revised(self.ledger.revise(kept), now)
 
     def rename(self, old: str, new: str, now: Instant) -> LedgerUpdate:
         """Let a speaker be called otherwise in all points."""
         name, other = quoted_name(old), quoted_name(new)
 
         def renamed(point: Point) -> Point:
+            if name not in point.text and name not in (*point.by, *(one.speaker for one in point.evidence)):
+                return point
             evidence = tuple(replace(one, speaker=other) if one.speaker == name else one for one in point.evidence)
             by = tuple(dict.fromkeys(other if one == name else one for one in point.by))
             return replace(point, text=with_name(point.text, name, other), by=by, evidence=evidence)

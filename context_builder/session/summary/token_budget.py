@@ -44,3 +44,14 @@ def fit(points: Sequence[Point], budget: int, count: Callable[[str], int]) -> li
         while kept and excess > 0:
             excess -= cost_of(kept.pop(next(leaving)), count)
     return [*kept.values()]
+
+
+def with_dates_that_fit(points: Sequence[Point], budget: int, count: Callable[[str], int]) -> str:
+    """Return the text of points that fit ``budget``, with dates where these fit as well: no point leaves for a date.
+
+    The order in which points leave is that in which they lose their dates.
+    """
+    leaving = sorted((point for point in points if point.dates), key=lambda point: _LEAVES[point.kind])
+    while count(text := rendered(points, {point.id for point in leaving})) > budget and leaving:
+        leaving.pop(0)
+    return text

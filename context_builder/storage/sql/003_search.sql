@@ -21,8 +21,8 @@ EXCEPTION
 END
 $$;
 
--- Gives a tenant with more than 1,000 vectors a partition of its own, and this an HNSW index for "dimensions". Has to come
--- before anything else in a transaction: it locks the default partition, which others may hold while they wait for this.
+-- Gives a tenant with more than 1,000 vectors a partition of its own, and this an HNSW index for "dimensions": of half-precision
+-- vectors up to 4,000, and of the signs of their figures beyond, which is what pgvector's indexes hold. Has to come before anything else in a transaction: it locks the default partition, which others may hold while they wait for this.
 CREATE OR REPLACE FUNCTION context_memory_separate(tenant text, dimensions integer) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -41,18 +41,57 @@ BEGIN
         EXECUTE format('ALTER TABLE context_memory_vectors ATTACH PARTITION %s.%I FOR VALUES IN (%L)', schema, name, tenant);
     END IF;
     IF to_regtype('halfvec') IS NOT NULL AND dimensions > 0 AND to_regclass(name || '_' || dimensions) IS NULL THEN
-        EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s.%I USING hnsw ((embedding::halfvec(%s)) halfvec_cosine_ops)
-                        WHERE cardinality(embedding) = %4$s', name || '_' || dimensions, schema, name, dimensions);
+        EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s.%I USING hnsw (' || CASE WHEN dimensions <= 4000
+                           THEN '(embedding::halfvec(%s)) halfvec_cosine_ops'
+                           ELSE '(binary_quantize(embedding::halfvec(%s))::bit(%4$s)) bit_hamming_ops' END
+                       || ') WHERE cardinality(embedding) = %4$s', name || '_' || dimensions, schema, name, dimensions);
     END IF;
 END
 $$;
 
--- Whether embeddings of so many dimensions can be searched: HNSW indexes half-precision vectors of at most 4,000.
+-- Whether embeddings of so many dimensions can be searched: a half-precision vector has at most 16,000.
 CREATE OR REPLACE FUNCTION context_memory_prepare(tenant text, dimensions integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    RETURN to_regtype('halfvec') IS NOT NULL AND dimensions BETWEEN 1 AND 4000;
+    RETURN to_regtype('halfvec') IS NOT NULL AND dimensions BETWEEN 1 AND 16000;
+END
+$$;
+
+-- How many of the tenant's memories another embedder embedded, or this one with another number of dimensions; the latter is
+-- told by the oldest of its vectors, so that not all of them are read.
+CREATE OR REPLACE FUNCTION context_memory_outdated_count(tenant text, by_embedder text, dimensions integer) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+DECLARE
+    is_resized boolean;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    SELECT coalesce(bool_or(cardinality(v.embedding) NOT IN (0, dimensions)), false) INTO is_resized
+    FROM (SELECT o.embedding FROM context_memory_vectors AS o
+          WHERE o.tenant_id = tenant AND o.embedder = by_embedder LIMIT 20) AS v;
+    RETURN (SELECT count(*) FROM context_memory_vectors AS v
+            WHERE v.tenant_id = tenant
+              AND (v.embedder <> by_embedder OR (is_resized AND cardinality(v.embedding) NOT IN (0, dimensions))));
+END
+$$;
+
+-- The next of them by their ids, with what an embedding is made from.
+CREATE OR REPLACE FUNCTION context_memory_outdated(
+    tenant text, by_embedder text, dimensions integer, after text, count integer
+) RETURNS TABLE (id text, text text, speaker text, said_at timestamptz, digest text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT m.id, m.text, m.speaker, m.said_at, encode(m.digest, 'hex')
+        FROM (
+            SELECT v.id FROM context_memory_vectors AS v
+            WHERE v.tenant_id = tenant AND v.id > after
+              AND (v.embedder <> by_embedder OR cardinality(v.embedding) NOT IN (0, dimensions))
+            ORDER BY v.id LIMIT count
+        ) AS v
+        JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = v.id
+        ORDER BY m.id;
 END
 $$;
 
@@ -217,13 +256,16 @@ $$;
 
 -- The best hits by embedding: cosine similarity, 0 to 1. A small tenant's vectors are compared one by one, and so are those of
 -- a narrow condition; else a large tenant's index is read on until there are enough hits that meet the condition, where
--- pgvector can (0.8 and later), or it has read 20,000.
+-- pgvector can (0.8 and later), or it has read 20,000. Beyond 4,000 dimensions the index gives those whose figures have the
+-- most signs in common, several times as many as are wanted, of which the most alike count.
 CREATE OR REPLACE FUNCTION context_memory_by_embedding(
     tenant text, by_embedder text, query_embedding real[], condition text, narrow boolean, depth integer
 ) RETURNS SETOF context_memory_hit
 LANGUAGE plpgsql AS $$
+DECLARE
+    coarse integer := CASE WHEN to_regclass('context_memory_vectors_' || md5(tenant)) IS NULL THEN 1001 ELSE 8 * depth END;
 BEGIN
-    IF query_embedding IS NULL OR to_regtype('halfvec') IS NULL THEN
+    IF query_embedding IS NULL OR to_regtype('halfvec') IS NULL OR cardinality(query_embedding) > 16000 THEN
         RETURN;
     END IF;
     IF narrow THEN
@@ -246,6 +288,22 @@ BEGIN
     PERFORM set_config('hnsw.ef_search', least(greatest(depth, 40), 1000)::text, true);
     IF current_setting('hnsw.iterative_scan', true) IS NOT NULL THEN
         PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
+    END IF;
+    IF cardinality(query_embedding) > 4000 THEN
+        RETURN QUERY EXECUTE format($hits$
+            SELECT v.id, v.session_id, v.position, greatest(1 - (v.embedding::halfvec(%1$s) <=> $3::halfvec(%1$s)), 0) AS score
+            FROM (
+                SELECT v.id, m.session_id, m.position, v.embedding
+                FROM context_memory_vectors AS v
+                JOIN context_memories AS m ON m.tenant_id = %2$L AND m.id = v.id AND %3$s
+                WHERE v.tenant_id = %2$L AND cardinality(v.embedding) = %1$s AND v.embedder = $1
+                ORDER BY binary_quantize(v.embedding::halfvec(%1$s))::bit(%1$s) <~> binary_quantize($3::halfvec(%1$s))::bit(%1$s)
+                LIMIT $4
+            ) AS v
+            ORDER BY score DESC LIMIT $2
+            $hits$, cardinality(query_embedding), tenant, condition)
+        USING by_embedder, depth, query_embedding, coarse;
+        RETURN;
     END IF;
     RETURN QUERY EXECUTE format($hits$
         SELECT m.id, m.session_id, m.position, greatest(1 - v.distance, 0)
@@ -471,13 +529,13 @@ END
 $$;
 
 SELECT context_builder_guard(
-    '^context_memory_', '^context_memory_(remember|unembedded|embed|prepare|search|newest|rate|forget)$',
+    '^context_memory_', '^context_memory_(remember|unembedded|outdated|outdated_count|embed|prepare|search|newest|rate|forget)$',
     '{context_memories,context_memory_pending,context_memory_vectors,context_memory_vectors_default,context_memory_frequencies,context_memory_totals}',
     inlined => '^context_memory_(json|place)$',
     beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
                WHERE e.extname = 'vector' AND n.nspname <> current_schema()));
 
-SELECT context_builder_by_index('^context_memory_(search|newest|unembedded|is_narrow)$');
+SELECT context_builder_by_index('^context_memory_(search|newest|unembedded|outdated|is_narrow)$');
 
 -- A search joins few rows, each of which an index finds.
 DO $$

@@ -101,8 +101,9 @@ def _is_consistent(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
     times = [offset(one.time) for one in found]
     begins = all(one.line == 0 or not lines[one.line - 1].strip() for one in found)
     again = len({one.name for one in found}) < len(found)
-    has_text = all(_next(lines, one.text) not in {other.line for other in found} for one in found)
-    return times == sorted(times) and has_text and (begins or again) and (len(found) > 1 or begins)
+    starts = {-1, *(one.line for one in found)}
+    has_text = all(_next(lines, one.text) not in starts for one in found)
+    return len(found) > 1 and times == sorted(times) and has_text and (begins or again)
 
 
 def _next(lines: Sequence[str], place: int) -> int:

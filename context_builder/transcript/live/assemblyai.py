@@ -1,12 +1,15 @@
-"""AssemblyAI's streaming: ``Turn``, with ``end_of_turn``, and before it ``FinalTranscript``."""
+"""AssemblyAI's streaming: ``Turn``, with ``end_of_turn``, and before it ``FinalTranscript``.
+
+A turn that comes again takes the place of the earlier one, and ``SpeakerRevision`` tells better who spoke in turns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from context_builder.transcript.fields import text
+from context_builder.transcript.fields import objects, text
 from context_builder.transcript.live.stream import Message, Stream
-from context_builder.transcript.utterance import Utterance, speaker_name
+from context_builder.transcript.utterance import Heard, Utterance, speaker_name
 
 
 def begin(message: Message, stream: Stream) -> list[Utterance]:
@@ -15,7 +18,7 @@ def begin(message: Message, stream: Stream) -> list[Utterance]:
     return stream.rest()
 
 
-def read_turn(message: Message, stream: Stream) -> Iterator[Utterance]:
+def read_turn(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what a turn completes. Raises :class:`ValueError`."""
     order = message.get("turn_order")
     if isinstance(order, bool) or not isinstance(order, int):
@@ -23,13 +26,25 @@ def read_turn(message: Message, stream: Stream) -> Iterator[Utterance]:
     turn = ("turn", stream.session, order)
     for other in [name for name in stream.held_names if isinstance(name, tuple) and name != turn]:
         yield from stream.release(other)  # nothing better will come of these
-    if message.get("end_of_turn") is not True or stream.was_seen(turn):
+    if message.get("end_of_turn") is not True:
         return
     words = text(message, "transcript", "the turn")
     label = message.get("speaker_label", message.get("speaker"))
-    stream.put(turn, [Utterance(speaker_name(label), words)] if words else [])
+    if stream.was_seen(turn):
+        yield from stream.corrected(turn, text=words, speaker=None if label is None else speaker_name(label))
+        return
+    stream.put(turn, [Utterance(speaker_name(label), words, key=turn)] if words else [])
     if message.get("turn_is_formatted") is not False:  # otherwise it may come again, with its punctuation
         yield from stream.release(turn)
+
+
+def read_revision(message: Message, stream: Stream) -> Iterator[Heard]:
+    """Yield what a revision says of the speakers of turns. Raises :class:`ValueError`."""
+    for one in objects(message.get("revisions") or [], "revisions"):
+        turn = ("turn", stream.session, one.get("turn_order"))
+        if (label := one.get("speaker_label")) is not None:
+            stream.relabel(turn, speaker_name(label))
+            yield from stream.corrected(turn, speaker=speaker_name(label))
 
 
 def read_final_transcript(message: Message, stream: Stream) -> Iterator[Utterance]:

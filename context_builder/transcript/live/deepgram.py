@@ -9,12 +9,15 @@ from context_builder.transcript.fields import inner, objects, text
 from context_builder.transcript.formats.deepgram import speaker_of, words_of
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utterance
 from context_builder.transcript.word_runs import runs
 
 
-def read_results(message: Message, stream: Stream) -> Iterator[Utterance]:
-    """Yield what a message completes. Raises :class:`ValueError`."""
+def read_results(message: Message, stream: Stream) -> Iterator[Heard]:
+    """Yield what a message completes; a final part that comes again in other words corrects what was said.
+
+    Raises :class:`ValueError`.
+    """
     if message.get("is_final") is not True:
         return
     channel = message.get("channel")
@@ -24,9 +27,14 @@ def read_results(message: Message, stream: Stream) -> Iterator[Utterance]:
     request = inner(message, "metadata").get("request_id")
     place, channels = _channel(message.get("channel_index"))
     transcript = str(alternatives[0].get("transcript")) if alternatives else ""
-    new = stream.is_new("deepgram", str(request), place, str(message.get("start")), transcript)
-    if alternatives and new:
-        stream.hold(place, _said(alternatives[0], place if channels > 1 else None))
+    start = message.get("start")
+    began = float(start) if isinstance(start, int | float) else str(start)
+    part = ("deepgram", str(request), place, began)
+    new = stream.is_new(*part, transcript)
+    if alternatives and new and stream.is_part(part):
+        yield from stream.corrected_part(part, transcript)
+    elif alternatives and new:
+        stream.hold_part(part, place, [*_said(alternatives[0], place if channels > 1 else None)])
     if message.get("speech_final") is True or message.get("from_finalize") is True or stream.is_long(place):
         yield from stream.release(place)
 

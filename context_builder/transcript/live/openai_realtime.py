@@ -1,7 +1,7 @@
 """OpenAI's Realtime interface: what its input transcription completes, and what its model says.
 
-https://platform.openai.com/docs/api-reference/realtime-server-events. The model is the assistant. Its words may come
-before those that it answers are transcribed, so they wait for these.
+https://platform.openai.com/docs/api-reference/realtime-server-events. The model is the assistant. Transcriptions come
+in any order, also after the answer: each waits for those of what was spoken before.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ _ANSWERED: Final = frozenset(
         "response.text.done",
     }
 )
-_AWAITED: Final = ("awaited",)
-"""Name under which answers wait for what they answer."""
 
 
 def is_realtime(kind: object) -> bool:
@@ -43,7 +41,8 @@ def read_realtime(message: Message, stream: Stream) -> Iterator[Utterance]:
     elif kind in _ANSWERED:
         words = text(message, "transcript" if "transcript" in message else "text", "the answer")
         if words and stream.is_new("answer", item, str(message.get("content_index"))):
-            yield from _in_order(Utterance(ASSISTANT, words, contribution={}), stream)
+            answer = Utterance(ASSISTANT, words, contribution={})
+            yield from stream.place(f"{item} {message.get('content_index')}", [answer])
     elif kind in _ADDED:
         yield from _typed(inner(message, "item"), stream)
     elif kind == "transcript.text.segment":
@@ -63,15 +62,13 @@ def _heard(what: str, item: str, message: Message, stream: Stream) -> Iterator[U
         if words and stream.is_new("segment", str(message.get("id")), item, words):
             stream.is_new("told by segments", item)
             yield Utterance(speaker_name(message.get("speaker")), words)
-    elif what == "completed":
-        words = text(message, "transcript", "the transcription")
-        by_segments = stream.was_seen(("told by segments", item))
-        if words and not by_segments and stream.is_new("heard", item, str(message.get("content_index"))):
-            yield Utterance(speaker_name(message.get("speaker")), words)
-    if what in ("completed", "failed"):
-        stream.arrived(item)
-        if not stream.is_awaiting:
-            yield from stream.release(_AWAITED)
+    elif what in ("completed", "failed"):
+        said: list[Utterance] = []
+        if what == "completed" and not stream.was_seen(("told by segments", item)):
+            words = text(message, "transcript", "the transcription")
+            if words and stream.is_new("heard", item, str(message.get("content_index"))):
+                said = [Utterance(speaker_name(message.get("speaker")), words)]
+        yield from stream.place(item, said)
 
 
 def _typed(item: Object, stream: Stream) -> Iterator[Utterance]:
@@ -82,10 +79,3 @@ def _typed(item: Object, stream: Stream) -> Iterator[Utterance]:
         words = optional_text(part, "text") if part.get("type") in ("input_text", "text") else ""
         if words and stream.is_new("typed", str(item.get("id")), place):
             yield Utterance(speaker_name(None), words)
-
-
-def _in_order(answer: Utterance, stream: Stream) -> Iterator[Utterance]:
-    if stream.is_awaiting:
-        stream.hold(_AWAITED, [answer])
-    else:
-        yield answer

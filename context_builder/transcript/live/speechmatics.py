@@ -11,11 +11,11 @@ from context_builder.transcript.fields import inner, objects, optional_text, tex
 from context_builder.transcript.formats.speechmatics import words_of
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance, speaker_name
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utterance, speaker_name
 from context_builder.transcript.word_runs import runs
 
 
-def read_speechmatics(message: Message, stream: Stream) -> Iterator[Utterance]:
+def read_speechmatics(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what a message completes. Raises :class:`ValueError` for the server's error, too."""
     kind = message["message"]
     if kind == "Error":
@@ -31,9 +31,14 @@ def read_speechmatics(message: Message, stream: Stream) -> Iterator[Utterance]:
     elif kind == "AddSegment":
         for one in objects(message.get("segments"), "segments"):
             if one.get("is_active") is not False and (words := text(one, "text", "the segment")):
-                times = inner(one, "metadata")
-                if stream.is_new("segment", stream.session, str(times.get("start_time")), words):
-                    yield Utterance(speaker_name(one.get("speaker_id")), words)
+                start = str(inner(one, "metadata").get("start_time"))
+                key = ("segment", stream.session, start)
+                said = Utterance(speaker_name(one.get("speaker_id")), words, key=key)
+                if start != "None" and stream.was_said(key):
+                    yield from stream.corrected(key, text=words, speaker=said.speaker)
+                elif stream.is_new(*key, words):
+                    stream.note(said)
+                    yield said
 
 
 def _transcript(message: Message, stream: Stream) -> Iterator[Utterance]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from context_builder.transcript.repeats import overlap, without, words
-from context_builder.transcript.utterance import Utterance
+from context_builder.transcript.utterance import CorrectedUtterance, Heard, Utterance
 
 REMEMBERED: Final = 10_000
 """Final messages by which one that comes again is known."""
@@ -30,16 +30,18 @@ class Stream:
     def __init__(self) -> None:
         self.session = ""
         self.tells_segments = False  # a text that ends was told by its parts
-        self._awaited: dict[str, None] = {}
+        self._in_order: dict[str, list[Utterance] | None] = {}
         self._held: dict[Hashable, list[Utterance]] = {}
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
         self._segments: OrderedDict[Hashable, list[tuple[float, float]]] = OrderedDict()
         self._newest: OrderedDict[Hashable, list[tuple[float, float, list[str]]]] = OrderedDict()
+        self._said: OrderedDict[Hashable, Utterance] = OrderedDict()
+        self._parts: OrderedDict[Hashable, tuple[Hashable, str]] = OrderedDict()
 
     @property
     def holds(self) -> bool:
         """Return whether something is held back."""
-        return bool(self._held)
+        return bool(self._held) or any(self._in_order.values())
 
     @property
     def held_names(self) -> list[Hashable]:
@@ -48,8 +50,9 @@ class Stream:
 
     def rest(self) -> list[Utterance]:
         """Return all that was held back."""
-        self._awaited.clear()
-        return [one for name in [*self._held] for one in self.release(name)]
+        waiting, self._in_order = self._in_order, {}
+        said = [one for placed in waiting.values() for one in placed or ()]
+        return said + [one for name in [*self._held] for one in self.release(name)]
 
     def hold(self, name: Hashable, utterances: Iterable[Utterance], *, blankless: bool = False) -> None:
         """Hold utterances back under a name, joined with what the same speaker said directly before."""
@@ -66,20 +69,22 @@ class Stream:
         """Return who speaks last of what is held back under a name."""
         return self._held[name][-1].speaker
 
-    @property
-    def is_awaiting(self) -> bool:
-        """Return whether something that was spoken is not transcribed yet."""
-        return bool(self._awaited)
-
     def awaits(self, item: str) -> None:
-        """Note that something was spoken whose transcription comes later."""
-        self._awaited[item] = None
-        if len(self._awaited) > _MOST_AWAITED:
-            self._awaited.pop(next(iter(self._awaited)))
+        """Keep a place for what was spoken, whose transcription comes later."""
+        self._in_order.setdefault(item, None)
 
-    def arrived(self, item: str) -> None:
-        """Note that the transcription of what was spoken has come, or will not."""
-        self._awaited.pop(item, None)
+    def place(self, item: str, utterances: list[Utterance]) -> list[Utterance]:
+        """Put what was said in its place, the last one where none was kept; return what nothing before is awaited of.
+
+        Nothing is kept waiting for more than :data:`_MOST_AWAITED` others.
+        """
+        self._in_order[item] = utterances
+        ready: list[Utterance] = []
+        while self._in_order and (
+            next(iter(self._in_order.values())) is not None or len(self._in_order) > _MOST_AWAITED
+        ):
+            ready += self._in_order.pop(next(iter(self._in_order))) or []
+        return ready
 
     def put(self, name: Hashable, utterances: list[Utterance]) -> None:
         """Hold these back under a name, in the place of what is."""
@@ -93,7 +98,79 @@ class Stream:
         """Return what is held back under a name; a turn, whose name is a tuple, is not said again."""
         if isinstance(name, tuple):
             self.is_new(*name)
-        return self._held.pop(name, [])
+        released = self._held.pop(name, [])
+        for one in released:
+            self.note(one)
+        return released
+
+    def note(self, said: Utterance) -> None:
+        """Remember what was said under a key, so that it can be corrected."""
+        if said.key is not None:
+            self._said[said.key] = said
+            self._forget(self._said)
+
+    def was_said(self, key: Hashable) -> bool:
+        return key in self._said
+
+    def corrected(self, key: Hashable, *, text: str | None = None, speaker: str | None = None) -> list[Heard]:
+        """Return the correction of what was said under a key; nothing where it says the same, or nothing was."""
+        before = self._said.get(key)
+        if before is None:
+            return []
+        after = replace(
+            before, text=before.text if text is None else text, speaker=before.speaker if speaker is None else speaker
+        )
+        if after == before or not after.text:
+            return []
+        self._said[key] = after
+        return [
+            CorrectedUtterance(
+                key,
+                None if after.text == before.text else after.text,
+                None if after.speaker == before.speaker else after.speaker,
+            )
+        ]
+
+    def said_or_corrected(self, key: Hashable, said: Utterance) -> list[Heard]:
+        """Return what was said under a key; where something was before, its correction, if it is the same speaker's."""
+        if (before := self._said.get(key)) is not None:
+            return self.corrected(key, text=said.text) if before.speaker == said.speaker else []
+        named = replace(said, at=None, key=key)
+        self.note(named)
+        return [named]
+
+    def relabel(self, name: Hashable, speaker: str) -> None:
+        """Let somebody else say what is held back under a name."""
+        if name in self._held:
+            self._held[name] = [replace(one, speaker=speaker) for one in self._held[name]]
+
+    def note_part(self, part: Hashable, key: Hashable, text: str) -> None:
+        """Remember which utterance a final part belongs to, and what it says."""
+        self._parts[part] = (key, text)
+        self._forget(self._parts)
+
+    def hold_part(self, part: Hashable, name: Hashable, utterances: Sequence[Utterance]) -> None:
+        """Hold back a final part, which may come again in other words if one speaker says all of it."""
+        self.hold(name, [replace(one, key=(part, place)) for place, one in enumerate(utterances)])
+        if len(utterances) == 1:
+            self.note_part(part, self._held[name][-1].key, utterances[0].text)
+
+    def is_part(self, part: Hashable) -> bool:
+        return part in self._parts
+
+    def corrected_part(self, part: Hashable, text: str) -> list[Heard]:
+        """Take a part that comes again in other words; return the correction of its utterance, if that was said."""
+        key, before = self._parts[part]
+        if not text or text == before:
+            return []
+        self._parts[part] = (key, text)
+        for held in self._held.values():
+            for place, one in enumerate(held):
+                if one.key == key:
+                    held[place] = replace(one, text=one.text.replace(before, text, 1))
+                    return []
+        said = self._said.get(key)
+        return [] if said is None else self.corrected(key, text=said.text.replace(before, text, 1))
 
     def was_seen(self, name: Hashable) -> bool:
         return name in self._seen
@@ -135,7 +212,7 @@ class Stream:
         return replace(said, text=rest) if rest else None
 
     @staticmethod
-    def _forget(known: OrderedDict[Hashable, Any]) -> None:
+    def _forget(known: OrderedDict[Any, Any]) -> None:
         if len(known) > REMEMBERED:
             known.popitem(last=False)
 

@@ -15,9 +15,9 @@ from context_builder.knowledge.audit_chain import verify
 from context_builder.knowledge.governance import Access, AccessDecision
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision, RecordedCaller
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.migrations import apply
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from scripts.benches.memory.stage import database
 from scripts.benches.shared.report import Line, Report, p95
 

@@ -22,9 +22,9 @@ from context_builder.knowledge.signals import PackageWeights
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import NoopRedactor
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
 
 PATIENCE = 60.0

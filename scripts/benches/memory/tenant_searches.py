@@ -15,8 +15,8 @@ from typing import Any, Final
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
 from context_builder.memory.memory import MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from scripts.benches.memory.random_embeddings import TextEmbedder
 from scripts.benches.memory.two_tenants import (
     MEMORIES,

@@ -20,7 +20,7 @@ from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.preference_history import by_patterns
 from context_builder.assembly.retrieval.retriever import RetrievalResult, Retriever
 from context_builder.assembly.turn import Turn
-from context_builder.assembly.turn_request import TurnRequest
+from context_builder.assembly.turn_request import TurnAssembly
 from context_builder.clock import SystemClock
 from context_builder.redaction import NoopRedactor
 from context_builder.tokens.counter import TokenCounter
@@ -85,7 +85,7 @@ def pure_times(turns: int, limit: int, choose: Choose) -> tuple[list[TaskUsage],
         retrieved = RetrievalResult((candidates,), {}, (), HealthState.NORMAL, "ok", {})
         for spent in (cold, cached):
             start, work = time.perf_counter(), time.thread_time()
-            request = TurnRequest(Turn.read(envelope), limit, config, counter, policy, overflow, by_patterns)
+            request = TurnAssembly(Turn.read(envelope), limit, config, counter, policy, overflow, by_patterns)
             pipeline.assembled(request, retrieved, now)
             spent.append((1000 * (time.perf_counter() - start), 1000 * (time.thread_time() - work)))
     return cold, cached

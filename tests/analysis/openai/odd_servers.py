@@ -80,6 +80,31 @@ def takes_no_form(*forms: str, status: int = 400, said: str = "'response_format.
     return lambda asked, text: JSONResponse({"error": said}, status) if form_of(asked) in forms else None
 
 
+def unknown_to_fastapi(name: str, status: int = 422) -> Oddity:
+    """Refuses a field as servers of FastAPI do: where it is stands in a list."""
+
+    def answered(asked: dict[str, Any], text: str) -> Response | None:
+        told = [{"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted"}]
+        return JSONResponse({"object": "error", "detail": told}, status) if name in asked else None
+
+    return answered
+
+
+def no_system(status: int, said: str) -> Oddity:
+    return lambda asked, text: error(status, said) if asked["messages"][0]["role"] == "system" else None
+
+
+def small_window(prompt: int, said: str) -> Oddity:
+    """A window in which a prompt of so many tokens leaves room for 300."""
+
+    def answered(asked: dict[str, Any], text: str) -> Response | None:
+        limit, window = limit_of(asked), prompt + 300
+        told = said.format(window=window, prompt=prompt, limit=limit, sum=prompt + limit)
+        return error(400, told, 400) if limit > window - prompt else None
+
+    return answered
+
+
 _PROXIED = (
     'litellm.BadRequestError: GroqException - {"error": {"code": "json_validate_failed", "failed_generation": "{"}}'
 )
@@ -134,6 +159,46 @@ ODDITIES: Mapping[str, Callable[[], Oddity]] = {
         )
     ),
     "a proxy's page": lambda: once(lambda *_: HTMLResponse("<html><h1>Service Unavailable</h1></html>", 503)),
+    "DeepSeek, no schema": lambda: takes_no_form(
+        "json_schema", status=422, said="This response_format type is unavailable now"
+    ),
+    "DeepSeek, empty once": lambda: once(lambda *_: completion({"content": ""})),
+    "Anthropic, a fence and a word before it": lambda: content(
+        lambda text: f"Here it is:\n```json\n{text}\n```\nDone."
+    ),
+    "Mistral, an argument that it does not know": lambda: unknown_to_fastapi("max_completion_tokens"),
+    "vLLM, an argument that it does not know": lambda: unknown_to_fastapi("response_format", status=400),
+    "Gemma, no system role": lambda: no_system(500, "Jinja Exception: System role not supported"),
+    "o1-mini, no system role": lambda: no_system(
+        400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."
+    ),
+    "vLLM, a small window": lambda: small_window(
+        1_000,
+        "This model's maximum context length is {window} tokens. However, you requested {sum} tokens ({prompt} in the "
+        "messages, {limit} in the completion). Please reduce the length of the messages or completion.",
+    ),
+    "vLLM of late, a small window": lambda: small_window(
+        1_000,
+        "'max_tokens' or 'max_completion_tokens' is too large: {limit}. This model's maximum context length is "
+        "{window} tokens and your request has {prompt} input tokens ({limit} > {window} - {prompt}).",
+    ),
+    "TGI, a small window": lambda: small_window(
+        1_000,
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= {window}. Given: {prompt} `inputs` "
+        "tokens and {limit} `max_new_tokens`",
+    ),
+    "OpenRouter, blank lines before the answer": lambda: (
+        lambda _, text: Response(b"\n \n\n" + completion({"content": text}).body, media_type="application/json")
+    ),
+    "gpt-oss, channels": lambda: content(
+        lambda text: f"<|channel|>analysis<|message|>Perhaps {DRAFT}<|end|><|channel|>final<|message|>{text}"
+    ),
+    "llama.cpp, a model that is being loaded": lambda: once(
+        lambda *_: error(503, "Loading model", 503, type="unavailable_error")
+    ),
+    "Together, overloaded": lambda: once(
+        lambda *_: JSONResponse({"id": "x", "error": {"message": "try again", "type": "server_error"}}, 529)
+    ),
     "a limit that is too large": lambda: (
         lambda asked, _: (
             error(400, "max_completion_tokens must be less than or equal to 90") if limit_of(asked) > 90 else None

@@ -109,6 +109,14 @@ async def test_an_error_in_an_answer_is_the_error_that_it_names(
         await make_analyst(attempts=1).infer_domains(MESSAGES)
 
 
+async def test_a_refused_key_is_told_in_the_servers_words(make_analyst: MakeAnalyst, model: FakeModel) -> None:
+    model.oddly = lambda *_: JSONResponse({"error": {"message": "This key was revoked"}}, 401)
+    with pytest.raises(
+        AnalystUnavailable, match=r"refuses the key \(401\): “This key was revoked”; check OPENAI_API_KEY"
+    ):
+        await make_analyst(attempts=1).infer_domains(MESSAGES)
+
+
 @pytest.mark.parametrize("status", [200, 403, 503])
 async def test_a_page_is_told_in_few_words_of_our_own(make_analyst: MakeAnalyst, model: FakeModel, status: int) -> None:
     model.oddly = lambda *_: HTMLResponse("<html><title>Blocked by secret rule</title></html>", status)
@@ -197,6 +205,55 @@ async def test_a_reply_has_as_much_room_as_its_language_takes(
 ) -> None:
     await analyst.extract_keywords(said(text))
     assert limit_of(model.requests[-1]) == limit
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            JSONResponse({"error": "Unexpected endpoint or method. (POST /chat/completions)"}),
+            "check the model's name and",
+        ),
+        (error(400, "API key not valid.", 400, details=[{"reason": "API_KEY_INVALID"}]), "check OPENAI_API_KEY"),
+        (Response("404 page not found", 404), "check the model's name and OPENAI_BASE_URL"),
+    ],
+)
+async def test_a_wrong_address_or_key_is_told_however_the_server_says_it(
+    analyst: OpenAIAnalyst, model: FakeModel, answer: Response, told: str
+) -> None:
+    model.oddly = lambda *_: answer
+    with pytest.raises(AnalystUnavailable, match=told):
+        await analyst.infer_domains(MESSAGES)
+    assert len(model.requests) == 1
+
+
+async def test_a_window_too_small_for_the_limit_bounds_that_reply_alone(
+    analyst: OpenAIAnalyst, model: FakeModel
+) -> None:
+    model.oddly = ODDITIES["vLLM, a small window"]()
+    await analyst.summarize(SummaryRequest(MESSAGES))
+    assert [limit_of(request) for request in model.requests[:2]] == [3000, 300]
+    model.oddly = lambda *_: None
+    await analyst.summarize(SummaryRequest(MESSAGES))
+    assert 3000 in [limit_of(request) for request in model.requests[2:]]
+
+
+async def test_a_window_that_leaves_no_room_is_about_the_messages(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    said = (
+        "maximum context length is 2048 tokens. However, you requested 5000 tokens (2000 in the messages, 3000 in the"
+    )
+    model.oddly = lambda *_: error(400, said, 400)
+    with pytest.raises(ContentRefused):
+        await analyst.infer_domains(MESSAGES)
+
+
+async def test_a_token_of_entra_id_goes_as_a_bearer_alone(model_server: ModelServer, model: FakeModel) -> None:
+    analyst = OpenAIAnalyst(Endpoint("eyJh.eyJi.c", f"{model_server.base_url}?api-version=1"), load_prompts())
+    seen: list[tuple[str | None, str | None]] = []
+    model.heard = lambda request: seen.append((request.headers.get("authorization"), request.headers.get("api-key")))
+    assert (await analyst.infer_domains(MESSAGES)).domains
+    await analyst.close()
+    assert seen == [("Bearer eyJh.eyJi.c", None)]
 
 
 async def test_a_query_of_the_base_url_goes_with_each_request(model_server: ModelServer, model: FakeModel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.analysis.analyst import AnalystMessage, StatedPreference
+from context_builder.analysis.analyst import AnalystMessage, PreferenceKind, StatedPreference
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.local import LocalAnalyst
 from context_builder.analysis.openai import OpenAIAnalyst
@@ -13,7 +13,6 @@ from context_builder.analysis.openai.parsing import preferences_of
 from context_builder.analysis.openai.schemas import MAX_PREFERENCES, PreferenceEntry, PreferenceReply
 from context_builder.costs import Budget
 from context_builder.errors import AnalystUnavailable, OverBudget
-from context_builder.preference_kind import PreferenceKind
 from context_builder.testing import StubAnalyst
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import HOSTILE, said

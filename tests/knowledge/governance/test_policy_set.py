@@ -230,7 +230,7 @@ def test_a_tenant_has_so_many_texts_and_policies():
 
 
 def test_without_cedar_the_extra_is_told(monkeypatch):
-    monkeypatch.setattr("context_builder.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("context_builder.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"needs the extra server: pip install 'context-builder\[server\]'"):
         default()
 

@@ -23,9 +23,9 @@ from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.testing import ManualClock
 from context_builder.tokens.counter import count_tokens
 from context_builder.tracing import TraceContext

@@ -198,7 +198,7 @@ async def test_a_project_finds_its_own_among_many_others_that_are_more_alike(lab
     await lab.put("artifact:all", "Everybody's hydrophone.")
     asked = {"scope": {"projectId": "kelp"}, "retrieval": {"graph": None, "metadata": None, "semantic": {"topK": 5}}}
     package = await lab.build("labelled hydrophone clips", **asked)
-    assert {one.ref for one in package.sources} == {"artifact:own", "artifact:all"}
+    assert {one.ref for one in package.sources} == {"artifact:own"}
 
 
 async def test_what_is_forgotten_while_it_is_being_packed_is_not_served(lab: Lab) -> None:

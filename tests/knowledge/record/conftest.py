@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from context_builder.knowledge.record import PackageRecord
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.knowledge.record.samples import StoppedClock
 from tests.services.postgrest import api_key, serving_project
 

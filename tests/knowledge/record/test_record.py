@@ -14,9 +14,9 @@ from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory, MemoryFilter
 from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.migrations import apply
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.knowledge.record.samples import ANN, START, TRACE, StoppedClock, begun, body, built, revision, source
 from tests.services.postgrest import PostgrestFront
 
@@ -108,7 +108,6 @@ async def test_tenants_know_nothing_of_each_other(either: PackageRecord) -> None
     assert await either.latest("club", "cpk_1") is None
     assert await either.audit("club", "cpk_1") is None
     assert not await either.feedback("club", "cpk_1", "ann", 1.0, {"artifact:a": 1.0}, "")
-    assert await either.usefulness("club", ["artifact:a"]) == {}
     await either.erase("club", "artifact:a")
     held = await either.latest("lab", "cpk_1")
     assert held is not None

@@ -9,8 +9,8 @@ import pytest
 
 from context_builder.knowledge import single_flight
 from context_builder.knowledge.record import PackageRecord
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.knowledge.record.samples import START, StoppedClock, built, revision, source
 from tests.services.waiting import wait_until
 

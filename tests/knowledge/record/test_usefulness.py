@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 import pytest
 
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.revision import Usefulness
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.storage.sql_functions import SqlFunctions
 from tests.knowledge.record.samples import START, StoppedClock, built, source
@@ -18,8 +18,23 @@ pytestmark = pytest.mark.engines
 SHOWN = [source("artifact:a"), source("artifact:b")]
 
 
+class Usefulness(NamedTuple):
+    """What the database knows of a source, each from 0 to 1."""
+
+    reuse: float
+    quality: float
+    helped: float | None
+
+
+async def usefulness(record: PackageRecord, ref: str) -> Usefulness | None:
+    rows = await record._call("context_package_usefulness", "lab", refs=[ref], now=record._now())
+    return Usefulness(rows[0]["reuse"], rows[0]["quality"], rows[0]["helped"]) if rows else None
+
+
 async def known(record: PackageRecord, ref: str = "artifact:a") -> Usefulness:
-    return (await record.usefulness("lab", [ref]))[ref]
+    found = await usefulness(record, ref)
+    assert found is not None
+    return found
 
 
 async def rate(record: PackageRecord, package: int, caller: str, share: float, ref: str = "artifact:a") -> None:
@@ -28,11 +43,11 @@ async def rate(record: PackageRecord, package: int, caller: str, share: float, r
 
 async def test_what_helped_counts_for_what_was_shown(either: PackageRecord) -> None:
     await built(either, "cpk_1", START, SHOWN)
-    assert await either.usefulness("lab", ["artifact:a"]) == {}
+    assert await usefulness(either, "artifact:a") is None
     await either.feedback("lab", "cpk_1", "ann", 1.0, {"artifact:a": 0.8, "artifact:never shown": 1.0}, "")
     assert await known(either) == Usefulness(pytest.approx(0.02), pytest.approx(0.515), pytest.approx(0.8))
     assert await known(either, "artifact:b") == Usefulness(0, pytest.approx(0.475), 0)
-    assert await either.usefulness("lab", ["artifact:never shown"]) == {}
+    assert await usefulness(either, "artifact:never shown") is None
     assert not await either.feedback("lab", "cpk_9", "ann", 1.0, {"artifact:a": 1.0}, "")
 
 
@@ -89,7 +104,7 @@ async def test_a_hostile_caller_moves_nothing_by_more_than_a_twentieth(
         await built(record, f"cpk_{number}", START, SHOWN)
     for number in range(others):
         await rate(record, number % 60, f"caller {number}", 0.4)
-    before = (await record.usefulness("lab", ["artifact:a"])).get("artifact:a", Usefulness(0, 0.5, None))
+    before = (await usefulness(record, "artifact:a")) or Usefulness(0, 0.5, None)
     for share in (1.0, 0.0):
         await asyncio.gather(*(rate(record, number, "mallory", share) for number in range(60)))
         after = await known(record)

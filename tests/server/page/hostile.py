@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from playwright.async_api import Page
+
 TEXTS = (
     "<script>document.title='owned'</script>",
     "<img src=x onerror=\"document.title='owned'\">",
@@ -19,3 +21,20 @@ TEXTS = (
     "&lt;b&gt; &amp;nbsp; &#x3c;script&#x3e;",
     "A\u0301\u0301\u0301\u0301" * 50,
 )
+
+
+async def not_isolated(page: Page) -> list[str]:
+    """What people wrote and no element keeps from turning around the text beside it: nothing should be."""
+    found: list[str] = await page.evaluate("""() => {
+      const found = [];
+      const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const text = walker.currentNode;
+        const isTheirs = text.data.includes("evil txet");
+        if (isTheirs && !text.parentElement.closest("bdi, [dir=auto], option, textarea, svg")) {
+          found.push(text.parentElement.outerHTML.slice(0, 200));
+        }
+      }
+      return found;
+    }""")
+    return found

@@ -47,6 +47,7 @@ async def take(chromium: Chromium, daemon: Daemon, folder: Path | None) -> None:
     parts = urlsplit(address)
     async with visiting(chromium, f"{parts.scheme}://{parts.netloc}", viewport=SIZE) as visitor:
         page = visitor.page
+        page.set_default_timeout(60_000)  # on a machine that may be busy
         await page.goto("/ui/login")
         if folder is None:
             await page.screenshot(path=FOLDER / "page-login.png")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import orjson
+
 from context_builder.server.page.domain_history import MOST_COLUMNS, DomainHistory
 
 BIOLOGY, PHYSICS = "Biology / Life Sciences", "Physics / Astronomy"
@@ -59,6 +61,16 @@ def test_pauses_are_compressed_and_marked() -> None:
     assert sum(one.messages for one in chart.columns) == 40
     (change,) = chart.changes
     assert chart.columns[int(change * len(chart.columns))].begin > pause.begin
+
+
+def test_any_moments_make_a_chart_that_can_be_sent() -> None:
+    history = DomainHistory()
+    for number, at in enumerate((-1e300, 0.0, 1e9, 1e300)):
+        history.note(number, at, (BIOLOGY,), {})
+    chart = history.chart()
+    assert chart is not None
+    assert (len(chart.columns), chart.pauses) == (7, 3)
+    assert orjson.dumps(chart.as_json())
 
 
 def test_a_short_silence_is_no_pause() -> None:

@@ -12,7 +12,7 @@ from context_builder.server.page.session_list import MOST_SHOWN
 from context_builder.session.keys import Keys
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import logged_in, token_in
-from tests.server.page.hostile import TEXTS
+from tests.server.page.hostile import TEXTS, not_isolated
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Visitor
@@ -75,6 +75,7 @@ async def test_dead_letters_are_text(redis: Redis, visitor: Visitor) -> None:
     await page.goto("/ui/dead/monday?put=<script>")
     await expect(page.locator(".letters li")).to_have_count(len(TEXTS))
     assert await page.title() == "Dead letters of monday · context_builder"
+    assert await not_isolated(page) == []
     assert await page.locator(".raw").locator("script, img, svg, iframe, b").count() == 0
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

@@ -61,8 +61,13 @@ async def test_what_redis_does_not_say_is_not_known(redis: Redis, monkeypatch: p
 
 async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Redis) -> None:
     both = {"summary": "gpt", "domains": "text", "keywords": "text"}
-    assert told(await reported(redis, analyst=both, has_model=True), "Model") == ("warn", "text in 1 session")
+    found = "plain text analysis in 1 session"
+    assert told(await reported(redis, analyst=both, has_model=True), "Model") == ("warn", found)
     assert told(await reported(redis, analyst=both), "Model")[0] == "good"
+    failing = {"summary": {"since": 1.0, "tries": 2, "reason": "away", "tokens": 0}}
+    report = await reported(redis, failing=failing)
+    assert told(report, "Model") == ("bad", "nothing has come of it yet")
+    assert next(one.advice for one in report.checks if one.name == "Model")[0].startswith("summary fails in 1 session")
 
 
 async def test_what_waits_for_the_archive_and_what_it_refused_is_told(redis: Redis) -> None:

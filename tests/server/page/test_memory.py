@@ -15,7 +15,7 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in, token_in
-from tests.server.page.hostile import TEXTS
+from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
 
@@ -75,9 +75,13 @@ async def test_one_finds_narrows_and_forgets(memory: PostgresMemory, visitor: Vi
     await page.goto("/ui/memory?since=2026-03-04&until=2026-03-05")
     await expect(cards).to_have_count(2)
     await page.goto("/ui/memory")
+    forget = page.get_by_role("button", name="Forget those chosen")
+    await expect(forget).to_be_hidden()
+    await page.set_viewport_size({"width": 1024, "height": 360})
     await page.get_by_label("Choose: Otters").check()
     await page.get_by_label("Choose: The budget").check()
-    await page.get_by_role("button", name="Forget those chosen").click()
+    await expect(forget).to_be_in_viewport()
+    await forget.click()
     await expect(page.get_by_role("heading", name="Forget these 2 memories for good?")).to_be_visible()
     await check_in_every_dress(page)
     await page.get_by_role("link", name="Keep them").click()
@@ -132,6 +136,7 @@ async def test_whatever_was_said_is_text(memory: PostgresMemory, visitor: Visito
         await page.goto(path)
         assert "owned" not in await page.title()
         assert await page.locator("main").locator("script, img, iframe, b, #owned, svg").count() == 0
+        assert await not_isolated(page) == []
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

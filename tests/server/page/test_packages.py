@@ -16,7 +16,7 @@ from playwright.async_api import expect
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in, token_in
-from tests.server.page.hostile import TEXTS
+from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
 
@@ -146,6 +146,7 @@ async def test_whatever_a_document_says_is_text(program: httpx.AsyncClient, visi
         await page.goto(path)
         assert "owned" not in await page.title()
         assert await page.locator("main").locator("script, img, iframe, b, #owned").count() == 0
+        assert await not_isolated(page) == []
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await page.locator("main").get_by_role("link", name=package_id).count() == 1
 

@@ -1,4 +1,4 @@
-"""How the page presents things: on a phone and a laptop, in charts, by headings, with choices in place of typing."""
+"""How the page presents things: on a phone and a laptop, in charts, by headings, and compressed."""
 
 from __future__ import annotations
 

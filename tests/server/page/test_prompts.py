@@ -17,9 +17,9 @@ from context_builder.server.access.caller import Role
 from context_builder.session.keys import SESSIONS
 from tests.cli.publishing import publish
 from tests.cli.samples import entries, sample, sample_state
-from tests.server.page.accessibility import check_in_every_dress
+from tests.server.page.accessibility import PHONE, check_in_every_dress
 from tests.server.page.conftest import logged_in, token_in
-from tests.server.page.hostile import TEXTS
+from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import TENANT, ApiServer
 from tests.services.chromium import Visitor
 
@@ -67,6 +67,12 @@ async def test_one_sees_each_part_drags_the_budget_and_says_what_helped(
     kept = page.get_by_role("row").filter(has_text=helped.text)
     await expect(kept).to_contain_text("included")
     await expect(kept).to_contain_text("similarity")
+    for table in await page.locator("#taken table").all():
+        ranked = await table.get_by_role("columnheader", name="Score").count()
+        assert "" not in [
+            text.strip() for text in await table.locator("td:not([data-label=Helped])").all_text_contents()
+        ]
+        assert bool(ranked) is bool(await table.get_by_text("similarity").count())
     await check_in_every_dress(page)
     await page.locator("#drag").fill("300")
     await expect(page.get_by_role("heading", name="4,000 → 300 tokens")).to_be_visible()
@@ -81,6 +87,23 @@ async def test_one_sees_each_part_drags_the_budget_and_says_what_helped(
     where = MemoryFilter(ids=(helped.id, idle.id))
     found = {one.memory.id: one.feedback for one in await memory.search(TENANT, MemoryQuery("", filter=where))}
     assert [one and one.score for one in (found[helped.id], found[idle.id])] == [1.0, 0.0]
+
+
+async def test_on_a_phone_a_prompt_takes_few_screens(memory: PostgresMemory, session: str, visitor: Visitor) -> None:
+    texts = [f"We decided on the urchin survey of week {number}, in the north cove." for number in range(40)]
+    await memory.remember(TENANT, [remembered(text, number) for number, text in enumerate(texts)])
+    page = visitor.page
+    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    await asked(visitor, session)
+    await expect(page.get_by_role("heading", name="of 4,000 tokens")).to_be_visible()
+    await expect(page.locator("article.outgoing").first).to_be_hidden()
+    assert await page.evaluate("document.documentElement.scrollHeight") <= 3 * PHONE["height"]
+    await page.get_by_role("heading", name="As it would go out").click()
+    await expect(page.locator("article.outgoing").first).to_be_visible()
+    await expect(page.locator("#taken table").first).to_be_hidden()
+    await page.locator("#drag").fill("300")
+    await expect(page.get_by_role("heading", name="4,000 → 300 tokens")).to_be_visible()
+    await expect(page.locator("article.outgoing").first).to_be_visible()  # the screen that was open stays so
 
 
 async def test_looking_keeps_nothing(memory: PostgresMemory, session: str, visitor: Visitor) -> None:
@@ -119,6 +142,7 @@ async def test_whatever_was_said_is_text(
         await expect(page.get_by_role("heading", name="As it would go out")).to_be_visible()
         assert "owned" not in await page.title()
         assert await page.locator("#result").locator("script, img, iframe, b, #owned").count() == 0
+        assert await not_isolated(page) == []
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

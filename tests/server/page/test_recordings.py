@@ -12,7 +12,7 @@ from context_builder.server.access.caller import Role
 from tests.recording.written import WrittenRecording
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in
-from tests.server.page.hostile import TEXTS
+from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
 
@@ -97,6 +97,7 @@ async def test_whatever_was_said_is_text(folder: Path, visitor: Visitor) -> None
     await page.goto("/ui/recordings/hostile")
     assert "owned" not in await page.title()
     assert await page.locator("main").locator("script, img, iframe, b, #owned").count() == 0
+    assert await not_isolated(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.locator("#at").fill("20")
     await expect(page.locator(".message-list li")).to_have_count(5)

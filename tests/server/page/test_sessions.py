@@ -12,7 +12,7 @@ from context_builder.session.keys import SESSIONS
 from context_builder.session.servers import SessionServer, SessionServers
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in, token_in
-from tests.server.page.hostile import TEXTS
+from tests.server.page.hostile import TEXTS, not_isolated
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
@@ -118,6 +118,7 @@ async def test_speakers_cannot_be_more_than_text(redis: Redis, visitor: Visitor)
         for _ in range(2):
             assert await page.title() == "Sessions · context_builder"
             assert await page.locator("tbody").locator("script, img, svg, iframe, b, #owned").count() == 0
+            assert await not_isolated(page) == []
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             await page.reload()
             await row.wait_for()

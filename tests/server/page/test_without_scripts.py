@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from playwright.async_api import expect
@@ -44,12 +45,12 @@ async def test_a_package_is_built_and_the_audit_verified(reader: Visitor) -> Non
 async def test_late_messages_and_corrections_are_in_their_place(redis: Redis, reader: Visitor) -> None:
     async with running(redis):
         await push(redis, said(1, "Wails sing."), said(3, "In the bay."))
-        await push(redis, said(2, "Where?"), said(1, "Whales sing."))
-        await wait_until(published(redis, lambda now: now["received_messages"] == 4), "all are published")
+        await push(redis, said(1, "Whales sing."), said(2, "Where?"))
+        await wait_until(published(redis, lambda now: now["received_messages"] == 3), "all are published")
         await reader.page.goto("/ui/sessions/monday")
     rows = reader.page.locator(".message")
-    await expect(rows.locator(".said")).to_have_text(["Wails sing.", "Whales sing.", "Where?", "In the bay."])
-    await expect(rows.locator(".mark")).to_have_text(["corrected", "correction", "came late"])
+    await expect(rows.locator(".said")).to_have_text(["Whales sing.", "Where?", "In the bay."])
+    await expect(rows.locator(".mark")).to_have_text(["correction", "came late"])
 
 
 async def test_a_prompt_is_shown(redis: Redis, reader: Visitor) -> None:
@@ -69,3 +70,33 @@ async def test_health_leads_to_dead_letters(redis: Redis, reader: Visitor) -> No
     await page.get_by_role("heading", name="Dead letters").wait_for()
     await page.locator("section", has_text="Dead letters").get_by_role("link", name="monday").click()
     await expect(page.locator(".letters li")).to_have_count(1)
+
+
+async def test_what_was_said_is_corrected_renamed_and_struck(redis: Redis, reader: Visitor) -> None:
+    page = reader.page
+    async with running(redis):
+        await push(redis, said(1, "Wails sing."), said(2, "Off the record."))
+        await wait_until(published(redis, lambda now: now["received_messages"] == 2), "both are published")
+        await page.goto("/ui/sessions/monday")
+        await page.get_by_role("link", name="Correct a message").click()
+        for form, fields, done in (
+            ("Correct a message", {"Message": "1", "What was said": "Whales sing."}, "Message 1 is corrected."),
+            ("Rename a speaker", {"Name until now": "Ida", "Name from now on": "Bo"}, "Ida is Bo now."),
+            ("Strike a message", {"Message": "2"}, "Message 2 is struck"),
+        ):
+            card = page.get_by_role("region", name=form)
+            for label, value in fields.items():
+                await card.get_by_label(label).fill(value)
+            for box in await card.get_by_role("checkbox").all():
+                await box.check()
+            await card.get_by_role("button").click()
+            await expect(page.get_by_role("status")).to_contain_text(done)
+        await page.get_by_role("region", name="Correct a message").get_by_label("Message").fill("9")
+        await page.get_by_role("region", name="Correct a message").get_by_role("button").click()
+        await expect(page.get_by_role("alert")).to_contain_text("there is no message 9")
+        reader.complaints.clear()  # the browser tells the answer's status
+
+        def struck(now: dict[str, Any]) -> bool:
+            return [(one["speaker"], one["text"]) for one in now["raw_recent_buffer"]] == [("Bo", "Whales sing.")]
+
+        await wait_until(published(redis, struck), "all of it is done")

@@ -223,3 +223,25 @@ def test_responses_are_bounded_in_bytes_too_but_the_newest_is_always_there() -> 
     said = advice("x" * 2000)
     responses.add(BufferedMessage(9, said, ARRIVAL), said, changes)
     assert list(responses.records) == [9]
+
+
+def test_a_talk_of_another_time_is_summarized_by_its_own_clock(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    old = [message(number, timestamp=f"2020-05-03T09:0{number}:00+00:00") for number in range(1, 4)]
+    subject.receive(old[:2], clock.now())
+    assert not subject.summary_due(clock.now())
+    subject.receive(old[2:], clock.now())
+    assert subject.summary_due(clock.now())
+
+
+def test_a_talk_of_another_time_is_kept_no_longer_than_one_of_now(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    subject.receive([message(1, timestamp="2020-05-03T09:00:00+00:00")], clock.now())
+    assert not subject.summary_due(clock.advance(119))
+    assert subject.summary_due(clock.advance(1))
+
+
+def test_a_talk_of_now_is_kept_for_the_window_whatever_its_clock_says(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    subject.receive([message(1, timestamp="2020-05-03T09:00:00+00:00"), message(2)], clock.now())
+    assert not subject.summary_due(clock.advance(100))

@@ -85,7 +85,7 @@ def test_a_sentence_that_stands_as_it_was_said_has_its_speakers_name() -> None:
     said = DraftPoint("I'll order it tomorrow.", (Quote(2, "Fine, I'll order it tomorrow"),), ACTION)
     named = DraftPoint("Bob here, all is well.", (Quote(2, "Bob here, all is well."),))
     made = ledger(said, named, about=entries(message(1), message(2, speaker="Bob")))
-    assert made.render() == "To do:\n- Bob: I'll order it tomorrow.\nSaid:\n- Bob here, all is well."
+    assert made.render() == "To do:\n- Bob: I'll order it tomorrow (2023-11-15).\nSaid:\n- Bob here, all is well."
 
 
 def test_a_doubt_that_could_not_be_cleared_up_is_said() -> None:
@@ -342,3 +342,15 @@ def test_a_point_that_was_rewritten_often_keeps_a_bounded_number_of_quotes() -> 
     assert made.compact(request.points, result)
     assert len(made.points[0].evidence) == MOST_EVIDENCE
     assert made.points[0].evidence[0].id == request.points[0].evidence[0].message
+
+
+def test_dates_stand_beside_words_as_far_as_they_fit_and_no_point_leaves_for_one() -> None:
+    claim, action = point("The pump was mended yesterday.", 1), point("Bob brings the cable tomorrow.", 2, kind=ACTION)
+    said = "Said:\n- The pump was mended yesterday (2023-11-13)."
+    whole = f"To do:\n- Bob brings the cable tomorrow (2023-11-15).\n{said}"
+    room = words(whole)
+    about = entries(message(1), message(2))
+    assert ledger(claim, action, about=about, budget=room).render() == whole
+    assert ledger(claim, action, about=about, budget=room - 1).render() == whole.replace(" (2023-11-13)", "")
+    undated = whole.replace(" (2023-11-13)", "").replace(" (2023-11-15)", "")
+    assert ledger(claim, action, about=about, budget=words(undated)).render() == undated

@@ -53,7 +53,7 @@ export function shortDomain(name) {
 export function domainChip(name) {
   const chip = element("span", `chip ${domainClass(name)}`);
   chip.title = name;
-  chip.append(element("i"), shortDomain(name));
+  chip.append(element("i"), said(shortDomain(name)));
   return chip;
 }
 

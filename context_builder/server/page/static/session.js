@@ -268,7 +268,9 @@ function trouble(one) {
     since.append(element("time", "", clock(one.since)));
     made.append(" ", since);
   }
-  for (const line of one.details) made.append(" ", element("span", "", line));
+  const details = element("span", "details", one.details.join(" "));
+  details.dir = "auto";
+  made.append(details);
   return made;
 }
 

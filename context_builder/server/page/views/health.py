@@ -3,20 +3,62 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Annotated, Final
 
 from fastapi import Query, Request
+from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER, WRITER
-from context_builder.server.page.dead_letters import MOST_SHOWN, letters_of, put_back
 from context_builder.server.page.health_report import MOST_COSTS, health_report
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.problem import Problem, not_found
 from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
+from context_builder.session.store.dead_letters import ORIGINS, DeadLetter, DeadLetters, Origin
 from context_builder.session.store.registry import SessionRegistry
+
+EXCERPT: Final = 400
+MOST_SHOWN: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLetter:
+    """Holds a dead letter of a session. ``name`` is a hash: numbers change when another letter is put back."""
+
+    origin: Origin
+    name: str
+    letter: DeadLetter
+
+    @property
+    def begins(self) -> str:
+        return self.letter.begins(self.origin, EXCERPT)
+
+
+async def letters_of(redis: Redis, session_id: str) -> list[ShownLetter]:
+    """Return the session's dead letters, the newest of each origin first."""
+    found = []
+    for origin in ORIGINS:
+        letters = await DeadLetters(redis, session_id, origin).all()
+        found += [ShownLetter(origin, _name(origin, one), one) for one in reversed(letters)]
+    return found
+
+
+async def put_back(redis: Redis, session_id: str, name: str) -> int:
+    """Put a letter back to where it came from, or with ``all`` every one that was kept whole; return how many."""
+    moved = 0
+    for one in reversed(await letters_of(redis, session_id)):
+        if (name == "all" and one.letter.is_whole) or name == one.name:
+            moved += await DeadLetters(redis, session_id, one.origin).requeue(one.letter)
+    return moved
+
+
+def _name(origin: Origin, letter: DeadLetter) -> str:
+    return sha256(origin.encode() + letter.encode()).hexdigest()[:32]
+
 
 router = page_router()
 

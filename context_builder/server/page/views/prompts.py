@@ -40,7 +40,7 @@ from context_builder.session.keys import validate_session_id
 SLIDER: Final = 16_000
 """Tokens at the end of the slider; a number may be larger."""
 
-FEW: Final = 8
+FEW: Final = 6
 """Candidates of a section that are shown at once; the others behind a click."""
 
 _DEFAULT: Final = "4000"

@@ -1,4 +1,7 @@
-"""Errors of a store tell whether to try again, and what to do: unavailable, refused, or refused for its data."""
+"""Errors of the database tell whether to try again, and what to do: unavailable, refused, or refused for its data.
+
+Archive, memory and knowledge are kept in one database; each raises errors of its own kind for it.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from context_builder.errors import (
 
 
 @dataclass(frozen=True, slots=True)
-class StoreErrors:
-    """Names the errors of one kind of store.
+class DatabaseErrors:
+    """Names the errors of what is kept in the database.
 
     ``advice`` says for an SQLSTATE or its beginning what is wrong with a database and what to do about it,
     ``api_advice`` the same for codes that only Supabase's API answers with, or that mean something else there.
@@ -43,8 +46,7 @@ _DATABASE: Final = {
     "3D000": "has no such database; create it or correct its URL",
 }
 _API: Final = dict.fromkeys(("PGRST301", "PGRST302", "PGRST303", "401", "403"), _KEY_REFUSED)
-
-ARCHIVE_ERRORS: Final = StoreErrors(
+ARCHIVE_ERRORS: Final = DatabaseErrors(
     ArchiveUnavailable,
     ArchiveRejected,
     ArchiveDataRejected,
@@ -62,36 +64,32 @@ ARCHIVE_ERRORS: Final = StoreErrors(
     },
 )
 
-MEMORY_ERRORS: Final = StoreErrors(
-    MemoryUnavailable,
-    MemoryRejected,
-    MemoryDataRejected,
-    advice={
-        "42P01": f"has no table of memories; {_MIGRATE}",
-        "42883": f"lacks the functions of the memory; {_MIGRATE}",
-        "42501": "does not let this role at these memories",
-        **_DATABASE,
-    },
-    api_advice={
-        "PGRST202": "lacks the functions of the memory; run the SQL that `context-builder migrate` prints",
-        "42501": _KEY_REFUSED,
-        **_API,
-    },
-)
 
-KNOWLEDGE_ERRORS: Final = StoreErrors(
-    KnowledgeUnavailable,
-    KnowledgeRejected,
-    KnowledgeDataRejected,
-    advice={
-        "42P01": f"has no tables of knowledge; {_MIGRATE}",
-        "42883": f"lacks the functions of knowledge; {_MIGRATE}",
-        "42501": "does not let this role at this knowledge",
-        **_DATABASE,
-    },
-    api_advice={
-        "PGRST202": "lacks the functions of knowledge; run the SQL that `context-builder migrate` prints",
-        "42501": _KEY_REFUSED,
-        **_API,
-    },
+def _behind_functions(
+    kept: str,
+    tables: str,
+    unavailable: type[ContextBuilderError],
+    rejected: type[ContextBuilderError],
+    data_rejected: type[ContextBuilderError],
+) -> DatabaseErrors:
+    """Return the errors of what is reached through SQL functions alone."""
+    return DatabaseErrors(
+        unavailable,
+        rejected,
+        data_rejected,
+        advice={
+            "42P01": f"has no {tables}; {_MIGRATE}",
+            "42883": f"lacks the functions of {kept}; {_MIGRATE}",
+            "42501": f"does not let this role use {kept}",
+            **_DATABASE,
+        },
+        api_advice={"PGRST202": f"lacks the functions of {kept}; {_MIGRATE_PROJECT}", "42501": _KEY_REFUSED, **_API},
+    )
+
+
+MEMORY_ERRORS: Final = _behind_functions(
+    "the memory", "table of memories", MemoryUnavailable, MemoryRejected, MemoryDataRejected
+)
+KNOWLEDGE_ERRORS: Final = _behind_functions(
+    "knowledge", "tables of knowledge", KnowledgeUnavailable, KnowledgeRejected, KnowledgeDataRejected
 )
