@@ -23,6 +23,7 @@ pytestmark = pytest.mark.engines
 
 TOOLS = {"build_context", "get_context", "search_memory", "session_state", "explain_point", "send_message"} | {
     "correct_message",
+    "rate_context",
     "rename_speaker",
     "strike_message",
 }
