@@ -39,6 +39,8 @@ COMMANDS: Final = {
     "sessions": ("sessions", "sessions", _LOOK),
     "doctor": ("doctor", "doctor", _LOOK),
     "package": ("package", "package", _LOOK),
+    "search": ("search", "search", _LOOK),
+    "outcomes": ("outcomes", "outcomes", _LOOK),
     "ingest": ("ingest", "ingest", _KEEP),
     "policy": ("policy", "policy", _KEEP),
     "keys": ("keys", "keys", _KEEP),

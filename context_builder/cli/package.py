@@ -26,12 +26,15 @@ package = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    help="Build, open and explain context packages.",
+    help="Build, open, rate and explain context packages.",
 )
 
 TenantOption = Annotated[
     str | None, typer.Option("--tenant", help="Tenant of the packages; default: TENANT_ID.", callback=legible)
 ]
+_LONGEST_NOTE: Final = 8_000
+"""Characters."""
+
 PackageId = Annotated[str, typer.Argument(help="The package's id: cpk_….", show_default=False, callback=legible)]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 PromptFlag = Annotated[bool, typer.Option("--prompt", help="Print only the text for a model's prompt.")]
@@ -129,6 +132,58 @@ def audit(package_id: PackageId, tenant: TenantOption = None, as_json: JsonFlag 
     run(_audit(package_id, tenant, as_json=as_json))
 
 
+@package.command("rate")
+def rate(
+    package_id: PackageId,
+    outcome: Annotated[
+        float | None,
+        typer.Option(
+            "--outcome", min=0, max=1, help="How well the task went with it, from 0 to 1.", show_default=False
+        ),
+    ] = None,
+    helped: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--helped", help="Ref of a source that helped, or REF=0.5; may be repeated.", callback=_each_legible
+        ),
+    ] = None,
+    note: Annotated[str, typer.Option("--note", help="Why, in words.", callback=legible)] = "",
+    tenant: TenantOption = None,
+) -> None:
+    """Say how a package did, and which of its sources helped; the latest of this user counts.
+
+    Sources that help are ranked higher. `context-builder outcomes` shows how packages did.
+
+    Example:
+
+        context-builder package rate cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE --outcome 0.8 --helped artifact:protocol
+    """
+    if outcome is None and not helped and not note:
+        raise typer.BadParameter("one of --outcome, --helped and --note is needed")
+    if len(note) > _LONGEST_NOTE:
+        raise typer.BadParameter(f"--note has at most {_LONGEST_NOTE:,} characters")
+    run(_rate(package_id, outcome, dict(map(_share, helped or ())), note, tenant))
+
+
+def _share(text: str) -> tuple[str, float]:
+    """Return the ref and the share in what ``--helped`` says. Raises :class:`typer.BadParameter`."""
+    ref, _, share = text.partition("=")
+    try:
+        value = float(share or 1)
+    except ValueError:
+        value = -1.0
+    if not ref or not 0 <= value <= 1:
+        raise typer.BadParameter("--helped is the ref of a source, or REF=SHARE with a share from 0 to 1")
+    return ref, value
+
+
+async def _rate(
+    package_id: str, outcome: float | None, helped: dict[str, float], note: str, tenant: str | None
+) -> None:
+    async with asking(tenant) as (service, agent):
+        await service.feedback(agent, package_id, outcome, helped, note)
+
+
 @package.command("list")
 def list_packages(
     task: Annotated[str | None, typer.Option("--task", help="Only packages of this task.", callback=legible)] = None,
@@ -162,7 +217,8 @@ class _Asking(NamedTuple):
 
 
 @asynccontextmanager
-async def _asking(tenant: str | None, intent: str | None = None) -> AsyncIterator[_Asking]:
+async def asking(tenant: str | None, intent: str | None = None) -> AsyncIterator[_Asking]:
+    """Open the package service, for this user of a tenant."""
     for needed in ("ulid", "cedarpy"):
         require_extra("server", needed, "package")
     from context_builder import log
@@ -182,7 +238,7 @@ async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, a
     from context_builder.tracing import TraceContext
 
     request = _request(fields)
-    async with _asking(tenant, request.intent) as (service, agent):
+    async with asking(tenant, request.intent) as (service, agent):
         built = await service.build_explained(agent, request, TraceContext.new(), MORE)
         if as_prompt:
             _print_prompt(service.prompt(built.package))
@@ -205,7 +261,7 @@ async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, a
 async def _show(package_id: str, tenant: str | None, *, as_json: bool, as_prompt: bool) -> None:
     from context_builder.cli.view.package import package_table
 
-    async with _asking(tenant) as (service, agent):
+    async with asking(tenant) as (service, agent):
         found = (await service.get(agent, package_id)).package
         if as_prompt:
             _print_prompt(service.prompt(found))
@@ -218,7 +274,7 @@ async def _show(package_id: str, tenant: str | None, *, as_json: bool, as_prompt
 async def _audit(package_id: str, tenant: str | None, *, as_json: bool) -> None:
     from context_builder.cli.view.package import audit_view
 
-    async with _asking(tenant) as (service, agent):
+    async with asking(tenant) as (service, agent):
         found = await service.audit(agent, package_id, of_others=True)
     if as_json:
         print_json(found.model_dump(mode="json", by_alias=True))
@@ -229,7 +285,7 @@ async def _audit(package_id: str, tenant: str | None, *, as_json: bool) -> None:
 async def _list(
     by: Literal["task", "trace", "ref"], value: str, limit: int, tenant: str | None, *, as_json: bool
 ) -> None:
-    async with _asking(tenant) as (service, agent):
+    async with asking(tenant) as (service, agent):
         found = await service.listing(agent, by, value, limit, None, of_any_source=True)
     if as_json:
         print_json([{"contextPackageId": one.package_id, "createdAt": one.created_at.isoformat()} for one in found])

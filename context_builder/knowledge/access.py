@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from heapq import nlargest
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from context_builder.assembly.access import Access, AccessQuestion, Redacted, Ruling
@@ -13,6 +16,8 @@ from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.gather import told_failure
 from context_builder.errors import KnowledgeError
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
+from context_builder.knowledge.excerpt import found_parts, parts_of
+from context_builder.knowledge.filling import UNFOUND
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.local import said_ref
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
@@ -21,6 +26,9 @@ from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.services import MemoryPolicy, MetadataIndex, SessionSensitivities
 from context_builder.knowledge.signals import node_of
 from context_builder.memory.memory import Memory
+
+_MOST_PASSAGES: Final = 20
+"""Passages of a redacted document that is too long to be looked at."""
 
 _WORD: Final = re.compile(r"\w+")
 
@@ -96,12 +104,30 @@ def _redacted(
     elif node.content is None:
         return ruling._replace(redacted=Redacted(candidate, "withheld: it could not be had whole", withheld=True))
     else:
-        shown, altered, withheld = node.redacted(policy, question.longest)
-        redacted = Redacted(shown.candidate(""), altered, withheld)
+        shown, altered, withheld = node.redacted(policy)
         is_told = not is_found_redacted(node)
+        redacted = Redacted(_shown(candidate, shown, question, is_told=is_told), altered, withheld)
     if not (redacted.altered and is_told):
         return ruling._replace(redacted=redacted)
     return ruling._replace(redacted=redacted, similarity=shared_words(question.query, redacted.value.text))
+
+
+def _shown(candidate: Candidate, node: KnowledgeNode, question: PackageQuestion, *, is_told: bool) -> Candidate:
+    """Return the candidate of a redacted node.
+
+    Which passages were found is kept unless that tells (``is_told``) what was redacted. Of a content that is too long
+    to be looked at, the passages that share words with the query are.
+    """
+    content = node.content or ""
+    found = [] if is_told else found_parts(candidate.metadata.get("passages", ()), content)
+    if len(content) <= question.longest:
+        return node.candidate("", passages=found)
+    if not found:
+        alike = (
+            one for one in parts_of(content, node.kind, node.ref, question.query, floor=UNFOUND) if one.likeness > 0
+        )
+        found = sorted(nlargest(_MOST_PASSAGES, alike, key=attrgetter("likeness")))
+    return replace(node, content=None).candidate("", passages=found)
 
 
 def shared_words(query: str, text: str) -> float:

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 from context_builder.knowledge.artifact import ENTITY_REFS, Link
+from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.proximity import proximity
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.services import GraphProjection, VectorDocument
-from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
+from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space, passage_of
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, SearchResult, point_number
 
 PASSAGES: Final = 1.5
@@ -102,14 +103,21 @@ class LocalVectors:
         if said:
             searches.append(self._said(tenant_id, intent, asked, said, scope, without))
         best: dict[str, tuple[float, bool]] = {}
+        passages: dict[str, list[Part]] = {}
         for found in await asyncio.gather(*searches):
             for ref, result in found:
                 by_meaning = _BY_MEANING in result.origins
                 similarity, before = best.get(ref, (-1.0, False))
                 best[ref] = max(similarity, result.score), by_meaning or before
+                if (part := passage_of(result)) is not None:
+                    passages.setdefault(ref, []).append(part)
         order = sorted(best, key=lambda ref: -best[ref][0])[: asked.top_k]
         nodes = await self._store.nodes(tenant_id, order, longest)
-        return [VectorDocument(node, *best[ref]) for ref in order if (node := nodes.get(ref)) is not None]
+        return [
+            VectorDocument(node, *best[ref], tuple(sorted(passages.get(ref, ()))))
+            for ref in order
+            if (node := nodes.get(ref)) is not None
+        ]
 
     async def _documents(
         self,
@@ -124,7 +132,7 @@ class LocalVectors:
         project = scope.project_id or None
         left_out = tuple(sorted(without))  # an artifact's passages are remembered under its ref
         where = MemoryFilter(user_id=project, kinds=kinds, without_sessions=left_out)
-        query = MemoryQuery(intent, most, asked.threshold, where, standalone=True, with_texts=False)
+        query = MemoryQuery(intent, most, asked.threshold, where, standalone=True)
         found = await self._memory.search(document_space(tenant_id), query)
         return [(one.memory.metadata["ref"], one) for one in found]
 
@@ -142,7 +150,15 @@ class LocalVectors:
         sessions = scope.session_ids or (None,)
         left_out = tuple(sorted(ref.removeprefix(_SESSION) for ref in without if ref.startswith(_SESSION)))
         filters = [
-            MemoryFilter(session_id=session, kinds=kinds, with_unowned=True, without_sessions=left_out)
+            MemoryFilter(
+                session_id=session,
+                kinds=kinds,
+                since=asked.since,
+                until=asked.until,
+                with_unowned=True,
+                speaker=asked.speaker or None,
+                without_sessions=left_out,
+            )
             for session in sessions
         ]
         found = await asyncio.gather(

@@ -57,7 +57,7 @@ class ModelProjections:
 
     async def _make(self, tenant_id: str, artifact: StoredArtifact, ask: ProjectDocument) -> bool:
         statements: list[str] = []
-        shown = passages(artifact.content)
+        shown = [one.text for one in passages(artifact.content)]
         for first in range(0, len(shown), PASSAGES_A_CALL):
             result = await ask(DocumentRequest(artifact.title, shown[first : first + PASSAGES_A_CALL]))
             statements += result.statements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Self
@@ -12,6 +12,7 @@ from context_builder.assembly.access import Redacted
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.knowledge.artifact import Sensitivity
+from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.governance import GovernedSource
 from context_builder.knowledge.projection import projections
 
@@ -83,11 +84,8 @@ class KnowledgeNode:
         """Return it without the ref of what replaces it."""
         return replace(self, superseded_by="")
 
-    def redacted(self, policy: RedactionPolicy, longest: int) -> Redacted[KnowledgeNode]:
-        """Return it as it may be shown: redacted whole, and what is shorter made of that. It has to have its content.
-
-        A content that is longer than ``longest`` characters then is left out, as that of other nodes.
-        """
+    def redacted(self, policy: RedactionPolicy) -> Redacted[KnowledgeNode]:
+        """Return it, which has to have its content, as it may be shown: redacted whole, then shortened."""
         named = policy.mapping(
             {"tags": self.tags, "speaker": self.speaker, "project": self.project, "module": self.module}
         )
@@ -97,7 +95,7 @@ class KnowledgeNode:
             self,
             **{**named.value, "tags": tuple(named.value["tags"])},
             title=whole.value["title"] if self.version else _beginning(content),
-            content=content if len(content) <= longest else None,
+            content=content,
             projections=tuple(projections(content).values()),
         )
         altered = ", ".join(dict.fromkeys(filter(None, (whole.altered, named.altered))))
@@ -117,8 +115,10 @@ class KnowledgeNode:
             frozenset(self.tags),
         )
 
-    def candidate(self, origin: str, *, similarity: float = 0.0, proximity: float | None = None) -> Candidate:
-        """Return it as a candidate of a prompt that the source ``origin`` offers."""
+    def candidate(
+        self, origin: str, *, similarity: float = 0.0, proximity: float | None = None, passages: Sequence[Part] = ()
+    ) -> Candidate:
+        """Return it as a candidate of a prompt that the source ``origin`` offers, which found some of its passages."""
         text = self.content
         if text is None:
             text = self.projections[0] if self.projections else ""
@@ -131,7 +131,7 @@ class KnowledgeNode:
             speaker=self.speaker,
             time=self.time,
             origins=(origin,),
-            metadata={"title": self.title, "node": self},
+            metadata={"title": self.title, "node": self, "passages": passages},
             evidence={} if proximity is None else {"graph": proximity},
             projections=self.projections,
         )

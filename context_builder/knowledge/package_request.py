@@ -21,7 +21,10 @@ from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.bundle import FittedBundle, entry_tokens, fitted
+from context_builder.knowledge.excerpt import Part, excerpts, found_parts, parts_of
+from context_builder.knowledge.filling import UNFOUND, RankedSource
 from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.repetition import unrepeated
 from context_builder.knowledge.services import AccessReport
 from context_builder.knowledge.signals import node_of
@@ -67,7 +70,9 @@ class PackageFit:
         made = []
         for item, tokens in zip(self.bundle.items, self.tokens, strict=True):
             outcome = Outcome.SUMMARISED if item.summarised else Outcome.REDACTED if item.altered else Outcome.INCLUDED
-            reason = "; ".join(filter(None, (item.altered, "too large for what was left" if item.summarised else "")))
+            reason = "; ".join(
+                filter(None, (item.altered, "shown by the passages that fit the intent" if item.summarised else ""))
+            )
             made.append(_receipt(item, outcome, reason, tokens))
         made += [_receipt(item, Outcome.DROPPED, reason, 0) for item, reason in self.bundle.left]
         known = {one.id for one in made}  # what several sources found is told once, with all its origins
@@ -171,12 +176,44 @@ class PackageRequest:
         found = [item for item in items if item.id not in self._query.request.pinned]
         rest = [item for item in found if not self._is_beside_the_point(item)]
         read = [_whole(item) for item in rest if not _is_unread(item)]
-        bundle = fitted([_whole(item) for item in pinned], read, limit, self._count)
+        bundle = fitted(
+            [_whole(item) for item in pinned],
+            [self._ranked(item) for item in read],
+            limit,
+            self._count,
+            self._shorter,
+        )
         unread = tuple((item, "does not fit: too long, and one word") for item in rest if _is_unread(item))
         beside = tuple((item, "has nothing of the intent in it") for item in found if self._is_beside_the_point(item))
         bundle = replace(bundle, left=(*bundle.left, *unread, *beside, *self._repeated))
         tokens = tuple(entry_tokens(number, item, self._count) for number, item in enumerate(bundle.items, 1))
         return PackageFit(selection, bundle, tokens)
+
+    def _ranked(self, item: Item) -> RankedSource:
+        """Return the source with those of its passages that were found, and with how the others are."""
+        node, text = _node(item), _text(item)
+        found = found_parts(_found(item), text)
+        intent = self._query.request.intent
+
+        def read() -> Sequence[Part]:
+            if text is None and found:
+                return found
+            return parts_of(item.text, node.kind, node.ref, intent, found, UNFOUND)
+
+        return RankedSource(item, node.title, item.value, found, read, text)
+
+    def _shorter(self, item: Item) -> Sequence[str]:
+        """Return shorter texts that may stand for a pinned source, the longest first: passages like the intent,
+        then what was made when it was stored."""
+        node, text = _node(item), _text(item)
+        found = found_parts(_found(item), text)
+        parts = (
+            parts_of(text, node.kind, node.ref, self._query.request.intent, found, UNFOUND)
+            if text is not None
+            else found
+        )
+        made = excerpts(parts, node.title)
+        return [*made, *(one for one in item.projections if not made or len(one) < len(made[-1]))]
 
     def _is_beside_the_point(self, item: Item) -> bool:
         """Return whether a source is there for its project alone: neither alike the intent nor near to what is.
@@ -218,9 +255,24 @@ def _named(candidates: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
     return [[named(one) for one in found] for found in candidates]
 
 
+def _node(item: Item) -> KnowledgeNode:
+    """Return the node that an item of a package is of."""
+    return node_of(item.candidate or Candidate(item.id, item.text))
+
+
+def _found(item: Item) -> Sequence[Part]:
+    """Return the passages of the source that a search found."""
+    return item.candidate.metadata.get("passages", ()) if item.candidate is not None else ()
+
+
+def _text(item: Item) -> str | None:
+    """Return the whole text of the source; None where it is too long to be looked at."""
+    return None if _node(item).content is None else item.text
+
+
 def _is_unread(item: Item) -> bool:
     """Return whether the item's content is too long to be looked at, and there is nothing that stands for it."""
-    return not item.text and item.candidate is not None and item.candidate.metadata["node"].content is None
+    return not item.text and _node(item).content is None and not _found(item)
 
 
 def _whole(item: Item) -> Item:

@@ -1,59 +1,314 @@
-"""An artifact's content is split into passages short enough to be embedded and to be read alone."""
+"""A document is split into passages, parts short enough to be embedded, read alone, and chosen by an intent.
+
+A passage is a slice of the content, so that what is shown of a document is what it says. Headings, lists, tables and
+code blocks are recognized in Markdown, reStructuredText and AsciiDoc; none that fits a passage is cut.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
 
-LONGEST: Final = 80
-"""Words of a passage. An embedding of more takes longer than a second and blurs what is in it."""
+from context_builder.knowledge.source_code import definitions, is_parsed
 
-_PARAGRAPH: Final = re.compile(r"\n\s*\n")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?…。！？])\s+|\n+")
-_HEADING: Final = re.compile(r"#{1,6}\s")
+LONGEST: Final = 120
+"""Words of a passage. An embedding of more takes longer and blurs what is in it, and a package shows fewer."""
+
+CODE: Final = "code"
+"""Kind of what is source code."""
+
+_CHARS_A_LINE_WORD: Final = 8
+"""Characters of code for each word that a passage may have."""
+
+_CHARS_A_WORD: Final = 10
+"""A text without blanks counts as a word for each of so many characters: a hash, a minified script, a long path."""
+
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ATX: Final = re.compile(r" {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
+_ASCIIDOC: Final = re.compile(r"(={1,6})\s+(\S.*?)\s*$")
+_UNDERLINE: Final = re.compile(r"""([-=~^"'`:.*+#<>_])\1{2,}\s*$""")
+_ITEM: Final = re.compile(r"\s{0,3}(?:[-*+•]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*|\n+")
+_BLANKLESS: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Letters of scripts that put no blanks between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+
+_KEPT: Final = 256
+"""Contents whose passages are remembered."""
 
 
-def passages(content: str, longest: int = LONGEST) -> list[str]:
-    """Return the content's passages in order, whose words together are all of it, each at most ``longest`` words.
+class Passage(NamedTuple):
+    """Holds a part of a content: its ``text``, and the ``headings`` that it stands under, the outermost first.
 
-    A paragraph stays whole where it fits, with the short ones after it; a heading begins a new one. A longer paragraph
-    is parted between sentences, a longer sentence between words.
+    ``begins`` is the place of its first character in the content; ``opens`` whether it begins with the last of its
+    headings.
     """
-    made: list[str] = []
-    gathered: list[str] = []
+
+    text: str
+    headings: tuple[str, ...] = ()
+    begins: int = 0
+    opens: bool = False
+
+    @property
+    def ends(self) -> int:
+        """Return the place after its last character in the content."""
+        return self.begins + len(self.text)
+
+
+@dataclass(slots=True)
+class _Block:
+    """Holds a heading, paragraph, list, table or block of code as a slice of the content."""
+
+    begins: int
+    ends: int
+    level: int = 0
+    """Of a heading, 1 for the outermost; 0 of anything else."""
+    title: str = ""
+
+
+def words_in(text: str) -> int:
+    """Return about how many words a text has, also where there are no blanks between them."""
+    words = len(text.split())
+    if not text.isascii():
+        words += len(_BLANKLESS.findall(text)) // 2
+    return max(words, len(text) // _CHARS_A_WORD)
+
+
+@lru_cache(_KEPT)
+def passages_of(content: str, kind: str, name: str) -> tuple[Passage, ...]:
+    """Return the passages of what is of a kind: of code its functions and classes, where the end of its ``name`` tells
+    its language; else as :func:`passages`."""
+    if kind != CODE:
+        return passages(content)
+    return tuple(_passages_of_code(content, name)) if is_parsed(name, content) else passages(content, is_code=True)
+
+
+def _passages_of_code(content: str, name: str) -> Iterator[Passage]:
+    for begins, ends, names in definitions(name, content, LONGEST * _CHARS_A_LINE_WORD):
+        last = _trimmed(content, ends)
+        first = begins + len(content[begins:last]) - len(content[begins:last].lstrip("\n\r"))
+        first = content.rfind("\n", 0, first) + 1 if not content[:first].rpartition("\n")[2].strip() else first
+        if first < last:
+            for start, end in _pieces(content, first, last, LONGEST):
+                yield Passage(content[start:end], names, start)
+
+
+def passages(content: str, longest: int = LONGEST, *, is_code: bool = False) -> tuple[Passage, ...]:
+    """Return the content's passages in their order, which together hold all of its words, each at most ``longest``
+    words.
+
+    Blocks of a section are together where they fit. One that is longer is parted between its lines and sentences, a
+    longer sentence between words.
+    """
+    made: list[Passage] = []
+    headings: list[_Block] = []
+    pending: list[_Block] = []
+    """Blocks of the passage that is being gathered."""
+    path: tuple[str, ...] = ()
+    """Headings of the first of these."""
     room = longest
-    for paragraph in _PARAGRAPH.split(content):
-        for piece in _pieces(paragraph.strip(), longest):
-            words = len(piece.split())
-            if gathered and (words > room or _HEADING.match(piece)):
-                made.append("\n".join(gathered))
-                gathered, room = [], longest
-            gathered.append(piece)
-            room -= words
-    if gathered:
-        made.append("\n".join(gathered))
+
+    def finish() -> None:
+        nonlocal room
+        if pending:
+            begins = pending[0].begins
+            text = content[begins : pending[-1].ends]
+            made.append(Passage(text, path, begins, opens=pending[0].level > 0))
+            pending.clear()
+        room = longest
+
+    for block in _parted(content, _blocks(content, has_headings=not is_code), longest):
+        size = words_in(content[block.begins : block.ends])
+        if block.level:
+            while headings and headings[-1].level >= block.level:
+                headings.pop()
+            headings.append(block)
+            if any(not one.level for one in pending):
+                finish()
+        elif size > room:
+            lead = pending.pop() if len(pending) > 1 and _leads(content, pending[-1]) else None
+            finish()
+            if lead is not None and (words := words_in(content[lead.begins : lead.ends])) + size <= longest:
+                pending.append(lead)
+                room -= words
+            elif lead is not None:
+                made[-1] = made[-1]._replace(text=content[made[-1].begins : lead.ends])
+        if all(one.level for one in pending):
+            path = tuple(one.title for one in headings)
+        pending.append(block)
+        room -= size
+    finish()
+    return tuple(made)
+
+
+def _leads(content: str, block: _Block) -> bool:
+    """Return whether a block announces what follows it: "For example:"."""
+    return not block.level and content[block.ends - 1] in ":："
+
+
+def _blocks(content: str, *, has_headings: bool) -> Iterator[_Block]:
+    """Yield the blocks of a content in their order; together they hold all but blank lines."""
+    lines = content.splitlines(keepends=True)
+    levels: dict[tuple[str, bool], int] = {}
+    open_block: _Block | None = None
+    is_list = False
+    after_blank = True
+    at = place = 0
+    while place < len(lines):
+        line = lines[place]
+        stripped = line.strip()
+        if not stripped:
+            after_blank = True
+            at += len(line)
+            place += 1
+            continue
+        begins = at
+        if (fence := _FENCE.match(line)) is not None:
+            taken = _fenced(lines, place, fence[1])
+        elif has_headings and (underlined := _underlined(lines, place, levels)) is not None:
+            taken, heading = underlined
+            if open_block is not None:
+                yield open_block
+                open_block = None
+            end = at + sum(map(len, lines[place : place + taken]))
+            yield _Block(begins, _trimmed(content, end), *heading)
+            at, place, after_blank = end, place + taken, True
+            continue
+        elif has_headings and (heading_line := _ATX.match(line) or _ASCIIDOC.match(line)) is not None:
+            if open_block is not None:
+                yield open_block
+                open_block = None
+            end = at + len(line)
+            yield _Block(begins, _trimmed(content, end), len(heading_line[1]), heading_line[2])
+            at, place, after_blank = end, place + 1, True
+            continue
+        else:
+            taken = 1
+        end = at + sum(map(len, lines[place : place + taken]))
+        is_item = _ITEM.match(line) is not None
+        continues = open_block is not None and (not after_blank or line[:1] in " \t" or (is_list and is_item))
+        if open_block is None or not continues:
+            if open_block is not None:
+                yield open_block
+            open_block, is_list = _Block(begins, 0), is_item
+        open_block.ends = _trimmed(content, end)
+        at, place, after_blank = end, place + taken, False
+    if open_block is not None:
+        yield open_block
+
+
+def _fenced(lines: Sequence[str], place: int, fence: str) -> int:
+    """Return how many lines a fenced block of code takes, to the end where nothing closes it."""
+    for taken, line in enumerate(lines[place + 1 :], 2):
+        closing = line.strip()
+        if closing.startswith(fence) and not closing.strip(fence[0]):
+            return taken
+    return len(lines) - place
+
+
+def _underlined(
+    lines: Sequence[str], place: int, levels: dict[tuple[str, bool], int]
+) -> tuple[int, tuple[int, str]] | None:
+    """Return how many lines a heading with a line of signs below takes, its level and its title.
+
+    As in reStructuredText, signs are of a level by the order in which they first come.
+    """
+    has_overline = _UNDERLINE.match(lines[place]) is not None
+    title_at = place + has_overline
+    if title_at + 1 >= len(lines) or (title := lines[title_at].strip()) == "":
+        return None
+    below = _UNDERLINE.match(lines[title_at + 1])
+    if below is None or _UNDERLINE.match(lines[title_at]) or lines[title_at][:1] in "\t|-*+>" or len(title) > 200:
+        return None
+    if has_overline and lines[place].strip()[0] != below[1]:
+        return None
+    if len(lines[title_at + 1].strip()) < min(len(title), 3) or (
+        place and not has_overline and lines[place - 1].strip()
+    ):
+        return None
+    level = levels.setdefault((below[1], has_overline), len(levels) + 1)
+    return 2 + has_overline, (level, title)
+
+
+def _trimmed(content: str, end: int) -> int:
+    """Return the place after the last character before ``end`` that is not blank."""
+    while end and content[end - 1].isspace():
+        end -= 1
+    return end
+
+
+def _parted(content: str, blocks: Iterator[_Block], longest: int) -> Iterator[_Block]:
+    """Yield the blocks, and of those that are too long parts that are not."""
+    for block in blocks:
+        if words_in(content[block.begins : block.ends]) <= longest:
+            yield block
+            continue
+        level, title = block.level, block.title
+        for begins, ends in _pieces(content, block.begins, block.ends, longest):
+            yield _Block(begins, ends, level, title)
+            level = 0
+
+
+def _pieces(content: str, begins: int, ends: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield parts of a slice, each of as many lines and sentences as fit."""
+    first, last, size = begins, begins, 0
+    for start, end in _sentences(content, begins, ends):
+        words = words_in(content[start:end])
+        if size and size + words > longest:
+            yield first, last
+            size = 0
+        if not size:
+            first = start
+        if words > longest:
+            *cut, (first, last) = _cut(content, start, end, longest)
+            yield from cut
+            size = words_in(content[first:last])
+            continue
+        last, size = end, size + words
+    if size:
+        yield first, last
+
+
+def _sentences(content: str, begins: int, ends: int) -> Iterator[tuple[int, int]]:
+    start = begins
+    for found in _SENTENCE_END.finditer(content, begins, ends):
+        if found.start() > start:
+            yield start, found.start()
+        start = found.end()
+    if start < ends:
+        yield start, ends
+
+
+def _cut(content: str, begins: int, ends: int, longest: int) -> list[tuple[int, int]]:
+    """Return parts of a sentence that is too long, cut between words, or where one is too long after as many signs."""
+    made = []
+    while begins < ends:
+        end = begins
+        size = 0.0
+        for found in re.finditer(r"\S+", content[begins:ends]):
+            size = words_in(content[begins : begins + found.end()])
+            if size > longest:
+                break
+            end = begins + found.end()
+        else:
+            end = ends
+        if end == begins:
+            end = _hard_cut(content, begins, ends, longest)
+        made.append((begins, end))
+        begins = end
+        while begins < ends and content[begins].isspace():
+            begins += 1
     return made
 
 
-def _pieces(paragraph: str, longest: int) -> Iterator[str]:
-    """Yield the paragraph, or its sentences as many at a time as fit."""
-    if not paragraph:
-        return
-    if len(paragraph.split()) <= longest:
-        yield paragraph
-        return
-    gathered: list[str] = []
-    for sentence in _SENTENCE_END.split(paragraph):
-        words = sentence.split()
-        if gathered and len(gathered) + len(words) > longest:
-            yield " ".join(gathered)
-            gathered = []
-        whole = len(words) // longest * longest if len(words) > longest else 0
-        if whole and whole == len(words):
-            whole -= longest
-        for begin in range(0, whole, longest):
-            yield " ".join(words[begin : begin + longest])
-        gathered += words[whole:]
-    if gathered:
-        yield " ".join(gathered)
+def _hard_cut(content: str, begins: int, ends: int, longest: int) -> int:
+    """Return the place up to which a single word is taken."""
+    while content[begins].isspace():
+        begins += 1
+    low, high = begins + 1, min(ends, begins + longest * _CHARS_A_WORD + _CHARS_A_WORD)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if words_in(content[begins:middle]) <= longest else (low, middle - 1)
+    return low

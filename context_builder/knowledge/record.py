@@ -13,6 +13,7 @@ import orjson
 
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import IdempotencyClash
+from context_builder.knowledge.outcomes import RatedPackage
 from context_builder.knowledge.revision import (
     JsonObject,
     PackageEntry,
@@ -25,6 +26,7 @@ from context_builder.knowledge.single_flight import SingleFlights
 from context_builder.knowledge.store import check_tenant
 from context_builder.memory.rows import as_key, storable
 from context_builder.storage.sql_functions import SqlFunctions
+from context_builder.timestamps import in_utc
 
 RETENTION_DAYS: Final = 90
 """Days for which a package is kept."""
@@ -163,6 +165,11 @@ class PackageRecord:
         """
         async with self._flights.entered(tenant_id, package_id, after) as newer:
             yield newer
+
+    async def outcomes(self, tenant_id: str, since: datetime, most: int) -> list[RatedPackage]:
+        """Return the packages that feedback since then tells an outcome or a note of, the newest feedback first."""
+        rows = await self._call("context_package_outcomes", tenant_id, since=in_utc(since), most=most)
+        return [RatedPackage.model_validate(row) for row in rows]
 
     async def feedback(
         self,

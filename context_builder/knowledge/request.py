@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from context_builder.knowledge.artifact import CamelModel, Name, Number, Ref, Text, Whole, at_most
+from context_builder.knowledge.artifact import CamelModel, Name, Number, Ref, Text, Time, Whole, at_most
 
 MAX_BUDGET: Final = 2_000_000
 """Tokens."""
@@ -48,11 +48,23 @@ class GraphRetrieval(CamelModel):
 
 
 class SemanticRetrieval(CamelModel):
-    """Asks for nodes at least as similar to the intent as ``threshold`` (0 to 1); no kinds means every kind."""
+    """Asks for nodes at least as similar to the intent as ``threshold`` (0 to 1); no kinds means every kind.
+
+    Of what was said, ``speaker``, a whole name, ``since`` and ``until``, which itself is later, let through only some.
+    """
 
     top_k: Limit = 50
     threshold: Annotated[Number, Field(ge=0, le=1)] = 0.0
     kinds: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
+    speaker: Name = ""
+    since: Time | None = None
+    until: Time | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the request as it was sent: without what narrows down what was said, where nothing does."""
+        written: dict[str, Any] = write(self)
+        return {name: value for name, value in written.items() if value or name not in ("speaker", "since", "until")}
 
 
 class MetadataRetrieval(CamelModel):

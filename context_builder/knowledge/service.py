@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
@@ -34,6 +35,7 @@ from context_builder.knowledge.cache import TEXTS, PackageCache, is_withheld
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
 from context_builder.knowledge.erasure import PackageErasure
 from context_builder.knowledge.governance import Access, Agent
+from context_builder.knowledge.outcomes import MOST_RATED, Outcomes, outcomes_of
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.package_request import PackageDraft, PackageRequest
 from context_builder.knowledge.record import PackageRecord
@@ -48,7 +50,7 @@ from context_builder.knowledge.services import (
     VectorMemory,
     nothing_stated,
 )
-from context_builder.knowledge.signals import PackageWeights, package_signals
+from context_builder.knowledge.signals import package_signals
 from context_builder.knowledge.sources.graph import GRAPH, GraphSource
 from context_builder.knowledge.sources.metadata import METADATA, MetadataSource
 from context_builder.knowledge.sources.pinned import PINNED, PinnedSource
@@ -58,6 +60,7 @@ from context_builder.knowledge.sources.turn import TurnKnowledgeSource
 from context_builder.knowledge.vector_recovery import VectorRecovery
 from context_builder.knowledge.view import NEVER, rendered_package
 from context_builder.knowledge.viewer import Viewer
+from context_builder.knowledge.weights import PackageWeights
 from context_builder.tracing import TraceContext, span
 
 log = structlog.get_logger(__name__)
@@ -336,6 +339,10 @@ class PackageService:
         """Note what helped. Raises :class:`~context_builder.errors.PackageUnknown`."""
         if not await self._record.feedback(agent.tenant, package_id, agent.sub, outcome, helped, note):
             raise PackageUnknown(package_id)
+
+    async def outcomes(self, agent: Agent, since: datetime) -> Outcomes:
+        """Return how packages did that feedback since then tells of: by size, policy and signal, and of each source."""
+        return outcomes_of(await self._record.outcomes(agent.tenant, since, MOST_RATED))
 
     async def audit(self, agent: Agent, package_id: str, *, of_others: bool) -> PackageAudit:
         """Return how a package came about, its texts as the agent may see them now. Raises

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from context_builder.knowledge.artifact import Link
+from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.governance import Access, AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
@@ -36,11 +37,15 @@ class GraphProjection:
 
 @dataclass(frozen=True, slots=True)
 class VectorDocument:
-    """Holds a node that is like an intent, how much (0..1), and whether its meaning was compared, or words alone."""
+    """Holds a node that is like an intent, how much (0..1), and whether its meaning was compared, or words alone.
+
+    ``passages`` are those of a document that were found, in their order, each with how much it is like the intent.
+    """
 
     node: KnowledgeNode
     similarity: float
     by_meaning: bool
+    passages: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.ranking.signals import RankingQuery, RankingSignal, recency, similarity
 from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.weights import PackageWeights
 
 SUPERSEDED: Final = 0.2
 """Recency of what is superseded or stale is multiplied by this."""
@@ -22,21 +23,6 @@ OUTDATED: Final = 0.6
 UNKNOWN_QUALITY: Final = 0.5
 
 _GONE: Final = frozenset({"superseded", "stale"})
-
-
-@dataclass(frozen=True, slots=True)
-class PackageWeights:
-    """Holds how much each signal counts, and the age in days at which recency is down to 0.37 (1/e).
-
-    How much the graph counts beside similarity is from ``./scripts/bench packages``: walks in it begin at likeness.
-    """
-
-    semantic: float = 0.23
-    graph: float = 0.57
-    recency: float = 0.05
-    quality: float = 0.1
-    reuse: float = 0.05
-    days: float = 90.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ import structlog
 from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
 from context_builder.errors import ArtifactChanged, KnowledgeDataRejected, KnowledgeRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
+from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.node import KnowledgeNode
-from context_builder.knowledge.passages import passages
+from context_builder.knowledge.passages import Passage, passages_of
 from context_builder.knowledge.projection import projections
-from context_builder.memory.memory import Memory
-from context_builder.memory.rows import Row, as_key, as_row, storable
+from context_builder.memory.memory import Memory, SearchResult
+from context_builder.memory.rows import as_key, as_row, storable
 from context_builder.storage.sql_functions import SqlFunctions
 
 log = structlog.get_logger(__name__)
@@ -32,6 +33,9 @@ LONG: Final = 20_000
 
 Redact: TypeAlias = Callable[[Sequence[str]], Awaitable[list[str | None]]]
 """Redacts texts where it holds up nobody; None is for one that it fails at."""
+
+_LONGEST_HEADINGS: Final = 500
+"""Characters of title and headings that a passage is found by."""
 
 SEPARATOR: Final = "\x1f"
 """Stands between a tenant and ``documents`` in the name of the space where its documents are searched."""
@@ -279,7 +283,7 @@ def _rows(edges: Iterable[Edge]) -> list[dict[str, Any]]:
 def _prepared(document: str, ref: str, found: Artifact, content: str) -> tuple[bytes, bytes]:
     """Return the passages that an artifact is ``found`` by as rows, and the projections of its content, both as JSON;
     nothing where there are none."""
-    rows = [_passage(document, ref, found, place, text) for place, text in enumerate(_searchable(found))]
+    rows = [as_row(one) for one in passage_memories(document, ref, found)]
     shorter = [{"words": words, "text": text} for words, text in projections(content).items()]
     return orjson.dumps(rows), orjson.dumps(shorter) if shorter else b""
 
@@ -300,25 +304,36 @@ async def _redacted(artifact: Artifact, redact: Redact) -> Artifact:
     return artifact.model_copy(update={"title": title or kind, "content": content, "tags": tuple(tags)})
 
 
-def _searchable(artifact: Artifact) -> list[str]:
-    """Return what the artifact is found by; its title, where there is nothing else."""
-    return passages(artifact.content) or [artifact.title]
+def passage_memories(document: str, ref: str, artifact: Artifact) -> list[Memory]:
+    """Return what the artifact is found by: its passages as memories; its title, where there is nothing else."""
+    split = passages_of(artifact.content, artifact.kind.value, ref) or (Passage(artifact.title),)
+    return [_passage(document, ref, artifact, place, one) for place, one in enumerate(split)]
 
 
-def _passage(document: str, ref: str, artifact: Artifact, place: int, text: str) -> Row:
-    """Return a passage as a memory: said by the title, which so weighs as a speaker does, and is embedded with it.
+def _passage(document: str, ref: str, artifact: Artifact, place: int, passage: Passage) -> Memory:
+    """Return a passage as a memory: said by its title and headings, which so weigh as a speaker does, and are embedded
+    with it.
 
     It belongs to its project as what is said to a user, so that a search can be of one project.
     """
-    memory = Memory(
+    above = (artifact.title, *(one for one in passage.headings if one != artifact.title))
+    return Memory(
         id=f"{document}#{place}",
-        text=text,
+        text=passage.text,
         kind=artifact.kind.value,
         session_id=document,
         user_id=artifact.project_id or None,
-        speaker=artifact.title,
+        speaker=" › ".join(above)[:_LONGEST_HEADINGS],
         position=place,
         tags=artifact.tags,
-        metadata={"ref": ref},
+        metadata={"ref": ref, "headings": passage.headings, "opens": passage.opens},
     )
-    return as_row(memory)
+
+
+def passage_of(found: SearchResult) -> Part | None:
+    """Return the passage that a search of documents found; None for what is no passage of an artifact."""
+    memory = found.memory
+    if memory.position is None or "headings" not in memory.metadata:
+        return None
+    passage = Passage(memory.text, tuple(memory.metadata["headings"]), opens=bool(memory.metadata["opens"]))
+    return Part(memory.position, passage, found.score)

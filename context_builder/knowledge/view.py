@@ -12,8 +12,9 @@ from context_builder.assembly.access import Access
 from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.knowledge.artifact import MAX_CONTENT, stricter
+from context_builder.knowledge.artifact import stricter
 from context_builder.knowledge.bundle import bundle_tokens, entry_tokens, heading, rendered
+from context_builder.knowledge.excerpt import excerpts, parts_of
 from context_builder.knowledge.governance import Agent, GovernedSource
 from context_builder.knowledge.node import KnowledgeNode, heading_of
 from context_builder.knowledge.package import ContextPackage, ContextSource, Projection
@@ -54,11 +55,12 @@ def seen(
     redaction: RedactionPolicy,
     count: Callable[[str], int],
     denied: int,
+    intent: str = "",
 ) -> ContextPackage:
     """Return the package as the report's agent may see it: without what is denied or gone, redacted where that is so.
 
     ``denied`` is how many others were denied that the agent may know of. ``stale`` names the sources of which there is
-    a newer version.
+    a newer version. Where a part of a source has to be redacted, the ``intent`` chooses its passages anew.
     """
     known = report.known | report.readable()
     access = {one.ref: one.access for one in report.decisions}
@@ -66,7 +68,7 @@ def seen(
     for source in package.sources:
         allowed = access.get(source.ref, Access.DENIED) if source.ref in nodes else Access.DENIED
         if allowed is Access.REDACTED and not source.projection.is_redacted:
-            redacted = _redacted(source, nodes[source.ref], redaction, count)
+            redacted = _redacted(source, nodes[source.ref], redaction, count, intent)
             if redacted is not None:
                 shown.append(redacted)
         elif allowed is not Access.DENIED:
@@ -109,7 +111,7 @@ def _item(source: ContextSource) -> Item:
 
 
 def _redacted(
-    source: ContextSource, node: KnowledgeNode, redaction: RedactionPolicy, count: Callable[[str], int]
+    source: ContextSource, node: KnowledgeNode, redaction: RedactionPolicy, count: Callable[[str], int], intent: str
 ) -> ContextSource | None:
     """Return the source redacted; None where that is not possible.
 
@@ -119,10 +121,14 @@ def _redacted(
     if is_part and (node.content is None or node.version != source.version):
         return None
     given = replace(node, title=source.title, content=node.content if is_part else source.content)
-    shown, _, withheld = given.redacted(redaction, MAX_CONTENT)
+    shown, _, withheld = given.redacted(redaction)
     if withheld or shown.content is None:
         return None
-    parts = [text for text in shown.projections if count(text) <= count(source.content)] if is_part else [shown.content]
+    parts = [shown.content]
+    if is_part:
+        alike = excerpts(parts_of(shown.content, node.kind, node.ref, intent, floor=1.0), node.title)
+        most = count(source.content)
+        parts = [text for text in (*alike, *shown.projections) if count(text) <= most]
     if not parts:
         return None
     is_replaced = source.superseded_by is None and "superseded" in source.heading

@@ -98,8 +98,10 @@ class Viewer:
         if parts:
             nodes |= await self._index.nodes(agent.tenant, parts, MAX_CONTENT)
         if self._prepared is not None:
-            await self._prepared.prepare(lambda policy: seen(package, nodes, report, policy, lambda _: 0, denied))
-        return await asyncio.to_thread(seen, package, nodes, report, self._redaction, self._count, denied)
+            await self._prepared.prepare(
+                lambda policy: seen(package, nodes, report, policy, lambda _: 0, denied, intent)
+            )
+        return await asyncio.to_thread(seen, package, nodes, report, self._redaction, self._count, denied, intent)
 
     async def seen_audit(self, agent: Agent, audit: PackageAudit, intent: str, *, of_everything: bool) -> PackageAudit:
         """Return an audit as the agent may see it: what it may not know of is not named, unless ``of_everything``."""

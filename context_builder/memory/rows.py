@@ -8,6 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
+from context_builder.memory.language import language_of
 from context_builder.memory.memory import Memory, MemoryFeedback, MemoryFilter, Rating, SearchResult
 from context_builder.timestamps import in_utc
 
@@ -80,6 +81,7 @@ def as_row(memory: Memory) -> Row:
             "tags": memory.tags,
             "metadata": memory.metadata,
             "text": memory.text,
+            "language": language_of(memory.text),
         }
     )
     return row | {"digest": digest(embedding_text(memory))}

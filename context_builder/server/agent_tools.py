@@ -28,7 +28,7 @@ from context_builder.memory.memory import MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
-from context_builder.server.routes.memories import found_memories
+from context_builder.server.routes.memories import found_memories, memory_filter
 from context_builder.server.routes.sessions import check_messages
 from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
@@ -118,10 +118,17 @@ class AgentTools:
         self,
         query: Annotated[str, Field(description="What to look for; empty for the newest.")],
         limit: Annotated[int, Field(ge=1, le=100, description="Most memories, the best first.")] = 8,
+        speaker: Annotated[str, Field(description="Who said it: a whole name.")] = "",
+        session: Annotated[str, Field(description="Session in which it was said.")] = "",
+        since: Annotated[str, Field(description="First day or moment, such as 2026-03-02.")] = "",
+        until: Annotated[str, Field(description="Last day, or moment before which it was said.")] = "",
+        kind: Annotated[str, Field(description="Kind of memory, such as message or point.")] = "",
     ) -> dict[str, Any]:
         """Find what was said, decided or written before that is like the query; an empty query finds the newest."""
         with _told():
-            found = await found_memories(self._services, self._may(Role.READER), MemoryQuery(query, limit))
+            where = memory_filter(speaker=speaker, session=session, since=since, until=until, kinds=(kind,))
+            wanted = MemoryQuery(query, limit, filter=where)
+            found = await found_memories(self._services, self._may(Role.READER), wanted)
             return {"memories": [one.model_dump(mode="json", by_alias=True) for one in found]}
 
     async def session_state(self, session_id: SessionName) -> dict[str, Any]:
@@ -226,6 +233,20 @@ class AgentTools:
         """Return a package that was built before, as it may be seen now."""
         with _told():
             return self._package(await self._served(context_package_id))
+
+    async def rate_context(
+        self,
+        context_package_id: PackageName,
+        outcome: Annotated[float | None, Field(ge=0, le=1, description="How well the task went with it.")] = None,
+        helped: Annotated[tuple[str, ...], Field(max_length=1_000, description="Refs of sources that helped.")] = (),
+        note: Annotated[str, Field(max_length=8_000, description="Why, in words.")] = "",
+    ) -> dict[str, Any]:
+        """Say how a package did and which of its sources helped, so that better ones are chosen; the latest counts."""
+        with _told():
+            agent = self._may(Role.READER).agent
+            shares = dict.fromkeys(helped, 1.0)
+            await self._services.packages.feedback(agent, context_package_id, outcome, shares, note)
+            return {"noted": True}
 
     async def state_resource(self, id: str) -> str:  # noqa: A002 (as it is called in the address)
         """Return a conversation's state."""
@@ -333,6 +354,7 @@ def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[
         tools.recent_points,
         tools.build_context,
         tools.get_context,
+        tools.rate_context,
         tools.search_memory,
         tools.session_state,
         tools.explain_point,

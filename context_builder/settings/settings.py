@@ -23,6 +23,7 @@ from context_builder.analysis.options import CallOptions, TaskConfig
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.errors import SettingError
 from context_builder.fleet.config import FleetConfig
+from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.options import EmbeddingOptions, SomaBrainOptions
 from context_builder.session.config import SessionConfig
 from context_builder.settings.env_file import read_values
@@ -65,6 +66,7 @@ class Settings(BaseModel):
     listener: ListenerSettings = ListenerSettings()
     record: RecordSettings = RecordSettings()
     services: KnowledgeServiceSettings = KnowledgeServiceSettings()
+    weights: PackageWeights = PackageWeights()
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

@@ -46,5 +46,5 @@ async def open_package_service(
                 async with asyncio.timeout(STARTING):
                     await start_embeddings(settings)
                     await memory.search(document_space(tenant_id), MemoryQuery(intent, 1))
-        config = PackageConfig(retrieval_time=PATIENCE)
+        config = PackageConfig(retrieval_time=PATIENCE, weights=settings.weights)
         yield await stack.enter_async_context(open_packages(knowledge, memory, redis, settings.services, config))

@@ -95,7 +95,9 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             stack.push_async_callback(work.close)
         await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
         limit = settings.services.retrieval_time
-        config = PackageConfig(retrieval_time=limit, turn_time=limit, at_once=settings.archive.connections)
+        config = PackageConfig(
+            retrieval_time=limit, turn_time=limit, at_once=settings.archive.connections, weights=settings.weights
+        )
         opened = open_packages(knowledge, memory, redis, settings.services, config, process)
         packages = await stack.enter_async_context(opened)
         builder, _ = await stack.enter_async_context(open_builder(settings))

@@ -1,6 +1,7 @@
-"""How good and how quick context packages are: ``./scripts/bench packages [--data DIR] [--quick] [--only ROW …]``.
+"""How good and how quick context packages are: ``./scripts/bench packages [--data DIR] [--known DIR] …``.
 
 ``DIR`` holds labelled texts: ``hotpot_*_passages.jsonl`` and ``hotpot_*_questions.jsonl``, and the same of ``musique``.
+``--known`` names a folder with the documents of projects, and questions about them (``knowledge/known.py``).
 
 What is measured in time should have the machine for itself. Exits with 0 also when goals are missed, which it says.
 """
@@ -19,6 +20,7 @@ import structlog
 
 from scripts.benches.knowledge.audit import measure_audit
 from scripts.benches.knowledge.budget import measure_budget
+from scripts.benches.knowledge.known import measure_known
 from scripts.benches.knowledge.options import Options
 from scripts.benches.knowledge.policy import measure_policy
 from scripts.benches.knowledge.recall import measure_recall
@@ -26,6 +28,7 @@ from scripts.benches.knowledge.speed import measure_speed
 from scripts.benches.shared.report import Report
 
 MEASURES: Final[Mapping[str, Callable[[Report, Options], None]]] = {
+    "known": measure_known,
     "recall": measure_recall,
     "speed": measure_speed,
     "budget": measure_budget,
@@ -47,6 +50,7 @@ def measure(only: Sequence[str], options: Options) -> Report:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with the labelled texts")
+    parser.add_argument("--known", type=Path, help="folder with projects' documents and questions about them")
     parser.add_argument("--no-embeddings", action="store_true", help="find by words alone")
     parser.add_argument("--static", action="store_true", help="embed by wordllama, which has to be installed")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep embeddings there for the next run")
@@ -55,7 +59,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=list(MEASURES), default=[], metavar="ROW", help="these rows alone")
     given = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    options = Options(given.data, given.quick, not given.no_embeddings, given.cache, given.database, given.static)
+    options = Options(
+        given.data, given.quick, not given.no_embeddings, given.cache, given.database, given.static, given.known
+    )
     try:
         report = measure(given.only, options)
     except KeyboardInterrupt:

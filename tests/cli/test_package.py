@@ -15,8 +15,11 @@ from context_builder.cli import app
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity, Status
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.memory.memory import Memory
+from context_builder.memory.postgres import PostgresMemory
 from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.sql_functions import PostgresFunctions
+from context_builder.timestamps import moment
 from context_builder.tokens.counter import count_tokens
 from tests.cli.samples import sample_state
 from tests.services.redis_server import RedisServer
@@ -195,6 +198,63 @@ def test_what_ingestion_prunes_leaves_the_cache(tmp_path: Path, redis_server: Re
         (tmp_path / "vault.md").unlink()
         assert "1 erased" in CliRunner().invoke(app, ingest).stdout
         assert not redis.exists(key)
+
+
+def test_a_package_is_rated_and_outcomes_tell_how_packages_did() -> None:
+    name = built("--intent", "hydrophone clips")["contextPackageId"]
+    rated = package("rate", name, "--outcome", "0.75", "--helped", "artifact:clips=0.5", "--note", "It lacks the days.")
+    assert rated.exit_code == 0, rated.output
+    shown = CliRunner().invoke(app, ["outcomes"], env={"COLUMNS": "160"})
+    assert shown.exit_code == 0, shown.output
+    assert "artifact:clips" in shown.output
+    assert "0.75" in shown.output
+    assert "It lacks the days." in shown.output
+    told = json.loads(CliRunner().invoke(app, ["outcomes", "--json"]).stdout)
+    assert (told["packages"], told["overall"]["mean"]) == (1, 0.75)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--outcome", "2"), ("--helped", "a=x"), ("--helped", "=1"), ("--helped", "a=nan")]
+)
+def test_a_rating_that_says_nothing_is_refused(arguments: tuple[str, ...]) -> None:
+    assert package("rate", "cpk_1", *arguments).exit_code == 2
+
+
+def test_what_is_remembered_is_searched_with_filters(migrated_url: str) -> None:
+    async def remember() -> None:
+        memory = PostgresMemory(migrated_url)
+        said = [("Ann", "monday", "2026-03-02"), ("Ben", "monday", "2026-03-03"), ("Ann", "tuesday", "2026-03-04")]
+        await memory.remember(
+            "default",
+            [
+                Memory(
+                    f"m-{n}",
+                    f"The boat is loud {n}.",
+                    session_id=session,
+                    speaker=speaker,
+                    position=n,
+                    time=moment(day),
+                )
+                for n, (speaker, session, day) in enumerate(said)
+            ],
+        )
+        await memory.close()
+
+    asyncio.run(remember())
+
+    def found(*arguments: str) -> list[str]:
+        result = CliRunner().invoke(app, ["search", "loud boat", "--json", *arguments])
+        return sorted(one["id"] for one in json.loads(result.stdout)["memories"])
+
+    assert found() == ["m-0", "m-1", "m-2"]
+    assert found("--speaker", "Ann") == ["m-0", "m-2"]
+    assert found("--session", "monday", "--since", "2026-03-03") == ["m-1"]
+    assert found("--until", "2026-03-02") == ["m-0"]
+    assert found("--kind", "point") == []
+    shown = CliRunner().invoke(app, ["search", "loud boat", "--speaker", "Ben"])
+    assert (shown.exit_code, "The boat is loud 1." in shown.output) == (0, True)
+    assert CliRunner().invoke(app, ["search", "x", "--since", "yesterday"]).exit_code == 2
+    assert CliRunner().invoke(app, ["search", "x", "--since", "2026-03-03", "--until", "2026-03-01"]).exit_code == 2
 
 
 def test_a_project_that_is_not_there_is_an_error_and_not_an_empty_package() -> None:

@@ -1,32 +1,122 @@
-"""A content's passages are short, and together all of it."""
+"""A content's passages are short, together all of it, and know headings, lists, tables and code."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.knowledge.passages import passages
+from context_builder.knowledge.passages import passages, words_in
+
+MARKDOWN = """# Whales
+
+They sing.
+
+They dive.
+
+## Food
+
+Krill, for example:
+
+```python
+def eat(krill):
+
+    return krill
+```
+
+## Size
+
+| whale | metres |
+| ----- | ------ |
+| blue  | 30     |
+"""
+
+RST = """
+======
+Whales
+======
+
+They sing.
+
+Food
+====
+
+.. code-block:: python
+
+    eat("krill")
+
+    eat("fish")
+"""
 
 
-def test_paragraphs_stay_whole_and_headings_begin_anew() -> None:
-    content = "# Whales\n\nThey sing.\n\nThey dive.\n\n# Bees\n\nThey dance."
-    assert passages(content) == ["# Whales\nThey sing.\nThey dive.", "# Bees\nThey dance."]
+def texts(content: str, longest: int = 80) -> list[str]:
+    return [one.text for one in passages(content, longest)]
+
+
+def test_a_heading_begins_a_passage_that_knows_what_it_stands_under() -> None:
+    assert [(one.headings, one.opens, one.text.splitlines()[-1]) for one in passages(MARKDOWN)] == [
+        (("Whales",), True, "They dive."),
+        (("Whales", "Food"), True, "```"),
+        (("Whales", "Size"), True, "| blue  | 30     |"),
+    ]
+
+
+def test_headings_of_restructured_text_are_of_a_level_by_their_signs() -> None:
+    assert [(one.headings, one.text.strip().splitlines()[-1].strip()) for one in passages(RST)] == [
+        (("Whales",), "They sing."),
+        (("Whales", "Food"), 'eat("fish")'),
+    ]
+    assert [one.headings for one in passages("= Whales\n\nThey sing.\n\n== Food\n\nKrill.")] == [
+        ("Whales",),
+        ("Whales", "Food"),
+    ]
+
+
+def test_no_comment_in_code_is_a_heading() -> None:
+    fenced = "# Whales\n\n```\n# no heading\n\nx = 1\n```\n\nThey sing."
+    assert [one.headings for one in passages(fenced)] == [("Whales",)]
+
+
+def test_a_block_that_fits_is_never_cut() -> None:
+    block = "```\n" + "\n\n".join(f"line {number} of code" for number in range(10)) + "\n```"
+    listed = "\n\n".join(f"- item {number} of a list" for number in range(8))
+    content = f"Some words before it, and some more.\n\n{block}\n\nAnd after it.\n\n{listed}\n\nThe end."
+    made = texts(content, 50)
+    assert any(block in one for one in made)
+    assert any(listed in one for one in made)
+
+
+def test_what_announces_a_block_stays_with_it() -> None:
+    content = "One two three four five six.\n\nFor example:\n\n```\na b c d e\n```"
+    assert texts(content, 10) == ["One two three four five six.", "For example:\n\n```\na b c d e\n```"]
 
 
 def test_a_long_paragraph_is_parted_between_sentences_and_a_long_sentence_between_words() -> None:
-    assert passages("One two three. Four five. Six seven eight.", 5) == [
+    assert texts("One two three. Four five. Six seven eight.", 5) == [
         "One two three. Four five.",
         "Six seven eight.",
     ]
-    assert passages("a b c d e f g", 3) == ["a b c", "d e f", "g"]
+    assert texts("a b c d e f g", 3) == ["a b c", "d e f", "g"]
+
+
+def test_a_text_without_blanks_is_parted_too() -> None:
+    chinese = "我们最近配置的重排模型是在北京机房运行的。" * 40
+    made = texts(chinese, 60)
+    assert len(made) > 5
+    assert "".join(made) == chinese
+    assert all(words_in(one) <= 60 for one in made)
+    assert len(texts("x" * 5_000, 60)) > 5
+
+
+def test_a_passage_is_a_slice_of_the_content() -> None:
+    assert all(MARKDOWN[one.begins : one.ends] == one.text for one in passages(MARKDOWN, 8))
 
 
 def test_nothing_has_no_passages() -> None:
-    assert passages("") == passages(" \n\n\t\n") == []
+    assert passages("") == passages(" \n\n\t\n") == ()
 
 
-@given(st.text(alphabet="ab. \n#!", max_size=400), st.integers(1, 12))
+@given(st.text(alphabet="ab. \n#!-=`:|*1", max_size=400), st.integers(1, 12))
 def test_no_word_is_lost_and_none_is_too_many(content: str, longest: int) -> None:
-    made = passages(content, longest)
-    assert [word for passage in made for word in passage.split()] == content.split()
-    assert all(0 < len(passage.split()) <= longest for passage in made)
+    made = texts(content, longest)
+    assert "".join("".join(one.split()) for one in made) == "".join(content.split())
+    assert all(0 < len(one.split()) <= longest for one in made)

@@ -31,7 +31,7 @@ READING = {
     "recent_points",
 }
 DESTRUCTIVE = {"correct_message", "rename_speaker", "strike_message"}
-TOOLS = READING | DESTRUCTIVE | {"send_message"}
+TOOLS = READING | DESTRUCTIVE | {"rate_context", "send_message"}
 
 
 class Agent:

@@ -52,6 +52,8 @@ async def test_a_trace_that_is_none_begins_here(api: ApiServer, parent: str) -> 
         ("POST", "/sessions", {}, 405),
         ("GET", "/sessions/mon%20day/state", {}, 422),
         ("GET", "/memories/search?limit=0", {}, 422),
+        ("GET", "/memories/search?since=yesterday", {}, 422),
+        ("GET", "/memories/search?since=2026-03-03&until=2026-03-01", {}, 422),
         ("POST", "/knowledge/assessments", {"content": b"{"}, 422),
         ("POST", "/knowledge/assessments", {"json": {"ref": "a", "quality": 2, "assessor": "b"}}, 422),
         ("POST", "/knowledge/assessments", {"content": b"x" * (MOST_BYTES + 1)}, 413),

@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Self
 
+from context_builder.analysis.text import unspaced
 from context_builder.analysis.text.vocabulary import FUNCTION_WORDS, GENERAL_WORDS, VERBS
 
 _WORD: Final = re.compile(r"([^\W_]+(?:(?:['’\-‑/._&]|(?<=\d),(?=\d))[^\W_]+)*(?:\+\+|#)?(?![^\W_])|[^\W_]+)")
+_LETTER: Final = "(?:[^\\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff])"
+_WORD_WITH_MARKS: Final = re.compile(_WORD.pattern.replace("[^\\W_]", _LETTER))
+"""With accents that stand alone, and the vowel signs of Hebrew, Arabic and India's scripts."""
 _SPACE: Final = " \t\r\n\f\v"
 _DIGITS: Final = re.compile(r"\d")
 _NAMES: Final = frozenset(("IT", "US", "WHO"))
@@ -63,8 +67,20 @@ def _recurs(spelled: str) -> bool:
 
 
 def words(text: str) -> list[Word]:
-    """Return the words of ``text`` in order."""
-    parts = _WORD.split(text)  # what is between the words, and the words
+    """Return the words of ``text`` in order; of scripts without blanks between words, those that can be told."""
+    if text.isascii() or unspaced.RUN.search(text) is None:
+        return _spaced(text)
+    found: list[Word] = []
+    at = 0
+    for run in unspaced.RUN.finditer(text):
+        found += _spaced(text[at : run.start()])
+        found += (Word.of(term, False) for term in unspaced.terms(run[0]))  # noqa: FBT003
+        at = run.end()
+    return found + _spaced(text[at:])
+
+
+def _spaced(text: str) -> list[Word]:
+    parts = (_WORD if text.isascii() else _WORD_WITH_MARKS).split(text)  # what is between the words, and the words
     parts[0] = "."  # no word comes before the first
     return [
         (_remembered if _recurs(spelled) else Word.of)(spelled, gap == " " or not gap.strip(_SPACE))

@@ -60,16 +60,7 @@ class RemoteVectors:
         without: Collection[str] = (),
     ) -> list[VectorDocument]:
         def request() -> pb.SearchRequest:
-            return pb.SearchRequest(
-                tenant=tenant_id,
-                intent=intent,
-                top_k=asked.top_k,
-                threshold=asked.threshold,
-                kinds=asked.kinds,
-                scope=encoding.scope_message(scope),
-                longest=longest,
-                without=sorted(without),
-            )
+            return encoding.search_message(tenant_id, intent, asked, scope, longest, without)
 
         def documents(reply: pb.SearchReply) -> list[VectorDocument]:
             return list(map(encoding.document_of, reply.documents))

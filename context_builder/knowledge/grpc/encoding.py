@@ -9,11 +9,14 @@ from typing import Any, Final
 
 from context_builder.assembly.access import Access
 from context_builder.knowledge.artifact import Link, check_ref
+from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
 from context_builder.knowledge.node import KnowledgeNode
-from context_builder.knowledge.request import Scope
+from context_builder.knowledge.passages import Passage
+from context_builder.knowledge.request import Scope, SemanticRetrieval
 from context_builder.knowledge.services import AccessReport, GraphProjection, VectorDocument
+from context_builder.timestamps import in_utc
 
 _PLAIN: Final = ("ref", "kind", "title", "version", "sensitivity", "status", "project", "module", "session")
 _OPTIONAL: Final = ("content", "speaker", "superseded_by", "quality", "reuse")
@@ -91,15 +94,67 @@ def projection_of(message: pb.NeighbourhoodReply) -> GraphProjection:
     return GraphProjection(tuple(map(node_of, message.nodes)), weights_of(message.proximity), tuple(edges))
 
 
+def search_message(
+    tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int, without: Iterable[str]
+) -> pb.SearchRequest:
+    """Return the question for what is like an intent as a message."""
+    message = pb.SearchRequest(
+        tenant=tenant_id,
+        intent=intent,
+        top_k=asked.top_k,
+        threshold=asked.threshold,
+        kinds=asked.kinds,
+        scope=scope_message(scope),
+        longest=longest,
+        without=sorted(without),
+        speaker=asked.speaker,
+    )
+    if asked.since is not None:
+        message.since.FromDatetime(in_utc(asked.since))
+    if asked.until is not None:
+        message.until.FromDatetime(in_utc(asked.until))
+    return message
+
+
+def search_of(message: pb.SearchRequest) -> SemanticRetrieval:
+    """Return what a message asks for. Raises :class:`ValueError`."""
+    return SemanticRetrieval(
+        top_k=message.top_k,
+        threshold=message.threshold,
+        kinds=tuple(message.kinds),
+        speaker=message.speaker,
+        since=message.since.ToDatetime(UTC) if message.HasField("since") else None,
+        until=message.until.ToDatetime(UTC) if message.HasField("until") else None,
+    )
+
+
 def document_message(document: VectorDocument) -> pb.VectorDocument:
     """Return what was found as a message."""
     node = node_message(document.node)
-    return pb.VectorDocument(node=node, similarity=document.similarity, by_meaning=document.by_meaning)
+    passages = (
+        pb.Passage(
+            place=one.place,
+            text=one.passage.text,
+            headings=one.passage.headings,
+            opens=one.passage.opens,
+            likeness=one.likeness,
+        )
+        for one in document.passages
+    )
+    return pb.VectorDocument(
+        node=node, similarity=document.similarity, by_meaning=document.by_meaning, passages=passages
+    )
 
 
 def document_of(message: pb.VectorDocument) -> VectorDocument:
     """Return what was found in a message. Raises :class:`ValueError`."""
-    return VectorDocument(node_of(message.node), _finite(message.similarity), message.by_meaning)
+    passages = (
+        Part(one.place, Passage(one.text, tuple(one.headings), opens=one.opens), _finite(one.likeness))
+        for one in message.passages
+    )
+    return VectorDocument(
+        node_of(message.node), _finite(message.similarity), message.by_meaning, tuple(sorted(passages))
+    )
 
 
 def question_message(agent: Agent, sources: Iterable[GovernedSource], context: DecisionContext) -> pb.DecideRequest:

@@ -116,7 +116,7 @@ class NeighbourhoodReply(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., proximity: _Optional[_Iterable[_Union[WeightedRef, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ...) -> None: ...
 
 class SearchRequest(_message.Message):
-    __slots__ = ("tenant", "intent", "top_k", "threshold", "kinds", "scope", "longest", "without")
+    __slots__ = ("tenant", "intent", "top_k", "threshold", "kinds", "scope", "longest", "without", "speaker", "since", "until")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     INTENT_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -125,6 +125,9 @@ class SearchRequest(_message.Message):
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     LONGEST_FIELD_NUMBER: _ClassVar[int]
     WITHOUT_FIELD_NUMBER: _ClassVar[int]
+    SPEAKER_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     intent: str
     top_k: int
@@ -133,17 +136,36 @@ class SearchRequest(_message.Message):
     scope: Scope
     longest: int
     without: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, tenant: _Optional[str] = ..., intent: _Optional[str] = ..., top_k: _Optional[int] = ..., threshold: _Optional[float] = ..., kinds: _Optional[_Iterable[str]] = ..., scope: _Optional[_Union[Scope, _Mapping]] = ..., longest: _Optional[int] = ..., without: _Optional[_Iterable[str]] = ...) -> None: ...
+    speaker: str
+    since: _timestamp_pb2.Timestamp
+    until: _timestamp_pb2.Timestamp
+    def __init__(self, tenant: _Optional[str] = ..., intent: _Optional[str] = ..., top_k: _Optional[int] = ..., threshold: _Optional[float] = ..., kinds: _Optional[_Iterable[str]] = ..., scope: _Optional[_Union[Scope, _Mapping]] = ..., longest: _Optional[int] = ..., without: _Optional[_Iterable[str]] = ..., speaker: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Passage(_message.Message):
+    __slots__ = ("place", "text", "headings", "opens", "likeness")
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    HEADINGS_FIELD_NUMBER: _ClassVar[int]
+    OPENS_FIELD_NUMBER: _ClassVar[int]
+    LIKENESS_FIELD_NUMBER: _ClassVar[int]
+    place: int
+    text: str
+    headings: _containers.RepeatedScalarFieldContainer[str]
+    opens: bool
+    likeness: float
+    def __init__(self, place: _Optional[int] = ..., text: _Optional[str] = ..., headings: _Optional[_Iterable[str]] = ..., opens: _Optional[bool] = ..., likeness: _Optional[float] = ...) -> None: ...
 
 class VectorDocument(_message.Message):
-    __slots__ = ("node", "similarity", "by_meaning")
+    __slots__ = ("node", "similarity", "by_meaning", "passages")
     NODE_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     BY_MEANING_FIELD_NUMBER: _ClassVar[int]
+    PASSAGES_FIELD_NUMBER: _ClassVar[int]
     node: Node
     similarity: float
     by_meaning: bool
-    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., similarity: _Optional[float] = ..., by_meaning: _Optional[bool] = ...) -> None: ...
+    passages: _containers.RepeatedCompositeFieldContainer[Passage]
+    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., similarity: _Optional[float] = ..., by_meaning: _Optional[bool] = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ...) -> None: ...
 
 class SearchReply(_message.Message):
     __slots__ = ("documents",)

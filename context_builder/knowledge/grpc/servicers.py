@@ -24,7 +24,7 @@ from context_builder.errors import (
 )
 from context_builder.knowledge.grpc import encoding, knowledge_pb2_grpc
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
-from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, SemanticRetrieval
+from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval
 from context_builder.knowledge.services import (
     KnowledgeGraph,
     KnowledgeServices,
@@ -124,7 +124,7 @@ class VectorServicer:
 
     @_answering
     async def Search(self, request: pb.SearchRequest) -> pb.SearchReply:  # noqa: N802
-        asked = SemanticRetrieval(top_k=request.top_k, threshold=request.threshold, kinds=tuple(request.kinds))
+        asked = encoding.search_of(request)
         scope = encoding.scope_of(request.scope)
         tenant = _own(request.tenant)
         found = await self._vectors.search(tenant, request.intent, asked, scope, request.longest, request.without)

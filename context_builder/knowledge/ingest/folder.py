@@ -11,13 +11,16 @@ from typing import Final, NamedTuple, TypeAlias
 from pathspec import GitIgnoreSpec
 
 from context_builder.knowledge.artifact import MAX_CONTENT
+from context_builder.knowledge.ingest.conversion import CONVERTERS, LARGEST, NotReadable, convert
 from context_builder.knowledge.ingest.unfit import why_unfit
 
 _IGNORE_FILE: Final = ".gitignore"
 _Rules: TypeAlias = tuple[tuple[Path, GitIgnoreSpec], ...]
 """The rules of folders, the innermost last."""
 
-DOCUMENTS: Final = frozenset({"", ".adoc", ".md", ".markdown", ".mdx", ".org", ".rst", ".tex", ".text", ".txt"})
+DOCUMENTS: Final = frozenset(
+    {"", ".adoc", ".asciidoc", ".md", ".markdown", ".mdx", ".org", ".rst", ".tex", ".text", ".txt", *CONVERTERS}
+)
 """Suffixes of files that are documents; every other text file is taken for code."""
 
 
@@ -179,11 +182,15 @@ def _read(file: Path, path: str) -> TextFile | Skipped:
     if path != _printable(path):
         return Skipped(_printable(path), "its path is not UTF-8")
     try:
-        if file.stat().st_size > 4 * MAX_CONTENT:  # bytes of a character, at most
+        is_converted = (suffix := file.suffix.lower()) in CONVERTERS
+        if file.stat().st_size > (LARGEST if is_converted else 4 * MAX_CONTENT):  # bytes of a character, at most
             return Skipped(path, f"longer than {MAX_CONTENT:,} characters")
-        text = file.read_bytes().decode("utf-8-sig")
+        data = file.read_bytes()
+        text = convert(suffix, data) if is_converted else data.decode("utf-8-sig")
     except OSError as error:
         return _unread(path, error)
+    except NotReadable as error:
+        return Skipped(path, str(error))
     except UnicodeDecodeError:
         return Skipped(path, "not UTF-8 text")
     if "\x00" in text:

@@ -11,13 +11,17 @@ from typing import Final
 
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge, Sensitivity, Status
 from context_builder.knowledge.ingest.folder import DOCUMENTS, Skipped, TextFile, files_in
-from context_builder.knowledge.ingest.references import IMPORTS, LINKS, references
+from context_builder.knowledge.ingest.references import IMPORTS, LINKS, FolderIndex, references
+from context_builder.knowledge.passages import passages
 from context_builder.knowledge.store import ArtifactOutline, KnowledgeStore
 
 MOST_FILES: Final = 100_000
 
 _OUTSIDE_REFS: Final = re.compile(r"[^A-Za-z0-9:._/@-]")
-_HEADING: Final = re.compile(r"^#{1,6}\s+(.{1,200}?)\s*#*$", re.MULTILINE)
+_TITLED: Final = 50_000
+"""Characters of a document in which its title is looked for."""
+
+_LONGEST_TITLE: Final = 200
 _LONGEST_PATH: Final = 300
 
 _AT_ONCE: Final = 500
@@ -64,10 +68,11 @@ def ref_of(project_id: str, path: str) -> str:
 def artifact_of(file: TextFile, options: IngestOptions) -> Artifact:
     """Return the artifact that a file is; its title is the first heading of a document, else the path."""
     is_document = file.suffix in DOCUMENTS
-    heading = _HEADING.search(file.text) if is_document else None
+    headings = (one.headings[0] for one in passages(file.text[:_TITLED]) if one.headings) if is_document else iter(())
+    heading = " ".join(next(headings, "").split())[:_LONGEST_TITLE]
     return Artifact(
         kind=ArtifactKind.DOCUMENT if is_document else ArtifactKind.CODE,
-        title=heading[1] if heading else file.path[-1_000:],
+        title=heading or file.path[-1_000:],
         content=file.text,
         project_id=options.project_id,
         module_id=options.module_id,
@@ -94,14 +99,14 @@ async def ingest(
             files.append(one)
         if len(files) > MOST_FILES:
             raise ValueError(f"more than {MOST_FILES:,} files; ingest its folders one by one")
-    paths = frozenset(file.path for file in files)
+    index = FolderIndex(files)
     for start in range(0, len(files), _AT_ONCE):
         some = {ref_of(options.project_id, file.path): file for file in files[start : start + _AT_ONCE]}
         held = await store.outlines(tenant_id, list(some), (LINKS, IMPORTS))
         for done, (ref, file) in enumerate(some.items(), start + 1):
             wanted = {
                 Edge(from_ref=ref, to_ref=ref_of(options.project_id, one.path), type=one.type)
-                for one in references(file, paths)
+                for one in references(file, index)
             }
             await _store(store, tenant_id, ref, artifact_of(file, options), wanted, held.get(ref), result)
             if on_file is not None:

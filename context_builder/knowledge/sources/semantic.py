@@ -40,7 +40,7 @@ class SemanticSource:
         finally:
             if alike is not None and not alike.done():
                 alike.set_result(leading)
-        return [one.node.candidate(SEMANTIC, similarity=one.similarity) for one in found]
+        return [one.node.candidate(SEMANTIC, similarity=one.similarity, passages=one.passages) for one in found]
 
     async def _admitted(
         self, query: PackageQuery, asked: SemanticRetrieval

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, Self
 from urllib.parse import urlencode
 
@@ -12,8 +11,14 @@ from context_builder.knowledge.governance import Access
 from context_builder.knowledge.local import said_ref
 from context_builder.memory.memory import MemoryFilter, MemoryQuery
 from context_builder.server.access.caller import Caller
-from context_builder.server.problem import Problem
-from context_builder.server.routes.memories import FoundMemory, found_memories
+from context_builder.server.routes.memories import (
+    LONGEST_NAME,
+    LONGEST_QUERY,
+    FoundMemory,
+    found_memories,
+    memory_filter,
+    unusable,
+)
 from context_builder.server.services import Services
 
 KINDS: Final = {
@@ -31,8 +36,6 @@ MEMORIES_A_PAGE: Final = 30
 """Memories that are shown at first; each further page adds as many."""
 
 MOST: Final = 300
-LONGEST_QUERY: Final = 8_000
-_LONGEST_NAME: Final = 500
 _LONGEST_SHOWN: Final = 100_000
 _FIELDS: Final = ("q", "speaker", "domain", "kind", "session", "since", "until")
 
@@ -69,20 +72,16 @@ class MemorySearch:
         Raises a :class:`Problem` that says which field cannot be used.
         """
         if len(self.q) > LONGEST_QUERY:
-            raise _unusable(f"what is looked for is longer than {LONGEST_QUERY:,} characters")
-        for name in ("speaker", "domain", "session", "kind"):
-            if len(getattr(self, name)) > _LONGEST_NAME:
-                raise _unusable(f"{name} is longer than {_LONGEST_NAME} characters")
-        since, until = _day("since", self.since), _day("until", self.until)
-        if since is not None and until is not None and until < since:
-            raise _unusable("the first day is after the last one")
-        where = MemoryFilter(
-            session_id=self.session or None,
+            raise unusable(f"what is looked for is longer than {LONGEST_QUERY:,} characters")
+        if len(self.domain) > LONGEST_NAME:
+            raise unusable(f"domain is longer than {LONGEST_NAME} characters")
+        where = memory_filter(
+            speaker=self.speaker,
+            session=self.session,
+            since=self.since,
+            until=self.until,
             kinds=(self.kind,) if self.kind else (),
             tags=(self.domain,) if self.domain else (),
-            since=since,
-            until=None if until is None else until + timedelta(days=1),
-            speaker=self.speaker or None,
         )
         return MemoryQuery(self.q, self.most + 1, filter=where)
 
@@ -158,17 +157,3 @@ async def _shown(services: Services, caller: Caller, refs: Sequence[str]) -> dic
             text = node.content or node.title
             shown[node.ref] = text if how is Access.READ else (await viewer.redacted(text))[0]
     return shown
-
-
-def _day(name: str, text: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        day = datetime.combine(date.fromisoformat(text), time.min, UTC)
-        return day.replace(year=min(day.year, 9_000))  # there is a day after it
-    except ValueError:
-        raise _unusable(f"{name} is not a day, such as 2026-03-02") from None
-
-
-def _unusable(detail: str) -> Problem:
-    return Problem(422, "invalid_request", detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Path, Query, Response
@@ -9,10 +10,11 @@ from pydantic import Field
 
 from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text, Time, at_most
 from context_builder.knowledge.audit import PackageAudit
+from context_builder.knowledge.outcomes import Outcomes
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.server.access.caller import Role
-from context_builder.server.guarded_route import READER, guarded_router
+from context_builder.server.guarded_route import ADMIN, READER, guarded_router
 from context_builder.server.problem import Problem
 from context_builder.server.services import CallerHere, ServicesHere
 from context_builder.server.trace import current_trace
@@ -120,6 +122,16 @@ async def rate_package(
     """Say what helped; of each caller the latest counts."""
     await services.packages.feedback(caller.agent, package_id, feedback.outcome, feedback.helped, feedback.note)
     return Response(status_code=204)
+
+
+@router.get("/knowledge/outcomes", openapi_extra=ADMIN)
+async def package_outcomes(
+    services: ServicesHere,
+    caller: CallerHere,
+    days: Annotated[int, Query(ge=1, le=3_650, description="Days of feedback that are looked at.")] = 90,
+) -> Outcomes:
+    """Tell how packages did, as feedback says: by size, policy, signal and source, with counts and 95 % intervals."""
+    return await services.packages.outcomes(caller.agent, datetime.now(UTC) - timedelta(days=days))
 
 
 @router.get("/knowledge/context/{package_id}/audit", openapi_extra=READER)

@@ -22,11 +22,52 @@ EXCEPTION
 END
 $$;
 
--- The lexemes of a memory: its text, its speaker (weight A) and its date (weight B). Immutable, as a generated column needs.
-CREATE OR REPLACE FUNCTION context_memory_words(said text, speaker text, said_at timestamptz) RETURNS tsvector
+-- A text with blanks where its script has none: Thai, Lao, Burmese, Khmer, Japanese and Chinese become overlapping pairs of
+-- letters, which are found as words are (Nie et al. 1999, on Chinese: pairs find as much as words that a dictionary tells).
+CREATE OR REPLACE FUNCTION context_memory_spaced(said text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN octet_length(said) = length(said) THEN said ELSE (
+        SELECT string_agg(CASE WHEN NOT c.blankless THEN c.letter
+                               WHEN c.next_too THEN ' ' || c.letter || c.next || ' '
+                               WHEN c.last_too THEN ' '
+                               ELSE ' ' || c.letter || ' ' END, '' ORDER BY c.place)
+        FROM (
+            SELECT l.letter, l.place, l.blankless, lead(l.letter) OVER w AS next, coalesce(lead(l.blankless) OVER w, false) AS next_too,
+                   coalesce(lag(l.blankless) OVER w, false) AS last_too
+            FROM (
+                SELECT a.letter, a.place,
+                       a.code BETWEEN 3584 AND 3839 OR a.code BETWEEN 4096 AND 4255 OR a.code BETWEEN 6016 AND 6143
+                       OR a.code BETWEEN 12352 AND 12543 OR a.code BETWEEN 13312 AND 40959 OR a.code BETWEEN 63744 AND 64255
+                       AS blankless
+                FROM (SELECT u.letter, u.place, ascii(u.letter) AS code
+                      FROM unnest(string_to_array(said, NULL)) WITH ORDINALITY AS u (letter, place)) AS a
+            ) AS l
+            WINDOW w AS (ORDER BY l.place)
+        ) AS c) END
+$$;
+
+-- The languages whose words are taken to their stems; of any other, and where it is not known, the stems are English's.
+CREATE OR REPLACE FUNCTION context_memory_languages() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT '{english,arabic,danish,dutch,finnish,french,german,greek,hungarian,indonesian,italian,norwegian,portuguese,romanian,russian,spanish,swedish,tamil,turkish}'::text[]
+$$;
+
+-- The lexemes of a text in a language.
+CREATE OR REPLACE FUNCTION context_memory_stems(said text, language text) RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT to_tsvector('english', left(said, 200000))
-        || setweight(to_tsvector('english', coalesce(speaker, '')), 'A')
+    SELECT to_tsvector((CASE WHEN language = ANY (context_memory_languages()) THEN language ELSE 'english' END)::regconfig,
+                       context_memory_spaced(said))
+$$;
+
+-- Marks the language of a memory among its lexemes, so that the frequencies of words tell which languages a tenant has.
+CREATE OR REPLACE FUNCTION context_memory_language_mark(language text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT chr(31) || language
+$$;
+
+-- The lexemes of a memory: its text, its speaker (weight A) and its date (weight B). Immutable, as a generated column needs.
+CREATE OR REPLACE FUNCTION context_memory_words(said text, speaker text, said_at timestamptz, language text) RETURNS tsvector
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT context_memory_stems(left(said, 200000), language)
+        || CASE WHEN language <> 'english' THEN array_to_tsvector(ARRAY[context_memory_language_mark(language)]) ELSE '' END
+        || setweight(context_memory_stems(left(coalesce(speaker, ''), 1000), language), 'A')
         || setweight(to_tsvector('english', coalesce(
                extract(day FROM said_at AT TIME ZONE 'UTC')::text || ' '
                || ('{january,february,march,april,may,june,july,august,september,october,november,december}'::text[])
@@ -46,6 +87,7 @@ CREATE TABLE IF NOT EXISTS context_memories (
     tags       text[] NOT NULL DEFAULT '{}',
     metadata   jsonb NOT NULL DEFAULT '{}',
     text       text NOT NULL,
+    language   text,                          -- of the text, as a text search configuration is called; null: not known
     present    text[],                        -- who was there when it was said; null: unknown
     audience   text[],                        -- who may know it; null: everybody in the tenant
     valid_from timestamptz,                   -- when it began to hold; null: when it was said
@@ -54,7 +96,7 @@ CREATE TABLE IF NOT EXISTS context_memories (
     ratings    jsonb,                         -- {user or '': {score, timestamp}}: the latest of each user
     digest     bytea,                         -- of the text that an embedding is made from
     embedder   text,                          -- the model that embeds it
-    words      tsvector GENERATED ALWAYS AS (context_memory_words(text, speaker, said_at)) STORED,
+    words      tsvector GENERATED ALWAYS AS (context_memory_words(text, speaker, said_at, language)) STORED,
     -- A column of its own, so that the planner knows how common it is: of the two conditions it is made from it would
     -- expect next to nothing, and read the whole tenant to find it.
     unowned    boolean GENERATED ALWAYS AS (user_id IS NULL AND metadata ->> 'persona_id' IS NULL) STORED,
@@ -172,20 +214,22 @@ CREATE OR REPLACE TRIGGER context_memories_deleted AFTER DELETE ON context_memor
 CREATE OR REPLACE FUNCTION context_memory_write(tenant text, memories jsonb, only_changed boolean, done text[])
 RETURNS TABLE (id text, replaced boolean) LANGUAGE sql AS $$
     INSERT INTO context_memories AS m (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text,
-                                       digest, embedder)
+                                       language, digest, embedder)
     SELECT DISTINCT ON (r.id)
            tenant, r.id, r.kind, r.session_id, r.user_id, r.speaker, r.said_at, r.position, coalesce(r.tags, '{}'),
-           coalesce(r.metadata, '{}'), r.text, decode(r.digest, 'hex'), r.embedder
+           coalesce(r.metadata, '{}'), r.text, r.language, decode(r.digest, 'hex'), r.embedder
     FROM ROWS FROM (jsonb_to_recordset(memories) AS (
         id text, kind text, session_id text, user_id text, speaker text, said_at timestamptz, position bigint,
-        tags text[], metadata jsonb, text text, digest text, embedder text
-    )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text, digest, embedder, place)
+        tags text[], metadata jsonb, text text, language text, digest text,
+        embedder text
+    )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text, language, digest, embedder,
+                             place)
     WHERE r.id NOT IN (SELECT unnest(done))
     ORDER BY r.id, CASE WHEN r.kind = 'preference' THEN r.said_at END DESC NULLS LAST, r.place DESC
     ON CONFLICT (tenant_id, id) DO UPDATE SET
         kind = EXCLUDED.kind, session_id = EXCLUDED.session_id, user_id = EXCLUDED.user_id,
         speaker = EXCLUDED.speaker, said_at = EXCLUDED.said_at, position = EXCLUDED.position, tags = EXCLUDED.tags,
-        metadata = EXCLUDED.metadata, text = EXCLUDED.text, digest = EXCLUDED.digest,
+        metadata = EXCLUDED.metadata, text = EXCLUDED.text, language = EXCLUDED.language, digest = EXCLUDED.digest,
         embedder = coalesce(EXCLUDED.embedder, CASE WHEN m.digest = EXCLUDED.digest THEN m.embedder END)
     WHERE (m.kind <> 'preference' OR m.said_at IS NULL OR EXCLUDED.said_at IS NULL OR m.said_at <= EXCLUDED.said_at)
       AND NOT (only_changed AND m.digest IS NOT DISTINCT FROM EXCLUDED.digest

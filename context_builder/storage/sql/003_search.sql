@@ -158,11 +158,25 @@ $$;
 CREATE INDEX IF NOT EXISTS context_memories_keys ON context_memories
     USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate = on, gin_pending_list_limit = 64);
 
+-- The query's lexemes in every language that the tenant has memories of, with the place of the word that each is of.
+CREATE OR REPLACE FUNCTION context_memory_lexemes(tenant text, query text)
+RETURNS TABLE (word text, place integer) LANGUAGE sql STABLE AS $$
+    SELECT DISTINCT ON (s.lexeme) s.lexeme, s.positions[1]::integer
+    FROM (
+        SELECT 'english' AS language
+        UNION ALL
+        SELECT l.language FROM unnest(context_memory_languages()) AS l (language)
+        JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = context_memory_language_mark(l.language)
+        WHERE f.memories > 0
+    ) AS l, unnest(context_memory_stems(left(query, 10000), l.language)) AS s
+    ORDER BY s.lexeme, 2
+$$;
+
 -- The query's words that some memory of the tenant has, the rarest first, each with BM25's inverse document frequency.
 CREATE OR REPLACE FUNCTION context_memory_terms(tenant text, query text)
 RETURNS TABLE (word text, weight float8, memories bigint) LANGUAGE sql STABLE AS $$
     SELECT f.word, ln(1 + (greatest(t.memories - f.memories, 0) + 0.5) / (f.memories + 0.5)), f.memories
-    FROM unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS q (word)
+    FROM context_memory_lexemes(tenant, query) AS q
     JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = q.word
     JOIN context_memory_totals AS t ON t.tenant_id = tenant
     WHERE f.memories > 0
@@ -333,6 +347,7 @@ RETURNS TABLE (word text, weight float8, memories bigint) LANGUAGE sql STABLE AS
             SELECT ln(1 + (greatest(t.memories - f.memories, 0) + 0.5) / (f.memories + 0.5)) AS rarity
         ) AS r
         WHERE m.tenant_id = tenant AND m.id = ANY (ids) AND l.lexeme <> ALL (context_memory_expansion.words)
+            AND left(l.lexeme, 1) <> chr(31)  -- marks a language
         GROUP BY l.lexeme ORDER BY 2 DESC, 1 LIMIT 20
     ) AS n
 $$;
@@ -385,15 +400,18 @@ END
 $$;
 
 -- Full-text and vector hits as one list by reciprocal rank (Cormack et al. 2009), the former weighing "words" times; one
--- list alone keeps its own scores.
+-- list alone keeps its own scores. What waits for its embedding has the rank by meaning that it has by words.
 CREATE OR REPLACE FUNCTION context_memory_fuse(
-    by_text context_memory_hit[], by_vector context_memory_hit[], fusion float8, words float8
+    tenant text, by_text context_memory_hit[], by_vector context_memory_hit[], fusion float8, words float8
 ) RETURNS TABLE (hit context_memory_hit, origins text[]) LANGUAGE sql STABLE AS $$
     SELECT ROW(id, min(session_id), min(position),
                CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(weight / (fusion + place)) END)::context_memory_hit,
            array_agg(origin ORDER BY origin)
     FROM (
-        SELECT 'full_text' AS origin, words AS weight, h.* FROM unnest(by_text) WITH ORDINALITY AS h (id, session_id, position, score, place)
+        SELECT 'full_text' AS origin,
+               words + CASE WHEN p.id IS NULL OR h.id IN (SELECT v.id FROM unnest(by_vector) AS v) THEN 0 ELSE 1 END AS weight, h.*
+        FROM unnest(by_text) WITH ORDINALITY AS h (id, session_id, position, score, place)
+        LEFT JOIN context_memory_pending AS p ON p.tenant_id = tenant AND p.id = h.id
         UNION ALL
         SELECT 'vector', 1, h.* FROM unnest(by_vector) WITH ORDINALITY AS h (id, session_id, position, score, place)
     ) AS ranked
@@ -451,13 +469,15 @@ BEGIN
     FROM (
         SELECT w.word, w.weight, row_number() OVER (ORDER BY w.weight DESC, w.word) AS place
         FROM (
-            SELECT a.word, ln(1 + (greatest(t.memories - known.memories, 0) + 0.5) / (known.memories + 0.5)) AS weight
-            FROM context_memory_totals AS t, unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS a (word)
+            SELECT DISTINCT ON (a.place)  -- of a word's stems in several languages, the one that is there
+                   a.word, ln(1 + (greatest(t.memories - known.memories, 0) + 0.5) / (known.memories + 0.5)) AS weight
+            FROM context_memory_totals AS t, context_memory_lexemes(tenant, query) AS a
             LEFT JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = a.word
             CROSS JOIN LATERAL (
                 SELECT CASE WHEN f.memories >= 50 OR a.word = ANY (seen) THEN coalesce(f.memories, 0) ELSE 0 END
             ) AS known (memories)
             WHERE t.tenant_id = tenant
+            ORDER BY a.place, known.memories DESC
         ) AS w ORDER BY place LIMIT 32
     ) AS a;
     RETURN sqrt(sqrt(least(coalesce(max(matched.weight) / whole, 0), 1))) FROM (
@@ -483,7 +503,7 @@ DECLARE
     depth        integer := least(greatest(wanted, 50), 1000);
     neighbours   float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
     speakers     tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
-                   FROM unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS a (word)), ' | ')::tsquery;
+                   FROM context_memory_lexemes(tenant, query) AS a), ' | ')::tsquery;
     by_text      context_memory_hit[];
     by_vector    context_memory_hit[];
 BEGIN
@@ -493,7 +513,7 @@ BEGIN
     by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, query_embedding, where_clause, narrow, depth) AS h);
     RETURN QUERY
         WITH hits AS MATERIALIZED (
-            SELECT hit, origins FROM context_memory_fuse(by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10),
+            SELECT hit, origins FROM context_memory_fuse(tenant, by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10),
                                                             coalesce((options ->> 'words')::float8, 1))
         ), spread AS (
             -- Grouped and not joined: without hash joins, a join would compare every hit with every other.

@@ -829,6 +829,32 @@ CREATE OR REPLACE FUNCTION context_package_left(since timestamptz, at timestampt
     SELECT power(0.5::float8, least(greatest(extract(epoch FROM at - since)::float8, 0) / 2592000, 1000))
 $$;
 
+-- The newest packages with an outcome or a note, of feedback after "since": the mean of its callers' outcomes, the latest note,
+-- and what it was made of, its newest revision without any text.
+CREATE OR REPLACE FUNCTION context_package_outcomes(tenant text, since timestamptz, most integer) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT jsonb_build_object(
+            'package_id', f.package_id, 'outcome', f.outcome, 'callers', f.callers, 'note', f.note, 'at', f.at,
+            'tokens_used', p.body -> 'tokensUsed', 'token_budget', p.body -> 'tokenBudget', 'policy_version', p.body -> 'policyVersion',
+            'sources', (SELECT coalesce(jsonb_agg(jsonb_build_object('ref', s -> 'ref', 'tokens', s -> 'tokens', 'signals', s -> 'signals',
+                                                                     'projection', s -> 'projection')), '[]')
+                        FROM jsonb_array_elements(p.body -> 'sources') AS s WHERE s ->> 'erased' IS NULL))
+        FROM (
+            SELECT b.package_id, avg(b.outcome) AS outcome, count(*) AS callers, max(b.at) AS at,
+                   (array_agg(b.note ORDER BY b.at DESC) FILTER (WHERE b.note <> ''))[1] AS note
+            FROM context_package_feedback AS b
+            WHERE b.tenant_id = tenant AND b.at >= since AND (b.outcome IS NOT NULL OR b.note <> '')
+            GROUP BY b.package_id ORDER BY max(b.at) DESC LIMIT most
+        ) AS f
+        JOIN context_package_heads AS h ON h.tenant_id = tenant AND h.package_id = f.package_id
+        JOIN context_packages AS p ON p.tenant_id = tenant AND p.id = h.package_id AND p.revision = h.revision AND p.day = h.day
+        ORDER BY f.at DESC, f.package_id;
+END
+$$;
+
 -- Notes a caller's feedback to a package in place of an earlier one; false for a package that is not there. What helped
 -- counts for sources that were in it. Without any, nothing is said of them.
 CREATE OR REPLACE FUNCTION context_package_rate(
@@ -1037,7 +1063,7 @@ $$;
 
 SELECT context_builder_guard(
     '^context_package_',
-    '^context_package_(begin|finish|fail|latest|listing|recent|audit|claim|release|lease|rebuild|rate|usefulness|erase|strike|maintain|'
+    '^context_package_(begin|finish|fail|latest|listing|recent|audit|claim|release|lease|rebuild|rate|outcomes|usefulness|erase|strike|maintain|'
     'anchors|nodes|audit_state|audit_rows|audit_told|events_waiting|events_take|events_done)$',
     '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses,context_package_heads,'
     'context_package_contents,context_package_erasures,context_package_keys,context_package_leases,context_package_feedback,'

@@ -9,6 +9,8 @@ from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.bundle import fitted, rendered
+from context_builder.knowledge.excerpt import parts_of
+from context_builder.knowledge.filling import RankedSource
 from context_builder.knowledge.projection import projections
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.knowledge.options import Options
@@ -47,7 +49,7 @@ def measure_budget(report: Report, options: Options) -> None:
         pinned = choose.randrange(min(3, len(sources)) + 1)
         limit = int(2 ** (choose.random() * 10))
         try:
-            made = fitted(sources[:pinned], sources[pinned:], limit, count)
+            made = fitted(sources[:pinned], list(map(ranked_source, sources[pinned:])), limit, count)
         except PinnedOverBudget:
             refused += 1
             continue
@@ -60,6 +62,13 @@ def measure_budget(report: Report, options: Options) -> None:
             "0",
             over == 0,
         )
+    )
+
+
+def ranked_source(item: Item, intent: str = "kelp label") -> RankedSource:
+    """The source as one that competes for the room, of which no search found a passage."""
+    return RankedSource(
+        item, "", 1.0, (), lambda: parts_of(item.text, "document", item.id, intent, floor=1.0), item.text
     )
 
 

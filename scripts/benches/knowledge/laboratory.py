@@ -18,8 +18,8 @@ from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.service import PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.services import MetadataIndex
-from context_builder.knowledge.signals import PackageWeights
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import NoopRedactor
 from context_builder.storage.database_errors import KNOWLEDGE_ERRORS

@@ -8,8 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Options:
-    """``data`` holds labelled texts; ``cache`` keeps embeddings and ``database`` what speed is measured on for the next
-    run. ``static`` embeddings take the place of the embedded engine's."""
+    """``data`` holds labelled texts, ``known`` documents and questions about them; ``cache`` keeps embeddings and
+    ``database`` what speed is measured on for the next run. ``static`` embeddings take the place of the embedded
+    engine's."""
 
     data: Path | None = None
     quick: bool = False
@@ -17,3 +18,4 @@ class Options:
     cache: Path | None = None
     database: Path | None = None
     static: bool = False
+    known: Path | None = None

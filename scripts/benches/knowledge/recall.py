@@ -17,8 +17,8 @@ import psutil
 
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval
 from context_builder.knowledge.service import PackageService
-from context_builder.knowledge.signals import PackageWeights
 from context_builder.knowledge.store import document_space
+from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.storage.migrations import apply

@@ -24,8 +24,8 @@ from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.service import RETRIEVAL_TIME
-from context_builder.knowledge.signals import PackageWeights
 from context_builder.knowledge.store import document_space
+from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.storage.migrations import apply

@@ -12,7 +12,8 @@ from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.ranking.signals import ranking_signals
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.knowledge.node import KnowledgeNode
-from context_builder.knowledge.signals import PackageWeights, Quality, Reuse, package_signals
+from context_builder.knowledge.signals import Quality, Reuse, package_signals
+from context_builder.knowledge.weights import PackageWeights
 
 CONFIG = AssemblyConfig()
 

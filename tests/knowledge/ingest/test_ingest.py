@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Link
 from context_builder.knowledge.ingest.folder import Skipped, TextFile, files_in
 from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult, artifact_of, ingest, ref_of
-from context_builder.knowledge.ingest.references import Reference, references
+from context_builder.knowledge.ingest.references import FolderIndex, Reference, references
 from context_builder.knowledge.store import KnowledgeStore
 
 KELP = IngestOptions("kelp")
@@ -21,6 +22,10 @@ def write(folder: Path, files: dict[str, str]) -> None:
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
+
+
+def index(paths: Iterable[str]) -> FolderIndex:
+    return FolderIndex(TextFile(path, "") for path in sorted(paths))
 
 
 def paths_in(folder: Path) -> list[str]:
@@ -115,9 +120,36 @@ def test_markdown_links_to_files_of_the_folder() -> None:
         "\n`[code](code.md)` [self](page.md) [ref][r]\n\n[r]: other.md\n"
     )
     paths = {"docs/page.md", "docs/other.md", "top.md", "docs/deep/d e.md", "docs/code.md", "etc/passwd"}
-    found = references(TextFile("docs/page.md", text), paths)
+    found = references(TextFile("docs/page.md", text), index(paths))
     assert {one.path for one in found} == {"docs/other.md", "top.md", "docs/deep/d e.md"}
     assert {one.type for one in found} == {"links_to"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "linked"),
+    [
+        ("docs/a.md", "See {doc}`howto/retry` and {doc}`that <locks>`.", {"docs/howto/retry.md", "docs/locks.rst"}),
+        ("docs/a.md", "```{toctree}\n:maxdepth: 2\n\nhowto/retry\nLocks <locks>\n```",
+         {"docs/howto/retry.md", "docs/locks.rst"}),
+        ("docs/a.md", "[[Retry]], [[locks#how|so]]", {"docs/howto/retry.md", "docs/locks.rst"}),
+        ("docs/a.md", "[a](howto/retry/) [b](howto) [c](#here)", {"docs/howto/retry.md", "docs/howto/index.md"}),
+        ("docs/a.md", "`{doc}` and `[[Retry]]` are code", set()),
+        ("docs/a.md", "{ref}`Deep Lock`", {"docs/locks.rst"}),
+        ("docs/a.rst", ":doc:`/docs/locks`, `retries <howto/retry.html>`_ and :ref:`so <deep lock>`",
+         {"docs/locks.rst", "docs/howto/retry.md"}),
+        ("docs/a.rst", ".. toctree::\n   :glob:\n\n   howto/retry\n\n.. literalinclude:: till.py\n\nText.",
+         {"docs/howto/retry.md", "docs/till.py"}),
+        ("docs/a.adoc", "xref:c.adoc#part[C] <<c.adoc#part,C>> include::till.py[]", {"docs/c.adoc", "docs/till.py"}),
+    ],
+)  # fmt: skip
+def test_pages_link_to_pages_as_their_tools_do(path: str, text: str, linked: set[str]) -> None:
+    others = {
+        "docs/howto/retry.md": "# Retry", "docs/howto/index.md": "", "docs/c.adoc": "", "docs/till.py": "",
+        "docs/locks.rst": ".. _Deep lock:\n\nLocks\n=====\n",
+    }  # fmt: skip
+    file = TextFile(path, text)
+    folder = FolderIndex([file, *(TextFile(*other) for other in others.items())])
+    assert {one.path for one in references(file, folder)} == linked
 
 
 @pytest.mark.parametrize(
@@ -136,7 +168,7 @@ def test_markdown_links_to_files_of_the_folder() -> None:
 )
 def test_python_imports_files_of_the_folder(line: str, imported: str | None) -> None:
     paths = {"src/shop/__init__.py", "src/shop/cart.py", "src/shop/till.py"}
-    found = references(TextFile("src/shop/till.py", line), paths)
+    found = references(TextFile("src/shop/till.py", line), index(paths))
     assert {one.path for one in found if one.path != "src/shop/__init__.py" or imported == one.path} == (
         {imported} if imported else set()
     )
@@ -145,7 +177,7 @@ def test_python_imports_files_of_the_folder(line: str, imported: str | None) -> 
 def test_scripts_import_files_of_the_folder() -> None:
     text = "import a from './a';\nconst b = require(\"../b.js\");\nexport * from './dir'\nimport x from 'react'\n"
     paths = {"web/a.ts", "b.js", "web/dir/index.tsx", "web/react.js"}
-    assert references(TextFile("web/page.ts", text), paths) == {
+    assert references(TextFile("web/page.ts", text), index(paths)) == {
         Reference("web/a.ts", "imports"), Reference("b.js", "imports"), Reference("web/dir/index.tsx", "imports")
     }  # fmt: skip
 

@@ -33,12 +33,12 @@ class Silent(StubAnalyst):
         return DocumentResult((), self.name)
 
 
-async def test_a_models_projection_stands_for_what_is_too_long(lab: Lab) -> None:
+async def test_a_models_projection_stands_for_what_is_pinned_too_long_and_not_like_the_intent(lab: Lab) -> None:
     await lab.put("artifact:long", LONG)
     analyst = Brief("small")
     projections = ModelProjections(lab.store, analyst)
     assert await projections.make_missing("lab") == 1
-    package = await lab.build("hydrophone clips", budget=150)
+    package = await lab.build("something else entirely", budget=150, pinned=["artifact:long"])
     (source,) = package.sources
     assert source.projection == "summarised"
     assert source.content.startswith("Clips, in brief.")
@@ -67,7 +67,7 @@ async def test_extracts_stay_while_the_model_fails_or_has_little_to_say(lab: Lab
     analyst.failure = AnalystUnavailable("away")
     with pytest.raises(AnalystUnavailable):
         await ModelProjections(lab.store, analyst).make_missing("lab")
-    (source,) = (await lab.build("hydrophone clips", budget=150)).sources
+    (source,) = (await lab.build("something else entirely", budget=150, pinned=["artifact:long"])).sources
     assert source.content.startswith("Paragraph 0")
     analyst.failure = None
     assert await ModelProjections(lab.store, analyst).make_missing("lab") == 1
@@ -91,7 +91,7 @@ async def test_a_model_with_nothing_to_say_is_not_asked_again(lab: Lab) -> None:
     assert calls
     assert await projections.make_missing("lab") == 0
     assert len(analyst.document_calls) == calls
-    (source,) = (await lab.build("hydrophone clips", budget=150)).sources
+    (source,) = (await lab.build("something else entirely", budget=150, pinned=["artifact:long"])).sources
     assert source.content.startswith("Paragraph 0")
 
 

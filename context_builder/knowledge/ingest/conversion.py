@@ -1,0 +1,168 @@
+"""HTML pages, notebooks and PDF files are read as Markdown: what a person reads in them, with its headings and code."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from html.parser import HTMLParser
+from io import BytesIO
+from typing import Any, Final
+
+LARGEST: Final = 30_000_000
+"""Bytes of a file that is converted."""
+
+MOST_PAGES: Final = 2_000
+"""Pages of a PDF file that are read."""
+
+_HIDDEN: Final = frozenset(("script", "style", "nav", "template", "noscript", "svg", "head", "form", "button"))
+_BLOCKS: Final = frozenset(
+    "p div section article main aside header footer ul ol dl dt dd table tr blockquote figure details summary".split()
+)
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_CELL: Final = frozenset(("td", "th"))
+
+
+class NotReadable(ValueError):
+    """Says why a file cannot be converted."""
+
+
+def convert(suffix: str, data: bytes) -> str:
+    """Return the text of a file as Markdown. Raises :class:`NotReadable`."""
+    if len(data) > LARGEST:
+        raise NotReadable(f"larger than {LARGEST:,} bytes")
+    return CONVERTERS[suffix](data)
+
+
+def _html(data: bytes) -> str:
+    reader = _HtmlReader()
+    reader.feed(_decoded(data))
+    reader.close()
+    return reader.text()
+
+
+def _notebook(data: bytes) -> str:
+    try:
+        cells = json.loads(_decoded(data))["cells"]
+        return "\n\n".join(filter(None, map(_cell, cells)))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise NotReadable("not a notebook of version 4") from None
+
+
+def _cell(cell: Mapping[str, Any]) -> str:
+    source = cell["source"]
+    text = (source if isinstance(source, str) else "".join(source)).strip()
+    if not text or cell["cell_type"] == "markdown":
+        return text
+    fence = "`" * max(3, 1 + max((len(line) - len(line.lstrip("`")) for line in text.splitlines()), default=0))
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _pdf(data: bytes) -> str:
+    try:
+        from pypdf import PdfReader
+    except ImportError:
+        raise NotReadable("PDF files need the extra knowledge") from None
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what is odd in a file is not this program's to tell
+    try:
+        reader = PdfReader(BytesIO(data))
+        if reader.is_encrypted:
+            raise NotReadable("encrypted")
+        return "\n\n".join(
+            page.extract_text().strip() for _, page in zip(range(MOST_PAGES), reader.pages, strict=False)
+        )
+    except NotReadable:
+        raise
+    except Exception as error:  # noqa: BLE001 a parser of a hostile format: whatever stops it, the file is told
+        raise NotReadable(f"not a PDF file that can be read ({type(error).__name__})") from None
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise NotReadable("not UTF-8 text") from None
+
+
+class _HtmlReader(HTMLParser):
+    """Gathers the text of a page as Markdown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[str] = []
+        self._hidden: list[str] = []
+        self._pre = 0
+        self._target = ""
+
+    def text(self) -> str:
+        """Return the text without blank lines in a row."""
+        return "\n".join(_without_repeated_blanks("".join(self._parts).splitlines())).strip()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _HIDDEN:
+            self._hidden.append(tag)
+        if self._hidden:
+            return
+        if tag in _HEADINGS:
+            self._parts.append(f"\n\n{'#' * _HEADINGS[tag]} ")
+        elif tag == "pre":
+            self._pre += 1
+            self._parts.append("\n\n```\n")
+        elif tag == "li":
+            self._parts.append("\n- ")
+        elif tag == "br":
+            self._parts.append("\n")
+        elif tag == "code" and not self._pre:
+            self._parts.append("`")
+        elif tag == "a" and not self._pre:
+            target = dict(attrs).get("href") or ""
+            self._target = target if not any(sign in target for sign in "()<> \n") else ""
+            self._parts.append("[" if self._target else "")
+        elif tag in _CELL:
+            self._parts.append(" | ")
+        elif tag in _BLOCKS:
+            self._parts.append("\n\n" if tag != "tr" else "\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._hidden:
+            if tag in self._hidden:
+                del self._hidden[len(self._hidden) - 1 - self._hidden[::-1].index(tag) :]
+            return
+        if tag == "pre" and self._pre:
+            self._pre -= 1
+            self._parts.append("\n```\n\n")
+        elif tag == "code" and not self._pre:
+            self._parts.append("`")
+        elif tag == "a" and self._target:
+            self._parts.append(f"]({self._target})")
+            self._target = ""
+        elif tag in _HEADINGS or tag in _BLOCKS:
+            self._parts.append("\n\n" if tag != "tr" else "")
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden:
+            return
+        if self._pre:
+            self._parts.append(data)
+        elif words := " ".join(data.split()):
+            before, after = " " if data[0].isspace() else "", " " if data[-1].isspace() else ""
+            self._parts.append(f"{before}{words}{after}")
+        elif self._parts and self._parts[-1][-1:] not in ("", " ", "\n"):
+            self._parts.append(" ")
+
+
+def _without_repeated_blanks(lines: list[str]) -> Iterator[str]:
+    before = ""
+    for line in map(str.rstrip, lines):
+        if line or before:
+            yield line
+        before = line
+
+
+CONVERTERS: Final[Mapping[str, Callable[[bytes], str]]] = {
+    ".html": _html,
+    ".htm": _html,
+    ".ipynb": _notebook,
+    ".pdf": _pdf,
+}
+"""How files of these endings are read."""
