@@ -41,8 +41,8 @@ TALK: list[dict[str, Any]] = [
     spoken(3, "This came with a comma", timestamp="2025-10-02 10:30:45,123"),
     spoken(4, "This came in a week", timestamp="2025-W40-4T10:00"),
     spoken(5, "This came from nowhere", timestamp="2025-10-02T10:30:45+23:59"),
-    spoken(6, "The table refuses what is forbidden"),
-    spoken(7, "And the talk goes on"),
+    spoken(6, "The table refuses what is forbidden", timestamp="2025-10-03T10:30:45"),
+    spoken(7, "And the talk goes on", timestamp="2025-10-03T10:30:46"),
 ]
 REFUSED = 6
 """The message, and with it the summary, that a constraint refuses."""

@@ -95,7 +95,7 @@ async def test_nothing_reaches_the_terminal_that_it_would_obey(
     async with running(redis, parts=parts_of(TextAnalyst()), buffer_window=0.2) as session:
         await push(redis, *MESSAGES, b'{"text": "\x1b[2J', b"\x1b]0;owned\x07")
         await wait_until(published(redis, lambda s: s["rolling_summary"]["message_count"] == 8), "a summary is made")
-        await push(redis, *({**message, "message_number": 100} for message in MESSAGES))
+        await push(redis, *({**message, "message_number": 100 + n} for n, message in enumerate(MESSAGES)))
         await wait_until(published(redis, lambda s: s["received_messages"] == 16), "more is said")
         snapshot = await SessionClient(redis, "monday").snapshot()
         session.stop()

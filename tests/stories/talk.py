@@ -32,9 +32,9 @@ class Talk:
     async def happens(self) -> None:
         """Everybody speaks, and then the assistant."""
         for number, (speaker, text) in enumerate(SAID, start=1):
-            at = BEGAN + timedelta(seconds=5 * number)
+            at = BEGAN + timedelta(milliseconds=300 * number)
             await self._client.push(spoken("monday", number, speaker, text, at))
-        await self._client.push(contributed(ADVICE, BEGAN + timedelta(minutes=1), {"priority": "P0"}))
+        await self._client.push(contributed(ADVICE, BEGAN + timedelta(seconds=2), {"priority": "P0"}))
 
     async def state(self) -> dict[str, Any]:
         """What is published, which is as it is documented."""
