@@ -46,14 +46,14 @@ async def sending_spans(settings: Settings, what: str) -> AsyncIterator[None]:
         yield
         return
     require_extra("tracing", "opentelemetry.exporter", "OTEL_EXPORTER_OTLP_ENDPOINT")
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    from opentelemetry.trace import set_tracer_provider
+    try:  # some settings are read as soon as it is imported
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.trace import set_tracer_provider
 
-    resource = Resource.create({SERVICE_NAME: f"context-builder {what}", SERVICE_VERSION: __version__})
-    try:
+        resource = Resource.create({SERVICE_NAME: f"context-builder {what}", SERVICE_VERSION: __version__})
         provider = TracerProvider(resource=resource)
         exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=PATIENCE)
         processor = BatchSpanProcessor(exporter, max_queue_size=MOST_SPANS, max_export_batch_size=MOST_SPANS)
