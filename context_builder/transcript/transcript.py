@@ -97,7 +97,7 @@ def read_transcript(path: Path, *, channel: str | None = None, strict: bool = Fa
         more = f" (and {len(source.problems) - 1} more)" if len(source.problems) > 1 else ""
         raise TranscriptError(f"{source.problems[0]}{more}")
     if not found.utterances:
-        why = f"; {source.problems[0]}" if source.problems else ""
+        why = next((f"; {told}" for told in (*source.problems, *source.notes)), "")
         raise TranscriptError(f"{path}: holds nothing that anybody said{why}")
     started = found.started or in_file_name(path.name)
     return replace(found, started=started, problems=tuple(source.problems), notes=tuple(source.notes))

@@ -23,6 +23,12 @@ _BEFORE: Final = re.compile(
     r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)\)|"
     r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)(?=\s))\s*(?:[-–—|]\s+)?"
 )
+_REV: Final = re.compile(
+    r"(?P<who>[^\s:][^:\t\n]{0,79}?)(?:\t\s*| {2,})(?P<time>\d{1,3}:\d{2}:\d{2}(?:[.,]\d{1,6})?)"
+    r"(?:\t\s*| {2,})(?P<text>\S.*)"
+)
+"""Who, when, and what on one line, as Rev writes it."""
+
 _ALONE: Final = re.compile(r"\s*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?\s*")
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
@@ -106,6 +112,8 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
         elif before := _BEFORE.match(line):
             time = before["square"] or before["round"] or before["bare"]
             yield _Line(number, plain(line[before.end() :]), _offset(time, source, number))
+        elif rev := _REV.fullmatch(line):
+            yield _Line(number, plain(f"{rev['who']}: {rev['text']}"), _offset(rev["time"], source, number))
         else:
             yield _Line(number, plain(line), pending)
         pending = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from typing import Final
 
 from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.whisper import labelled
+from context_builder.transcript.moments import iso, of_chat
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -17,6 +19,7 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": ("start", "start time", "start_time", "starttime", "begin", "from", "time", "timestamp", "timecode"),
+    "date": ("date", "datetime", "created_at"),
     "end": ("end", "end time", "end_time", "endtime", "to", "stop"),
     "speaker": ("speaker", "speaker name", "speaker_name", "speakername", "name", "who", "author"),
     "text": ("text", "sentence", "transcript", "content", "message", "utterance", "words", "caption", "dialogue"),
@@ -38,11 +41,14 @@ def read_csv(source: Source) -> Transcript:
 def _read(source: Source, delimiter: str) -> Transcript:
     csv.field_size_limit(_LONGEST_FIELD)
     rows = csv.reader(
-        source.text.split("\n"), delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if delimiter != "\t" else csv.QUOTE_NONE
+        io.StringIO(source.text),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if delimiter != "\t" else csv.QUOTE_NONE,
     )
     said: list[Utterance] = []
+    chat: list[tuple[float, Utterance]] = []
     columns: dict[str, int] | None = None
-    unit = 1.0
+    unit, width = 1.0, 0
     try:
         for row in rows:
             if not any(cell.strip() for cell in row):
@@ -50,13 +56,24 @@ def _read(source: Source, delimiter: str) -> Transcript:
             if columns is None:
                 columns, is_heading = _columns(row)
                 unit = 0.001 if is_heading and _is_milliseconds(row, source.text) else 1.0
+                width = len(row) if is_heading else columns["text"] + 1
                 if is_heading:
                     continue
             with source.one_entry(rows.line_num):
-                said += _utterance(row, columns, unit)
+                found = _utterance(row, columns, unit, width)
+                if found and "start" not in columns and (date := _date(row, columns)):
+                    chat += [(date, one) for one in found]
+                else:
+                    said += found
     except csv.Error as error:
         source.problem(error, rows.line_num)
-    return Transcript(once(labelled(said)))
+    return of_chat(chat) if chat and not said else Transcript(once(labelled([*(one for _, one in chat), *said])))
+
+
+def _date(row: Sequence[str], columns: dict[str, int]) -> float | None:
+    """Return the epoch seconds of a chat's message. Raises :class:`ValueError`."""
+    place = columns.get("date", len(row))
+    return iso(row[place]).timestamp() if place < len(row) and row[place].strip() else None
 
 
 def _columns(row: Sequence[str]) -> tuple[dict[str, int], bool]:
@@ -80,10 +97,10 @@ def _is_milliseconds(heading: Sequence[str], text: str) -> bool:
     return len(heading) > 1 and bool(re.match(r'\s*"?\d+"?\s*[,;\t]\s*"?\d+"?\s*[,;\t]', line))
 
 
-def _utterance(row: Sequence[str], columns: dict[str, int], unit: float) -> list[Utterance]:
+def _utterance(row: Sequence[str], columns: dict[str, int], unit: float, width: int) -> list[Utterance]:
     cells = {kind: row[place].strip() if place < len(row) else "" for kind, place in columns.items()}
-    if columns["text"] == max(columns.values()) and len(row) > columns["text"] + 1:
-        cells["text"] = ",".join(row[columns["text"] :])
+    if columns["text"] == max(columns.values()) and len(row) > width:  # commas of a text that has no quotation marks
+        cells["text"] = ",".join(row[columns["text"] : columns["text"] + 1 + len(row) - width])
     text = plain(cells["text"])
     speaker = speaker_name(name_of(cells["speaker"])) if cells.get("speaker") else UNKNOWN_SPEAKER
     if not text:

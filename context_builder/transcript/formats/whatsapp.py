@@ -136,7 +136,7 @@ def _ascends(dates: Sequence[Sequence[int]], order: str) -> bool:
 def _said(messages: Sequence[_Message], order: str, source: Source) -> Iterator[tuple[float, Utterance]]:
     for one in messages:
         found = _SENDER.match("\n".join(one.lines))
-        if found is None:  # the program's own: somebody joined
+        if found is None or found["name"].count('"') == 1:  # the program's own: somebody joined, or named a group
             continue
         text = _text(found["text"] or "")
         if not text:
