@@ -42,6 +42,7 @@ TEXTS: Final = (
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
     TextFormat("XML of captions", ttml.is_xml, ttml.read_ttml),
     TextFormat("JSON", documents.is_json, documents.read_document),
+    TextFormat("Audacity's labels", tables.is_labels, tables.read_tsv),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
     TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),

@@ -156,3 +156,38 @@ def test_json_lines_with_the_seconds_as_start(tmp_path: Path) -> None:
         '{"speaker": "Ida", "text": "Hi", "start": 0.5}\n{"text": "Yes", "start": 2}\n{"text": "No", "start": "x"}\n'
     )
     assert timed(tmp_path, "a.jsonl", lines) == ["0.5 Ida | Hi", "2.0 Unknown | Yes", "None Unknown | No"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "11:59 PM Ida: Hi\n12:01 AM Bo: Yes\n",
+        "[11:59 pm] Ida: Hi\n[12:01 am] Bo: Yes\n",
+        "Ida (11:59:00 p.m.)\nHi\n\nBo (11:59:30 p.m.)\nWait\n\nIda (12:01:00 a.m.)\nYes\n",
+    ],
+)
+def test_times_of_the_day_count_from_the_first(tmp_path: Path, text: str) -> None:
+    told = timed(tmp_path, "a.txt", text)
+    assert told[0] == "0.0 Ida | Hi"
+    assert told[-1].partition(" ")[0] == "120.0"
+
+
+def test_a_time_of_the_day_in_a_line_moves_no_other_time(tmp_path: Path) -> None:
+    told = timed(tmp_path, "a.txt", "[00:05] Ida: When?\n[00:08] Bo: Lunch (9:00 AM)\n[00:12] Ida: Fine.\n")
+    assert told == ["5.0 Ida | When?", "8.0 Bo | Lunch (9:00 AM)", "12.0 Ida | Fine."]
+
+
+def test_whatsapp_of_a_korean_phone(tmp_path: Path) -> None:
+    text = "2023년 5월 3일 오전 9:00 - 민수: 안녕\n2023년 5월 3일 오후 9:05 - 지우: 네\n"
+    assert timed(tmp_path, "a.txt", text) == ["0.0 민수 | 안녕", "43500.0 지우 | 네"]
+
+
+def test_audacitys_labels_in_a_text(tmp_path: Path) -> None:
+    text = "0.500000\t2.000000\tIda: Hello\n2.500000\t3.000000\tBo: Hi\n"
+    assert timed(tmp_path, "labels.txt", text) == ["0.5 Ida | Hello", "2.5 Bo | Hi"]
+
+
+def test_words_as_other_services_write_them_are_refused_by_name(tmp_path: Path) -> None:
+    google = {"results": [{"alternatives": [{"transcript": "hello there", "words": []}]}]}
+    with pytest.raises(TranscriptError, match="not a document as Deepgram"):
+        transcript(tmp_path, "a.json", google)

@@ -18,7 +18,10 @@ _BLANKLESS = frozenset({"cmn", "ja", "yue", "th"})
 
 def is_speechmatics(document: Object) -> bool:
     results = document.get("results")
-    return isinstance(results, list) and any(isinstance(one, dict) and "alternatives" in one for one in results)
+    return isinstance(results, list) and any(
+        isinstance(one, dict) and "alternatives" in one and "transcript" not in _best(one["alternatives"])
+        for one in results
+    )
 
 
 def read_speechmatics(document: Object, source: Source) -> Transcript:

@@ -32,6 +32,11 @@ def read_tsv(source: Source) -> Transcript:
     return _read(source, "\t")
 
 
+def is_labels(text: str) -> bool:
+    """Return whether a text is Audacity's labels, by its first line."""
+    return bool(re.match(r"\s*\d+\.\d+\t\d+\.\d+\t\S", text))
+
+
 def read_csv(source: Source) -> Transcript:
     """Return the transcript in a table with commas, or with semicolons."""
     heading = source.text.partition("\n")[0]

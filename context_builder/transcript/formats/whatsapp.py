@@ -20,7 +20,7 @@ _MARKS: Final = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARK: Final = "\u200e"
 """Left-to-right mark, which iOS writes before what the program says itself."""
 
-_DATE: Final = r"(?P<date>\d{1,4}[./\-\u5e74]\s?\d{1,2}[./\-\u6708]\s?\d{1,4}[.\u65e5]?)"
+_DATE: Final = r"(?P<date>\d{1,4}[./\-\u5e74\ub144]\s?\d{1,2}[./\-\u6708\uc6d4]\s?\d{1,4}[.\u65e5\uc77c]?)"
 _HALF: Final = (
     r"(?:[ap]\.?\s?m\.?|vorm\.|nachm\.|πμ|μμ|上午|下午|午前|午後|오전|오후|de la mañana|de la tarde|صباحًا|مساءً|ص|م)"
 )
