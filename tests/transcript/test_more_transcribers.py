@@ -191,3 +191,10 @@ def test_words_as_other_services_write_them_are_refused_by_name(tmp_path: Path) 
     google = {"results": [{"alternatives": [{"transcript": "hello there", "words": []}]}]}
     with pytest.raises(TranscriptError, match="not a document as Deepgram"):
         transcript(tmp_path, "a.json", google)
+
+
+def test_a_row_of_a_table_whose_date_cannot_be_read_is_said(tmp_path: Path) -> None:
+    rows = "Author,Date,Content\nida,2023-05-03T09:00:00Z,Hello\nbo,last May,Yes\nida,2023-05-03T09:00:07Z,Good\n"
+    found = transcript(tmp_path, "a.csv", rows)
+    assert [(one.at, one.text) for one in found.utterances] == [(0.0, "Hello"), (None, "Yes"), (7.0, "Good")]
+    assert [problem.rpartition(":3: ")[2] for problem in found.problems] == ["'last May' is not ISO 8601"]

@@ -6,11 +6,13 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from context_builder.timestamps import moment
 from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.whisper import labelled
-from context_builder.transcript.moments import iso, of_chat
+from context_builder.transcript.moments import iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -51,7 +53,7 @@ def _read(source: Source, delimiter: str) -> Transcript:
         quoting=csv.QUOTE_MINIMAL if delimiter != "\t" else csv.QUOTE_NONE,
     )
     said: list[Utterance] = []
-    chat: list[tuple[float, Utterance]] = []
+    dates: list[float | None] = []
     columns: dict[str, int] | None = None
     unit, width = 1.0, 0
     try:
@@ -66,19 +68,25 @@ def _read(source: Source, delimiter: str) -> Transcript:
                     continue
             with source.one_entry(rows.line_num):
                 found = _utterance(row, columns, unit, width)
-                if found and "start" not in columns and (date := _date(row, columns)):
-                    chat += [(date, one) for one in found]
-                else:
-                    said += found
+                said += found
+                dates += [None if "start" in columns else _date(row, columns, source, rows.line_num) for _ in found]
     except csv.Error as error:
         source.problem(error, rows.line_num)
-    return of_chat(chat) if chat and not said else Transcript(once(labelled([*(one for _, one in chat), *said])))
+    told = [date for date in dates if date is not None]
+    if not told:
+        return Transcript(once(labelled(said)))
+    first, started = min(told), moment(min(told))
+    said = [replace(one, at=None if date is None else date - first) for one, date in zip(said, dates, strict=True)]
+    return Transcript(said, started.astimezone() if started else None)
 
 
-def _date(row: Sequence[str], columns: dict[str, int]) -> float | None:
-    """Return the epoch seconds of a chat's message. Raises :class:`ValueError`."""
+def _date(row: Sequence[str], columns: dict[str, int], source: Source, line: int) -> float | None:
+    """Return the epoch seconds of a chat's message; None where there is no date that can be read, which is noted."""
     place = columns.get("date", len(row))
-    return iso(row[place]).timestamp() if place < len(row) and row[place].strip() else None
+    if place < len(row) and row[place].strip():
+        with source.one_entry(line):
+            return iso(row[place]).timestamp()
+    return None
 
 
 def _columns(row: Sequence[str]) -> tuple[dict[str, int], bool]:
