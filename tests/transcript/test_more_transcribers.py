@@ -198,3 +198,28 @@ def test_a_row_of_a_table_whose_date_cannot_be_read_is_said(tmp_path: Path) -> N
     found = transcript(tmp_path, "a.csv", rows)
     assert [(one.at, one.text) for one in found.utterances] == [(0.0, "Hello"), (None, "Yes"), (7.0, "Good")]
     assert [problem.rpartition(":3: ")[2] for problem in found.problems] == ["'last May' is not ISO 8601"]
+
+
+def test_words_with_times_in_place_of_segments_have_the_punctuation_of_the_text(tmp_path: Path) -> None:
+    words = [{"word": "Hi", "start": 0.5, "end": 1.0}, {"word": "there", "start": 1.0, "end": 1.5}]
+    document = {"task": "transcribe", "duration": 2.0, "text": "Hi, there.", "words": words}
+    assert timed(tmp_path, "a.json", document) == ["0.5 Unknown | Hi, there."]
+    assert timed(tmp_path, "b.json", {**document, "text": "Hi-there."}) == ["0.5 Unknown | Hi there"]
+
+
+def test_what_is_said_at_times_that_are_no_numbers_is_kept(tmp_path: Path) -> None:
+    text = (
+        "1\nNaN --> NaN\nIda: One.\n\n2\n00:00:01,000 --> 00:00:02,000\nBo: Two.\n\n3\nNaN:NaN --> NaN\nIda: Three.\n"
+    )
+    found = transcript(tmp_path, "a.srt", text)
+    assert [(one.at, one.speaker, one.text) for one in found.utterances] == [
+        (None, "Ida", "One."),
+        (1.0, "Bo", "Two."),
+        (None, "Ida", "Three."),
+    ]
+    assert len(found.problems) == 2
+
+
+def test_blocks_below_a_beginning_and_an_end(tmp_path: Path) -> None:
+    text = "0:00:00 - 0:00:03 Ida\nHello\n\n0:00:03 - 0:00:05 Bo\nHi\n\n0:00:05 - 0:00:08 Ida\nOk\n"
+    assert timed(tmp_path, "a.txt", text) == ["0.0 Ida | Hello", "3.0 Bo | Hi", "5.0 Ida | Ok"]

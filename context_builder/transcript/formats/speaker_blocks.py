@@ -18,6 +18,7 @@ from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of, speaker_name
 
 _TIME: Final = rf"(?P<time>(?:\d{{1,2}}:)?\d{{1,3}}:\d{{2}}(?:[.,]\d{{1,6}})?{HALF}?)"
+_END: Final = r"(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?"
 _NAME: Final = r"(?P<name>[^\s\[(:][^\n\[\]:]{0,79}?|[^\s:][^\n:]{0,79}?)"
 _FORMS: Final = tuple(
     re.compile(form)
@@ -26,7 +27,7 @@ _FORMS: Final = tuple(
         rf"{_NAME}\s*(?:\({_TIME}\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
         rf"{_NAME}\s*[-–—|•·,:]\s*{_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
-        rf"[\[(]?{_TIME}[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
+        rf"[\[(]?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
 )
 _SURE: Final = 2

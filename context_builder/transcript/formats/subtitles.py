@@ -26,7 +26,7 @@ _SILENT: Final = re.compile(r"(WEBVTT|NOTE|STYLE|REGION)(\s|$)")
 _ARROW: Final = r"(?:[-–—]{1,3}\s?>|[–—→⟶])"
 _TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK})\s*{_ARROW}\s*-?(?P<end>{CLOCK})(?:\s.*)?")
 _PAIR: Final = re.compile(r"\s*(?P<start>[\d:]{3,16}\.\d{1,9}|[\d:]{5,16})\s*,\s*(?P<end>[\d:]{3,16}(?:\.\d{1,9})?)\s*")
-_BROKEN: Final = re.compile(rf"\s*[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}\s*{_ARROW}")
+_BROKEN: Final = re.compile(rf"\s*(?:[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}|NaN[\w:.,]{{0,20}})\s*{_ARROW}")
 """Looks like a line of times and is none."""
 
 _UNPADDED: Final = re.compile(r"^\s*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->", re.MULTILINE)
