@@ -52,6 +52,6 @@ def with_dates_that_fit(points: Sequence[Point], budget: int, count: Callable[[s
     The order in which points leave is that in which they lose their dates.
     """
     leaving = sorted((point for point in points if point.dates), key=lambda point: _LEAVES[point.kind])
-    while count(text := rendered(points, {point.id for point in leaving})) > budget and leaving:
+    while leaving and count(rendered(points, {point.id for point in leaving})) > budget:
         leaving.pop(0)
-    return text
+    return rendered(points, {point.id for point in leaving})
