@@ -76,5 +76,9 @@ def _as_utf8(line: bytes) -> str | None:
 def _guess(raw: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    best = from_bytes(raw).best()
-    return "cp1252" if best is None or len(raw) < 16 else best.encoding  # a few letters look like any encoding
+    found = from_bytes(raw)
+    best = found.best()
+    if best is None or len(raw) < 16:  # a few letters look like any encoding
+        return "cp1252"
+    alike = {one.encoding for one in found if (one.chaos, one.coherence) == (best.chaos, best.coherence)}
+    return "cp1252" if "cp1252" in alike else best.encoding

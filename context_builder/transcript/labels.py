@@ -33,12 +33,15 @@ _PREFIX: Final = re.compile(
     r"\s?(?::(?:\s+|$)|\uff1a\s*)"
 )
 _NAME: Final = re.compile(r"[^\W\d_][\w.'’()\- ]{0,39}")
+_BESIDE: Final = re.compile(r"\s*(?:\([^()]*\)|\|.*)$")
+_TELEPHONE: Final = re.compile(r"\+\d[\d*() -]{5,24}|\d[\d() -]{0,12}\*[\d*() -]{3,20}")
 _MOST_WORDS: Final = 4
 _PARTICLES: Final = frozenset(
     "s de la le da do dos di del van von der den ter ten el al bin ibn y e i of the host guest".split()
 )
 """Words of names that begin with small letters."""
 
+_BOLD: Final = re.compile(r"\s*\*\*(?P<label>[^*:\n]{1,80})(?::\*\*|\*\*:)\s*")
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
 _SHARE: Final = 0.6
 _SHARE_OF_FEW: Final = 0.5
@@ -60,7 +63,7 @@ class Labels:
     """Knows what the labels of a file are; ``first_lines`` are the first lines of its entries, ``others`` the rest."""
 
     def __init__(self, first_lines: Sequence[str], others: Iterable[str] = ()) -> None:
-        found = [_PREFIX.match(line) for line in first_lines if line and not _MACHINE.match(line)]
+        found = [_PREFIX.match(unbold(line)) for line in first_lines if line and not _MACHINE.match(unbold(line))]
         prefixes = [one for one in found if one and _may_be(one["label"])]
         counts = Counter(one["label"] for one in prefixes)
         said = len(found)
@@ -71,14 +74,15 @@ class Labels:
         if self._whatever:
             self._names = set(counts)
         elif said and len(prefixes) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
-            self._names = {one for one in counts if counts[one] > 1 or (is_name(one) and _is_capitalized(one))}
+            self._names = {one for one in counts if counts[one] > 1 or _is_written_as_name(one)}
         else:
             again = {one for one in names if counts[one] + below[one] > 1}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
     def line(self, line: str, *, first: bool = True) -> Line:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
-        line = _TURN.sub(" ", line).strip() if "[" in line else line.strip()
+        written = _TURN.sub(" ", line).strip() if "[" in line else line.strip()
+        line = unbold(written)
         if machine := _MACHINE.match(line):
             return Line(_machine_name(machine), line[machine.end() :].strip())
         if prefix := _PREFIX.match(line):
@@ -86,12 +90,23 @@ class Labels:
             is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
             if is_one and _may_be(label):
                 return Line(_clean(label), line[prefix.end() :].strip())
-        return Line(None, line)
+        return Line(None, written)
+
+
+def unbold(line: str) -> str:
+    """Return a line without the asterisks of a bold label, such as ``**Ida:**`` in Markdown."""
+    return _BOLD.sub(r"\g<label>: ", line, count=1) if line.lstrip().startswith("**") else line
 
 
 def is_name(label: str) -> bool:
     """Return whether a label looks like a name, which a sentence with a colon in it does not."""
     return bool(_NAME.fullmatch(label)) and len(label.split()) <= _MOST_WORDS
+
+
+def _is_written_as_name(label: str) -> bool:
+    """Return whether a label is a name as meetings have it, such as with pronouns, or a telephone number."""
+    name = _BESIDE.sub("", label)
+    return (is_name(name) and _is_capitalized(name)) or bool(_TELEPHONE.fullmatch(label))
 
 
 def _is_capitalized(label: str) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Final
 
 CLOCK: Final = r"(?:\d{1,6}\s?:\s?)?\d{1,3}\s?:\s?\d{1,3}(?:\s?[.,:]\s?\d{1,9})?"
@@ -12,11 +14,32 @@ _CLOCK: Final = re.compile(r"(?:(\d{1,6}):)?(\d{1,3}):(\d{1,3})(?:[.,](\d{1,9}))
 _FRAMES: Final = re.compile(r"(\d{1,6}:\d{1,3}:\d{1,3}):(\d{1,3})")
 
 
+HALF: Final = r"(?:\s?[AaPp]\.?[Mm]\b\.?)"
+"""Morning or afternoon, behind a time of the day."""
+
+_OF_DAY: Final = re.compile(rf"(?P<hour>\d{{1,2}})(?P<rest>:\d{{2}})(?P<seconds>:\d{{2}})?(?P<half>{HALF})")
+_DAY: Final = 86_400.0
+
+
+def is_of_day(time: str) -> bool:
+    """Return whether a time is one of the day, such as ``9:00 AM``, not one from the beginning."""
+    return bool(_OF_DAY.fullmatch(time.strip()))
+
+
+def since_first(times: Sequence[float]) -> list[float]:
+    """Return times of the day, in seconds, as seconds from the first one; a long way back is past midnight."""
+    midnights = accumulate((after < before - _DAY / 2 for before, after in pairwise(times)), initial=0)
+    return [time + days * _DAY - times[0] for time, days in zip(times, midnights, strict=True)] if times else []
+
+
 def offset(time: str) -> float:
     """Return the seconds of a time such as ``00:01:02,500``, ``1:2.5`` or ``0:00:01:12`` (frames, which are ignored).
 
-    Raises :class:`ValueError`.
+    Of a time of the day, such as ``9:00 AM``, they count from midnight. Raises :class:`ValueError`.
     """
+    if of_day := _OF_DAY.fullmatch(time.strip()):
+        hour = int(of_day["hour"]) % 12 + (12 if of_day["half"].strip().lower().startswith("p") else 0)
+        time = f"{hour}{of_day['rest']}{of_day['seconds'] or ':00'}"
     given = "".join(time.split())
     if frames := _FRAMES.fullmatch(given):
         given = frames[1]

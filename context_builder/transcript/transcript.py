@@ -42,6 +42,7 @@ TEXTS: Final = (
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
     TextFormat("XML of captions", ttml.is_xml, ttml.read_ttml),
     TextFormat("JSON", documents.is_json, documents.read_document),
+    TextFormat("Audacity's labels", tables.is_labels, tables.read_tsv),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
     TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),
@@ -97,7 +98,7 @@ def read_transcript(path: Path, *, channel: str | None = None, strict: bool = Fa
         more = f" (and {len(source.problems) - 1} more)" if len(source.problems) > 1 else ""
         raise TranscriptError(f"{source.problems[0]}{more}")
     if not found.utterances:
-        why = f"; {source.problems[0]}" if source.problems else ""
+        why = next((f"; {told}" for told in (*source.problems, *source.notes)), "")
         raise TranscriptError(f"{path}: holds nothing that anybody said{why}")
     started = found.started or in_file_name(path.name)
     return replace(found, started=started, problems=tuple(source.problems), notes=tuple(source.notes))

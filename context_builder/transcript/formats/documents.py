@@ -10,9 +10,12 @@ from typing import Any, Final
 from context_builder.transcript.fields import Object, optional_text, parse
 from context_builder.transcript.formats import (
     assemblyai,
+    aws,
     deepgram,
     discord,
+    elevenlabs,
     matrix,
+    rev,
     slack,
     speechmatics,
     turns,
@@ -44,6 +47,9 @@ CHATS: Final = (
 SPEECH: Final = (
     Format("Deepgram", deepgram.is_deepgram, deepgram.read_deepgram),
     Format("Speechmatics", speechmatics.is_speechmatics, speechmatics.read_speechmatics),
+    Format("Amazon Transcribe", aws.is_aws, aws.read_aws),
+    Format("Rev", rev.is_rev, rev.read_rev),
+    Format("ElevenLabs", elevenlabs.is_elevenlabs, elevenlabs.read_elevenlabs),
     Format("YouTube", youtube.is_json3, youtube.read_json3),
     Format("AssemblyAI", assemblyai.is_assemblyai, assemblyai.read_assemblyai),
     Format("whisper.cpp", whisper_cpp.is_whisper_cpp, whisper_cpp.read_whisper_cpp),

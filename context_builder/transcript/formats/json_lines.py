@@ -15,9 +15,9 @@ from context_builder.transcript.utterance import ASSISTANT, UNKNOWN_SPEAKER, Tra
 def read_json_lines(source: Source) -> Transcript:
     """Return the utterances of JSON lines (``speaker``, and the time as ``t_est`` or ``timestamp``, may be missing).
 
-    ``t_est`` is in seconds from the start; ``timestamp`` is ISO 8601 and counts from the first one in the file. Other
-    fields are ignored, but for ``type`` and ``metadata`` of an assistant's contribution. Lines that cannot be read are
-    noted. Events of Matrix are read as such.
+    ``t_est``, or ``start`` where there is neither, is in seconds from the start; ``timestamp`` is ISO 8601 and counts
+    from the first one in the file. Other fields are ignored, but for ``type`` and ``metadata`` of an assistant's
+    contribution. Lines that cannot be read are noted. Events of Matrix are read as such.
     """
     utterances: list[Utterance] = []
     events: list[Any] = []
@@ -75,6 +75,8 @@ def _seconds(entry: dict[str, Any], at: float | None, start: float | None, sourc
         if not isinstance(seconds, bool) and isinstance(seconds, int | float) and abs(seconds) < 1e11:
             return float(seconds)
         source.problem('"t_est" is not a number of seconds', line)
+    elif at is None and isinstance(begin := entry.get("start"), int | float) and not isinstance(begin, bool):
+        return float(begin) if 0 <= begin < 1e11 else None
     return None if at is None or start is None else at - start
 
 

@@ -7,22 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.transcript.fields import plain
 from context_builder.transcript.labels import Labels
 from context_builder.transcript.moments import in_heading
-from context_builder.transcript.offsets import CLOCK, offset
+from context_builder.transcript.offsets import CLOCK, is_of_day, offset, since_first
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance
 
 _RANGE: Final = re.compile(rf"\s*\[\s*(?P<start>{CLOCK})\s*-+>\s*(?P<end>{CLOCK})\s*\]\s*")
 _BEFORE: Final = re.compile(
-    r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)\)|"
-    r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)(?=\s))\s*(?:[-–—|]\s+)?"
+    r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)\)|"
+    r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)(?=\s))\s*(?:[-–—|]\s+)?"
 )
+_REV: Final = re.compile(
+    r"(?P<who>[^\s:][^:\t\n]{0,79}?)(?:\t\s*| {2,})(?P<time>\d{1,3}:\d{2}:\d{2}(?:[.,]\d{1,6})?)"
+    r"(?:\t\s*| {2,})(?P<text>\S.*)"
+)
+"""Who, when, and what on one line, as Rev writes it."""
+
 _ALONE: Final = re.compile(r"\s*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?\s*")
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
@@ -42,6 +48,7 @@ class _Line:
     text: str
     at: float | None = None
     until: float | None = None
+    is_of_day: bool = False
 
 
 def read_lines(source: Source) -> Transcript:
@@ -49,6 +56,9 @@ def read_lines(source: Source) -> Transcript:
     written = source.text.split("\n")
     heading, written, first = _without_frame(written)
     lines = [*_lines(written, first, source)]
+    if all(line.is_of_day for line in lines if line.at is not None):
+        since = iter(since_first([line.at for line in lines if line.at is not None]))
+        lines = [line if line.at is None else replace(line, at=next(since)) for line in lines]
     labels = Labels([line.text for line in lines])
     spoken = [(line, labels.line(line.text)) for line in lines]
     labelled = sum(one.speaker is not None for _, one in spoken)
@@ -105,7 +115,10 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
             yield _Line(number, plain(line[between.end() :]), start, end)
         elif before := _BEFORE.match(line):
             time = before["square"] or before["round"] or before["bare"]
-            yield _Line(number, plain(line[before.end() :]), _offset(time, source, number))
+            at = _offset(time, source, number)
+            yield _Line(number, plain(line[before.end() :]), at, is_of_day=is_of_day(time))
+        elif rev := _REV.fullmatch(line):
+            yield _Line(number, plain(f"{rev['who']}: {rev['text']}"), _offset(rev["time"], source, number))
         else:
             yield _Line(number, plain(line), pending)
         pending = None

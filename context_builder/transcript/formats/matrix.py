@@ -33,6 +33,8 @@ def read_matrix(messages: object, source: Source) -> Transcript:
     names = {**_members(one for _, one in events), **source.names}
     said: dict[str, tuple[float, str, str]] = {}  # by event: the epoch second, the sender, the text
     edits: dict[str, list[tuple[float, str, str]]] = {}
+    if encrypted := sum(_is_encrypted(one) for _, one in events):
+        source.notes.append(f"{encrypted} encrypted {'message' if encrypted == 1 else 'messages'} not read")
     for where, one in events:
         content = inner(one, "content")
         if one.get("type") != "m.room.message" or not content:
@@ -60,6 +62,10 @@ def read_matrix(messages: object, source: Source) -> Transcript:
         for at, sender, words in said.values()
         if words
     )
+
+
+def _is_encrypted(event: Object) -> bool:
+    return event.get("type") == "m.room.encrypted" or inner(event, "content").get("msgtype") == "m.bad.encrypted"
 
 
 def _replace(said: dict[str, tuple[float, str, str]], event: str, changes: list[tuple[float, str, str]]) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.transcript.fields import plain
 from context_builder.transcript.moments import in_heading
-from context_builder.transcript.offsets import offset
+from context_builder.transcript.offsets import HALF, is_of_day, offset, since_first
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of, speaker_name
 
-_TIME: Final = r"(?P<time>(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)"
+_TIME: Final = rf"(?P<time>(?:\d{{1,2}}:)?\d{{1,3}}:\d{{2}}(?:[.,]\d{{1,6}})?{HALF}?)"
+_END: Final = r"(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?"
 _NAME: Final = r"(?P<name>[^\s\[(:][^\n\[\]:]{0,79}?|[^\s:][^\n:]{0,79}?)"
 _FORMS: Final = tuple(
     re.compile(form)
@@ -26,7 +27,7 @@ _FORMS: Final = tuple(
         rf"{_NAME}\s*(?:\({_TIME}\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
         rf"{_NAME}\s*[-–—|•·,:]\s*{_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
-        rf"[\[(]?{_TIME}[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
+        rf"[\[(]?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
 )
 _SURE: Final = 2
@@ -63,12 +64,15 @@ def read_speaker_blocks(source: Source) -> Transcript:
     lines = source.text.split("\n")
     headings = _headings(lines)
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
-    said = []
+    said: list[Utterance] = []
     for heading, end in zip(headings, ends, strict=True):
         told = [line for line in lines[heading.text : end] if not _UNSAID.fullmatch(line.strip())]
         with source.one_entry(heading.line + 1):
             if words := plain(" ".join(told)):
                 said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(heading.time)))
+    if headings and all(is_of_day(heading.time) for heading in headings):
+        since = since_first([one.at or 0.0 for one in said])
+        said = [replace(one, at=at) for one, at in zip(said, since, strict=True)]
     return Transcript(said, in_heading(lines[: headings[0].line]) if headings else None)
 
 
@@ -77,7 +81,8 @@ def _headings(lines: Sequence[str]) -> list[_Heading]:
     best: list[_Heading] = []
     for place, form in enumerate(_FORMS):
         found = [*_of_form(lines, form)]
-        if len(found) > len(best) and (place < _SURE or _is_consistent(lines, found)):
+        is_sure = place < _SURE and not any(is_of_day(one.time) for one in found)
+        if len(found) > len(best) and (is_sure or _is_consistent(lines, found)):
             best = found
     for of_two in (_name_below(lines), _name_above(lines)):
         if len(of_two) > len(best):
@@ -98,12 +103,18 @@ def _is_consistent(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
     """Return whether each heading begins a block, has words below, and times ascend: a sentence may end with a time."""
     if not found or any(_SENTENCE.fullmatch(one.name) for one in found):
         return False
-    times = [offset(one.time) for one in found]
+    times = _times(found)
     begins = all(one.line == 0 or not lines[one.line - 1].strip() for one in found)
     again = len({one.name for one in found}) < len(found)
     starts = {-1, *(one.line for one in found)}
     has_text = all(_next(lines, one.text) not in starts for one in found)
     return len(found) > 1 and times == sorted(times) and has_text and (begins or again)
+
+
+def _times(headings: Sequence[_Heading]) -> list[float]:
+    """Return the seconds of headings from the beginning; of times of the day, from the first one."""
+    times = [offset(one.time) for one in headings]
+    return since_first(times) if headings and all(is_of_day(one.time) for one in headings) else times
 
 
 def _next(lines: Sequence[str], place: int) -> int:

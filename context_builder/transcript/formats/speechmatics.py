@@ -18,7 +18,10 @@ _BLANKLESS = frozenset({"cmn", "ja", "yue", "th"})
 
 def is_speechmatics(document: Object) -> bool:
     results = document.get("results")
-    return isinstance(results, list) and any(isinstance(one, dict) and "alternatives" in one for one in results)
+    return isinstance(results, list) and any(
+        isinstance(one, dict) and "alternatives" in one and "transcript" not in _best(one["alternatives"])
+        for one in results
+    )
 
 
 def read_speechmatics(document: Object, source: Source) -> Transcript:
@@ -34,6 +37,7 @@ def read_speechmatics(document: Object, source: Source) -> Transcript:
 def words_of(results: object, name: str, source: Source, *, blankless: bool = False) -> Iterator[tuple[str, Word]]:
     """Yield the words of results with their channels."""
     last: dict[str, str] = {}
+    opens: set[str] = set()  # channels whose last mark is attached to the next word, as an opening question mark is
     for where, one in each_object(results, name, source):
         best = _best(one.get("alternatives"))
         content = plain(best["content"]) if isinstance(best.get("content"), str) else ""
@@ -45,6 +49,10 @@ def words_of(results: object, name: str, source: Source, *, blankless: bool = Fa
         if attached and best.get("speaker") in (None, "UU"):
             speaker = last.get(channel, speaker)
         joined = (attached and one.get("attaches_to") in ("previous", "both", None)) or (blankless and channel in last)
+        joined = joined or channel in opens
+        opens.discard(channel)
+        if one.get("type") == "punctuation" and one.get("attaches_to") in ("next", "both"):
+            opens.add(channel)
         last[channel] = speaker
         start, end = seconds(one, "start_time", where, source), seconds(one, "end_time", where, source)
         yield channel, Word(content, speaker, start, end, joined)

@@ -26,8 +26,11 @@ _SILENT: Final = re.compile(r"(WEBVTT|NOTE|STYLE|REGION)(\s|$)")
 _ARROW: Final = r"(?:[-–—]{1,3}\s?>|[–—→⟶])"
 _TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK})\s*{_ARROW}\s*-?(?P<end>{CLOCK})(?:\s.*)?")
 _PAIR: Final = re.compile(r"\s*(?P<start>[\d:]{3,16}\.\d{1,9}|[\d:]{5,16})\s*,\s*(?P<end>[\d:]{3,16}(?:\.\d{1,9})?)\s*")
-_BROKEN: Final = re.compile(rf"\s*[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}\s*{_ARROW}")
+_BROKEN: Final = re.compile(rf"\s*(?:[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}|NaN[\w:.,]{{0,20}})\s*{_ARROW}")
 """Looks like a line of times and is none."""
+
+_UNPADDED: Final = re.compile(r"^\s*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->", re.MULTILINE)
+"""Begins a line of times as Teams' Word documents have it: ``0:0:2.350 --> 0:0:5.10``."""
 
 _INDEX: Final = re.compile(r"\s*\d{1,9}\s*")
 # A tag ends before the next one begins, so that looking for the end of one that has none does not read on to the end.
@@ -35,7 +38,7 @@ _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<speaker>[^<>]*)>")
 _TAG: Final = re.compile(
     r"</?(?:c|i|b|u|s|v|em|p|rt|ruby|lang|span|font|strong)(?:[.\s][^<>]*)?/?>|<\d[\d:.]*>|\{\\[^{}]*\}", re.IGNORECASE
 )
-_BREAK: Final = re.compile(r"<br\s?/?>|\\N", re.IGNORECASE)
+_BREAK: Final = re.compile(r"<br\s?/?>|\[br\]|\\N", re.IGNORECASE)
 _BEYOND_UNICODE: Final = re.compile(r"&#[0-9]{8,};?")
 """A character reference that :func:`html.unescape` fails on: Python refuses to read integers of thousands of digits."""
 
@@ -64,7 +67,7 @@ def read_subtitles_in_text(source: Source) -> Transcript:
     """Return the transcript in subtitles that stand in a text, where Teams has a line for the speaker in each."""
     found = cues(source)
     names = [name_of(cue.lines[0]) for cue in found if len(cue.lines) > 1 and _may_be_name(cue.lines[0])]
-    if len(names) == len(found) > len(set(names)):
+    if len(names) == len(found) and (len(names) > len(set(names)) or _UNPADDED.search(source.text)):
         for cue, name in zip(found, names, strict=True):
             cue.lines = [f"<v {name}>{cue.lines[1]}", *cue.lines[2:]]
     return Transcript(once([*_utterances(found)]))

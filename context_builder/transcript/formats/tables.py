@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from context_builder.timestamps import moment
 from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.whisper import labelled
+from context_builder.transcript.moments import iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -17,6 +21,7 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": ("start", "start time", "start_time", "starttime", "begin", "from", "time", "timestamp", "timecode"),
+    "date": ("date", "datetime", "created_at"),
     "end": ("end", "end time", "end_time", "endtime", "to", "stop"),
     "speaker": ("speaker", "speaker name", "speaker_name", "speakername", "name", "who", "author"),
     "text": ("text", "sentence", "transcript", "content", "message", "utterance", "words", "caption", "dialogue"),
@@ -29,6 +34,11 @@ def read_tsv(source: Source) -> Transcript:
     return _read(source, "\t")
 
 
+def is_labels(text: str) -> bool:
+    """Return whether a text is Audacity's labels, by its first line."""
+    return bool(re.match(r"\s*\d+\.\d+\t\d+\.\d+\t\S", text))
+
+
 def read_csv(source: Source) -> Transcript:
     """Return the transcript in a table with commas, or with semicolons."""
     heading = source.text.partition("\n")[0]
@@ -38,11 +48,14 @@ def read_csv(source: Source) -> Transcript:
 def _read(source: Source, delimiter: str) -> Transcript:
     csv.field_size_limit(_LONGEST_FIELD)
     rows = csv.reader(
-        source.text.split("\n"), delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if delimiter != "\t" else csv.QUOTE_NONE
+        io.StringIO(source.text),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if delimiter != "\t" else csv.QUOTE_NONE,
     )
     said: list[Utterance] = []
+    dates: list[float | None] = []
     columns: dict[str, int] | None = None
-    unit = 1.0
+    unit, width = 1.0, 0
     try:
         for row in rows:
             if not any(cell.strip() for cell in row):
@@ -50,13 +63,30 @@ def _read(source: Source, delimiter: str) -> Transcript:
             if columns is None:
                 columns, is_heading = _columns(row)
                 unit = 0.001 if is_heading and _is_milliseconds(row, source.text) else 1.0
+                width = len(row) if is_heading else columns["text"] + 1
                 if is_heading:
                     continue
             with source.one_entry(rows.line_num):
-                said += _utterance(row, columns, unit)
+                found = _utterance(row, columns, unit, width)
+                said += found
+                dates += [None if "start" in columns else _date(row, columns, source, rows.line_num) for _ in found]
     except csv.Error as error:
         source.problem(error, rows.line_num)
-    return Transcript(once(labelled(said)))
+    told = [date for date in dates if date is not None]
+    if not told:
+        return Transcript(once(labelled(said)))
+    first, started = min(told), moment(min(told))
+    said = [replace(one, at=None if date is None else date - first) for one, date in zip(said, dates, strict=True)]
+    return Transcript(said, started.astimezone() if started else None)
+
+
+def _date(row: Sequence[str], columns: dict[str, int], source: Source, line: int) -> float | None:
+    """Return the epoch seconds of a chat's message; None where there is no date that can be read, which is noted."""
+    place = columns.get("date", len(row))
+    if place < len(row) and row[place].strip():
+        with source.one_entry(line):
+            return iso(row[place]).timestamp()
+    return None
 
 
 def _columns(row: Sequence[str]) -> tuple[dict[str, int], bool]:
@@ -80,10 +110,10 @@ def _is_milliseconds(heading: Sequence[str], text: str) -> bool:
     return len(heading) > 1 and bool(re.match(r'\s*"?\d+"?\s*[,;\t]\s*"?\d+"?\s*[,;\t]', line))
 
 
-def _utterance(row: Sequence[str], columns: dict[str, int], unit: float) -> list[Utterance]:
+def _utterance(row: Sequence[str], columns: dict[str, int], unit: float, width: int) -> list[Utterance]:
     cells = {kind: row[place].strip() if place < len(row) else "" for kind, place in columns.items()}
-    if columns["text"] == max(columns.values()) and len(row) > columns["text"] + 1:
-        cells["text"] = ",".join(row[columns["text"] :])
+    if columns["text"] == max(columns.values()) and len(row) > width:  # commas of a text that has no quotation marks
+        cells["text"] = ",".join(row[columns["text"] : columns["text"] + 1 + len(row) - width])
     text = plain(cells["text"])
     speaker = speaker_name(name_of(cells["speaker"])) if cells.get("speaker") else UNKNOWN_SPEAKER
     if not text:

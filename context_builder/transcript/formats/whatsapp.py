@@ -20,7 +20,7 @@ _MARKS: Final = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARK: Final = "\u200e"
 """Left-to-right mark, which iOS writes before what the program says itself."""
 
-_DATE: Final = r"(?P<date>\d{1,4}[./\-\u5e74]\s?\d{1,2}[./\-\u6708]\s?\d{1,4}[.\u65e5]?)"
+_DATE: Final = r"(?P<date>\d{1,4}[./\-\u5e74\ub144]\s?\d{1,2}[./\-\u6708\uc6d4]\s?\d{1,4}[.\u65e5\uc77c]?)"
 _HALF: Final = (
     r"(?:[ap]\.?\s?m\.?|vorm\.|nachm\.|πμ|μμ|上午|下午|午前|午後|오전|오후|de la mañana|de la tarde|صباحًا|مساءً|ص|م)"
 )
@@ -136,7 +136,7 @@ def _ascends(dates: Sequence[Sequence[int]], order: str) -> bool:
 def _said(messages: Sequence[_Message], order: str, source: Source) -> Iterator[tuple[float, Utterance]]:
     for one in messages:
         found = _SENDER.match("\n".join(one.lines))
-        if found is None:  # the program's own: somebody joined
+        if found is None or found["name"].count('"') == 1:  # the program's own: somebody joined, or named a group
             continue
         text = _text(found["text"] or "")
         if not text:

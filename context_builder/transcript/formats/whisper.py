@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from context_builder.transcript.fields import Object, each_object, optional_text, seconds
@@ -18,7 +19,8 @@ from context_builder.transcript.word_runs import Word, runs, sentences
 
 
 def is_whisper(document: Object) -> bool:
-    return any(key in document for key in ("segments", "chunks")) or set(document) in ({"text"}, {"text", "language"})
+    is_text = set(document) in ({"text"}, {"text", "language"})
+    return is_text or _has_words(document) or any(key in document for key in ("segments", "chunks"))
 
 
 def read_whisper(document: Object, source: Source) -> Transcript:
@@ -28,7 +30,22 @@ def read_whisper(document: Object, source: Source) -> Transcript:
         is_listed = isinstance(entries, list) and any(isinstance(one, dict) and "text" in one for one in entries)
         if entries is not None and (is_listed or (key != "speakers" and entries != [])):
             return Transcript(read_segments(entries, key, source))
-    return Transcript([Utterance(UNKNOWN_SPEAKER, one) for one in sentences(optional_text(document, "text"))])
+    text = optional_text(document, "text")
+    if _has_words(document):
+        words = [*_words(document["words"], "words", source, 1.0)]
+        signed = text.split()  # the same words with their punctuation
+        if len(signed) == len(words):
+            words = [replace(word, text=one) for word, one in zip(words, signed, strict=True)]
+        return Transcript([*runs(words)])
+    return Transcript([Utterance(UNKNOWN_SPEAKER, one) for one in sentences(text)])
+
+
+def _has_words(document: Object) -> bool:
+    """Return whether a document has words with their times in place of segments."""
+    words = document.get("words")
+    return (
+        isinstance(words, list) and "text" in document and any(isinstance(one, dict) and "word" in one for one in words)
+    )
 
 
 def read_segments(entries: object, name: str, source: Source, unit: float = 1.0) -> list[Utterance]:
