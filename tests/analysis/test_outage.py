@@ -34,6 +34,11 @@ VISIBLE = 0.25
 FAULTS = [*UNANSWERED, Fault.HANG, *WRONG_ANSWERS, Fault.UNAUTHORIZED, Fault.NO_QUOTA]
 
 
+def live(number: int) -> dict[str, Any]:
+    """A message that is said now; a talk of another time is summarized by its own clock."""
+    return spoken(number, TALK.format(number), timestamp=None)
+
+
 @asynccontextmanager
 async def listening(redis: Redis, make_analyst: MakeAnalyst, **rules: Any) -> AsyncIterator[None]:
     """A session that asks the fake model, and has a first summary of it."""
@@ -42,7 +47,7 @@ async def listening(redis: Redis, make_analyst: MakeAnalyst, **rules: Any) -> As
     analyst = FallbackAnalyst(model, plain, CircuitBreaker(pause=PAUSE))
     quick = {"buffer_window": 0.3, "summary_retry": PAUSE, "domain_messages": 2, "domain_skip": False, **rules}
     async with running(redis, parts=parts_of(analyst, last_resort=plain), **quick):
-        await push(redis, *(spoken(n, TALK.format(n)) for n in (1, 2)))
+        await push(redis, *(live(n) for n in (1, 2)))
         await wait_until(published(redis, lambda s: s["rolling_summary"]["summary_seq"] == 1), "a first summary")
         yield
 
@@ -50,7 +55,7 @@ async def listening(redis: Redis, make_analyst: MakeAnalyst, **rules: Any) -> As
 async def say(redis: Redis, number: int) -> float:
     """Push one message; the seconds until it is visible."""
     begun = time.perf_counter()
-    await push(redis, spoken(number, TALK.format(number)))
+    await push(redis, live(number))
     await wait_until(published(redis, lambda s: s["received_messages"] >= number), f"{number} is visible", poll=0.002)
     return time.perf_counter() - begun
 
@@ -153,7 +158,7 @@ async def test_what_the_model_always_refuses_is_summarized_by_text_analysis_unti
     async with listening(redis, make_analyst):
         before = (await state(redis))["rolling_summary"]
         model.distorted = refused
-        await push(redis, *(spoken(n, TALK.format(n)) for n in (3, 4)))
+        await push(redis, *(live(n) for n in (3, 4)))
         stood_in = (
             await wait_until(published(redis, lambda s: s["rolling_summary"]["message_count"] == 4), "text stands in")
         )["rolling_summary"]
@@ -162,7 +167,7 @@ async def test_what_the_model_always_refuses_is_summarized_by_text_analysis_unti
         assert stood_in["points"][: len(before["points"])] == before["points"]
         assert len(stood_in["points"]) > len(before["points"])
         model.reset()
-        await push(redis, spoken(5, TALK.format(5)))
+        await push(redis, live(5))
         again = await wait_until(
             published(redis, lambda s: s["rolling_summary"]["degraded_messages"] == 0), "the model does it again"
         )
@@ -176,7 +181,7 @@ async def test_when_too_much_waits_text_analysis_takes_it_until_the_model_can_do
 ) -> None:
     async with listening(redis, make_analyst, pending_max=20, buffer_max=10):
         model.fault = Fault.ERROR_500
-        await push(redis, *(spoken(n, TALK.format(n)) for n in range(3, 53)))
+        await push(redis, *(live(n) for n in range(3, 53)))
         folded = await wait_until(
             published(redis, lambda s: s["rolling_summary"]["degraded_messages"] > 0), "text analysis folds", timeout=20
         )
@@ -185,7 +190,7 @@ async def test_when_too_much_waits_text_analysis_takes_it_until_the_model_can_do
         waiting = folded["pending_messages"] + len(folded["raw_recent_buffer"])
         assert waiting + folded["rolling_summary"]["message_count"] == 52
         model.fault = None
-        await push(redis, spoken(53, TALK.format(53)))
+        await push(redis, live(53))
         again = await wait_until(
             published(
                 redis,

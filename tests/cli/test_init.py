@@ -63,7 +63,7 @@ def test_an_env_that_is_there_is_not_changed_unasked_and_keeps_its_other_lines(
     before = Path(".env").read_text()
     refused = run(*elsewhere(redis_server, database_url))
     assert (refused.exit_code, Path(".env").read_text()) == (1, before)
-    assert "--yes says yes" in refused.output
+    assert "add --yes to go ahead" in refused.output
     assert run(*elsewhere(redis_server, database_url), "--yes").exit_code == 0
     assert Path(".env").read_text().splitlines()[:2] == ["# mine", "POLL_INTERVAL=1"]
     assert dotenv_values(".env")["REDIS_URL"] == redis_server.url

@@ -54,6 +54,7 @@ async def test_the_command_shows_a_worker(
     await ready(worker)
     await fleet.say("monday")
     await fleet.owned_by(worker, sessions=["monday"])
+    await fleet.hears("monday")
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
     shown = await _invoked("fleet", "status", "--json")
     (one,) = orjson.loads(shown)["workers"]

@@ -68,13 +68,16 @@ async def test_texts_are_embedded_in_batches_with_what_the_model_wants_before_th
 
 
 @pytest.mark.parametrize(
-    ("status", "lost", "error"),
-    [(429, 0, MemoryUnavailable), (503, 0, MemoryUnavailable), (400, 0, MemoryRejected), (401, 0, MemoryRejected),
-     (200, 1, MemoryUnavailable)],
+    ("status", "lost", "error", "told"),
+    [(429, 0, MemoryUnavailable, "answers with "), (503, 0, MemoryUnavailable, "answers with "),
+     (400, 0, MemoryRejected, "answers with "), (200, 1, MemoryUnavailable, "answers with "),
+     (401, 0, MemoryRejected, r"refuses the key \(401\); check EMBEDDING_API_KEY \(or OPENAI_API_KEY\)$")],
 )  # fmt: skip
-async def test_what_is_no_embedding_is_an_error(status: int, lost: int, error: type[MemoryStoreError]) -> None:
+async def test_what_is_no_embedding_is_an_error(
+    status: int, lost: int, error: type[MemoryStoreError], told: str
+) -> None:
     embedder = Served(EmbeddingOptions(), status, lost)
-    with pytest.raises(error, match=r"^OpenAI answers with "):
+    with pytest.raises(error, match=f"^OpenAI {told}"):
         await embedder.embed(["a", "b"])
     await embedder.close()
 
