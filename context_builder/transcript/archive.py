@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
@@ -63,7 +64,7 @@ def read_zip(
             if days:
                 return _slack(files, days, source, channel)
             return _only_one(files, source, read)
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, zlib.error, EOFError):
         raise ValueError("not a .zip, or one that is cut off") from None
     except (RuntimeError, NotImplementedError) as error:  # encrypted, or compressed in a way of its own
         raise ValueError(f"cannot be unpacked: {str(error)[:200]}") from None

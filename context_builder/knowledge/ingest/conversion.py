@@ -15,6 +15,9 @@ LARGEST: Final = 30_000_000
 MOST_PAGES: Final = 2_000
 """Pages of a PDF file that are read."""
 
+_DEEPEST: Final = 512
+"""Hidden elements within each other that are told apart."""
+
 _HIDDEN: Final = frozenset(("script", "style", "nav", "template", "noscript", "svg", "head", "form", "button"))
 _BLOCKS: Final = frozenset(
     "p div section article main aside header footer ul ol dl dt dd table tr blockquote figure details summary".split()
@@ -99,7 +102,7 @@ class _HtmlReader(HTMLParser):
         return "\n".join(_without_repeated_blanks("".join(self._parts).splitlines())).strip()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _HIDDEN:
+        if tag in _HIDDEN and len(self._hidden) < _DEEPEST:
             self._hidden.append(tag)
         if self._hidden:
             return
@@ -125,7 +128,7 @@ class _HtmlReader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if self._hidden:
-            if tag in self._hidden:
+            if tag in _HIDDEN and tag in self._hidden:
                 del self._hidden[len(self._hidden) - 1 - self._hidden[::-1].index(tag) :]
             return
         if tag == "pre" and self._pre:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -31,7 +32,7 @@ def text_of(raw: bytes) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(_BODY) as file:
             written = file.read(LARGEST + 1)
-    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"not a Word document: {type(error).__name__}") from None
     if len(written) > LARGEST:
         raise ValueError(f"a Word document of more than {LARGEST // 2**20} MiB")
