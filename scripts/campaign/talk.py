@@ -46,6 +46,8 @@ class Talk:
         self._text = HostileText(rng)
         self._fields = HostileFields(rng, self._text, now)
         self._messages = self._poisons = self._number = 0
+        self._revisable: set[int] = set()
+        self._told_apart: set[tuple[int, str]] = set()
         self._kinds: Mapping[Callable[[Fields], None], int] = {
             self._numbered: 40,
             self._number_as_text: 3,
@@ -67,6 +69,7 @@ class Talk:
         }
         (kind,) = self._rng.choices(list(self._kinds), list(self._kinds.values()))
         kind(fields)
+        self._tell_apart(fields)
         present = {name: value for name, value in fields.items() if value is not MISSING}
         recognizable = any(present.get(name) is not None for name in ("message_number", "timestamp"))
         return Delivery(token, self._written(present), recognizable)
@@ -79,6 +82,7 @@ class Talk:
         """A plain message, and its fields."""
         self._messages += 1
         self._number += 1
+        self._revisable.add(self._number)
         token = message_token(self._messages)
         fields = {
             "session_id": self._session_id,
@@ -119,6 +123,18 @@ class Talk:
     def start_over(self) -> None:
         """Count messages from the start again, as a listener does in a new session; tokens go on."""
         self._number = 0
+        self._revisable.clear()
+        self._told_apart.clear()
+
+    def _tell_apart(self, fields: Fields) -> None:
+        """Give a message another time if an earlier one has its number and time: it would be a correction of that."""
+        number, timestamp = fields.get("message_number"), fields["timestamp"]
+        if number in (None, MISSING) or timestamp in (None, MISSING):
+            return
+        counted = int(float(str(number)))
+        if (counted, str(timestamp)) in self._told_apart:
+            fields["timestamp"] = self._now().isoformat()
+        self._told_apart.add((counted, str(fields["timestamp"])))
 
     def _written(self, fields: Fields) -> bytes:
         if self._rng.random() < 0.5:
@@ -140,7 +156,9 @@ class Talk:
         fields["message_number"] = self._rng.choice(written)
 
     def _counted_anew(self, fields: Fields) -> None:
-        fields["message_number"] = self._rng.randint(0, max(1, self._number))
+        """A number from before, but of none that may be revised: a revision is of the newest message of its number."""
+        free = [number for number in range(max(1, self._number) + 1) if number not in self._revisable]
+        fields["message_number"] = self._rng.choice(free)
 
     def _consilience(self, fields: Fields) -> None:
         fields |= {
