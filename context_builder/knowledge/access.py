@@ -16,12 +16,13 @@ from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.gather import told_failure
 from context_builder.errors import KnowledgeError
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
-from context_builder.knowledge.excerpt import found_parts, parts_of
+from context_builder.knowledge.excerpt import Part, parts_of
 from context_builder.knowledge.filling import UNFOUND
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.local import said_ref
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
 from context_builder.knowledge.package_request import PackageQuestion
+from context_builder.knowledge.passages import passages_of
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.services import MemoryPolicy, MetadataIndex, SessionSensitivities
 from context_builder.knowledge.signals import node_of
@@ -115,11 +116,17 @@ def _redacted(
 def _shown(candidate: Candidate, node: KnowledgeNode, question: PackageQuestion, *, is_told: bool) -> Candidate:
     """Return the candidate of a redacted node.
 
-    Which passages were found is kept unless that tells (``is_told``) what was redacted. Of a content that is too long
-    to be looked at, the passages that share words with the query are.
+    Which passages were found is kept unless that tells (``is_told``) what was redacted; they are parted anew, since a
+    search may know their headings as they were. Of a content that is too long to be looked at, the passages that share
+    words with the query are.
     """
     content = node.content or ""
-    found = [] if is_told else found_parts(candidate.metadata.get("passages", ()), content)
+    known = {} if is_told else {one.passage.text: one.likeness for one in candidate.metadata.get("passages", ())}
+    found = [
+        Part(place, one, known[one.text])
+        for place, one in enumerate(passages_of(content, node.kind, node.ref) if known else ())
+        if one.text in known
+    ]
     if len(content) <= question.longest:
         return node.candidate("", passages=found)
     if not found:

@@ -21,7 +21,7 @@ from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.bundle import FittedBundle, entry_tokens, fitted
-from context_builder.knowledge.excerpt import Part, excerpts, found_parts, parts_of
+from context_builder.knowledge.excerpt import Part, excerpts, found_parts, parts_of, pieces
 from context_builder.knowledge.filling import UNFOUND, RankedSource
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.node import KnowledgeNode
@@ -219,12 +219,11 @@ class PackageRequest:
         """Return whether a source is there for its project alone: neither alike the intent nor near to what is.
 
         That is what a package would be filled with while searches are slow. Fields that the request names are a reason
-        of their own.
+        of their own, and so is the scope where the request wants no search by meaning, which alone tells what is alike.
         """
         asked = self._query.request.retrieval
-        is_searched = asked.semantic is not None or asked.graph is not None
         named = asked.metadata
-        if item.candidate is None or not is_searched or named is None:
+        if item.candidate is None or asked.semantic is None or named is None:
             return False
         if named.types or named.statuses or named.modules or named.tags or self._query.request.scope.module_id:
             return False
@@ -276,11 +275,13 @@ def _is_unread(item: Item) -> bool:
 
 
 def _whole(item: Item) -> Item:
-    """Return the item as its longest projection where its content is too long to be looked at."""
+    """Return the item as its longest projection where its content is too long to be looked at, else as the passages
+    that were found."""
     candidate = item.candidate
     if candidate is None or candidate.metadata["node"].content is not None:
         return replace(item, tokens=0)
-    return replace(item, summarised=True, projections=item.projections[1:], tokens=0)
+    text = item.text or "\n".join(pieces(sorted(_found(item)), _node(item).title, None))
+    return replace(item, text=text, summarised=True, projections=item.projections[1:], tokens=0)
 
 
 def _receipt(item: Item, outcome: Outcome, reason: str, tokens: int) -> Receipt:

@@ -42,7 +42,9 @@ log = structlog.get_logger(__name__)
 NAME: Final = "context-builder"
 
 _DESTRUCTIVE: Final = frozenset({"correct_message", "rename_speaker", "strike_message"})
-_WRITING: Final = _DESTRUCTIVE | {"send_message"}
+_RATING: Final = frozenset({"rate_context"})
+"""Writes whose repetition changes nothing: the latest counts."""
+_WRITING: Final = _DESTRUCTIVE | _RATING | {"send_message"}
 _SHORT: Final = ("id", "text", "kind", "speakers", "cites", "time")
 """Of a point, what is told where it is to be short."""
 
@@ -339,7 +341,7 @@ def _hints(name: str) -> ToolAnnotations:
     return ToolAnnotations(
         read_only_hint=name not in _WRITING,
         destructive_hint=name in _DESTRUCTIVE,
-        idempotent_hint=name not in _WRITING,
+        idempotent_hint=name not in _WRITING or name in _RATING,
         open_world_hint=False,
     )
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.knowledge.excerpt import excerpts, parts_of
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.quoting import quoted_lines
 from context_builder.server.access.caller import Role
@@ -73,9 +74,12 @@ def test_no_part_of_a_secret_is_in_anything_that_is_made_of_a_source(
     node = KnowledgeNode(
         "artifact:a", "document", f"{hidden} notes", content, 1, tags=(hidden,), speaker=f"{hidden} Lee"
     )
-    shown, _, withheld = node.redacted(RedactionPolicy(redactor_of_packages()), 100_000)
+    shown, _, withheld = node.redacted(RedactionPolicy(redactor_of_packages()))
     assert not withheld
+    parted = parts_of(shown.content or "", shown.kind, shown.ref, "more of it", floor=1.0)
     told = [shown.title, shown.heading, shown.content or "", *shown.projections, *shown.tags, shown.speaker or ""]
+    told += [text for one in parted for text in (one.passage.text, *one.passage.headings)]
+    told += excerpts(parted, shown.title)
     for text in (*told, *map(quoted_lines, told)):
         assert not [part for part in parts(secret) if part in read(text)]
 

@@ -69,6 +69,7 @@ async def test_the_tools_are_there_for_whoever_shows_a_credential(api: ApiServer
         assert all(one.get("description") for one in parameters)
         hints = {tool["name"]: tool["annotations"] for tool in listed["tools"]}
         assert {name for name, one in hints.items() if one["readOnlyHint"]} == READING
+        assert {name for name, one in hints.items() if one["idempotentHint"]} == READING | {"rate_context"}
         assert {name for name, one in hints.items() if one["destructiveHint"]} == DESTRUCTIVE
         templates = (await Agent(client).ask("resources/templates/list"))["resourceTemplates"]
         assert {one["uriTemplate"] for one in templates} == {"session://{id}/state", "package://{id}"}

@@ -120,8 +120,12 @@ async def test_policies_are_an_admins_and_hold_at_once(api: ApiServer, tenant: s
         assert (await client.get("/knowledge/artifacts/artifact:clips")).status_code == 404
         assert (await admin.delete("/knowledge/policies/shut")).status_code == 200
         assert (await admin.get("/knowledge/policies/shut")).status_code == 404
-        wrong = await admin.put("/knowledge/policies/shut", content="permit (principal,\n action resource);")
-        assert (wrong.status_code, wrong.json()["line"]) == (422, 2)
+        wrong = await admin.put(
+            "/knowledge/policies/shut", content="// everybody\npermit (principal,\n action resource);"
+        )
+        told = wrong.json()  # where the policy begins, and what Cedar says of it
+        assert (wrong.status_code, told["line"], told["column"]) == (422, 2, 1)
+        assert told["detail"].startswith("line 2, column 1: unexpected token")
 
 
 @pytest.mark.parametrize(

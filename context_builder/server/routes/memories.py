@@ -94,7 +94,7 @@ def memory_filter(
             raise unusable(f"{name} is longer than {LONGEST_NAME} characters")
     first, last = _moment("since", since, days=0), _moment("until", until, days=1)
     if first is not None and last is not None and last <= first:
-        raise unusable("until is before since")
+        raise unusable("the first day is after the last one")
     return MemoryFilter(
         session_id=session or None,
         kinds=tuple(filter(None, kinds)),

@@ -18,6 +18,7 @@ from context_builder.session.keys import PACKAGE as PREFIX
 from context_builder.session.keys import PACKAGE_SIGNATURE
 from context_builder.session.store.registry import SessionRegistry
 from tests.knowledge.packages.conftest import ADMIN, ANN, BOB, TRACE, Lab
+from tests.redaction.tokens import token
 
 pytestmark = pytest.mark.engines
 
@@ -232,3 +233,16 @@ async def test_a_forgotten_session_leaves_no_package_in_the_cache(lab: Lab) -> N
     for package in (both, other):
         shown = (await lab.service.get(ANN, package.context_package_id)).package
         assert "SECRET hydrophone clips of monday" not in shown.model_dump_json()
+
+
+async def test_a_gap_names_no_heading_as_it_was_before_redaction(lab: Lab) -> None:
+    secret = token("ghp_", 36)
+    filler, wanted = "Waves break. " * 55, "Hydrophone clips are labelled by two people. " * 12
+    # The laboratory's store redacts nothing, as one did whose redactor knew less.
+    await lab.put("artifact:keys", f"# Key {secret}\n\n{filler}\n\n{wanted}", sensitivity=Sensitivity.CONFIDENTIAL)
+    asked = {"graph": None, "metadata": None}
+    built = [
+        await lab.build("hydrophone clips labelled", budget=budget, retrieval=asked) for budget in range(120, 180, 4)
+    ]
+    assert any("[… Key" in source.content for package in built for source in package.sources)
+    assert not [package.token_budget for package in built if secret in package.model_dump_json()]
