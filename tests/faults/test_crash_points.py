@@ -89,7 +89,7 @@ class Life:
         places = await Places.read(self._redis, self.session_id)
         findings = judge(places, SENT.attempted, SENT)
         assert not findings, f"{context}: {findings}"
-        archive = judge_archive(places, await self._world.archived(self.session_id))
+        archive = judge_archive(places, await self._world.archived(self.session_id), SENT)
         assert not archive, f"{context}: {archive}"
         memory = judge_memory(places, await self._world.remembered(self.session_id), SENT)
         assert not memory, f"{context}: {memory}"
