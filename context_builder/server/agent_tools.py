@@ -181,7 +181,7 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Correct what was said in a conversation, or by whom; needs the role writer."""
         with _told():
-            client = await self._writing(session_id)
+            client = await self._revising(session_id)
             await correct_message(client, message, text, speaker)
             return {"accepted": 1}
 
@@ -193,13 +193,13 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Call a speaker of a conversation otherwise, in all that was said and will be; needs the role writer."""
         with _told():
-            await rename_speaker(await self._writing(session_id), old, new)
+            await rename_speaker(await self._revising(session_id), old, new)
             return {"accepted": 1}
 
     async def strike_message(self, session_id: SessionName, message: MessageName) -> dict[str, Any]:
         """Delete a message everywhere, with all that rests on it, for good; needs the role writer."""
         with _told():
-            await strike_message(await self._writing(session_id), message)
+            await strike_message(await self._revising(session_id), message)
             return {"accepted": 1}
 
     async def build_context(
@@ -285,6 +285,11 @@ class AgentTools:
 
     async def _writing(self, session_id: str) -> SessionClient:
         return SessionClient(await self._redis(session_id, Role.WRITER), session_id)
+
+    async def _revising(self, session_id: str) -> SessionClient:
+        redis = await self._redis(session_id, Role.WRITER)
+        await seen_session(self._services, self._caller(), session_id, redis)
+        return SessionClient(redis, session_id)
 
     async def _redis(self, session_id: str, needed: Role) -> Redis:
         redis = await self._services.sessions.redis_of(self._may(needed), validate_session_id(session_id))

@@ -233,7 +233,10 @@ async def _seen(session_id: SessionId, redis: OwnRedis, services: ServicesHere, 
     return await seen_session(services, caller, session_id, redis)
 
 
-SeenHere = Annotated[SeenSession, Depends(_seen)]
+MUST_BE_SEEN: Final = Depends(_seen)
+"""For routes that change what was said in a session: it is not there for a caller who may not see it."""
+
+SeenHere = Annotated[SeenSession, MUST_BE_SEEN]
 """The session that the path names, as the caller may see it; 404 where that is not at all."""
 
 

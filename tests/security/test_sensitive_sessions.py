@@ -147,6 +147,19 @@ async def test_a_restricted_session_is_not_there(api: ApiServer, session: str, d
         assert session not in shown
 
 
+async def test_what_was_said_in_a_restricted_session_is_not_changed(api: ApiServer, session: str, redis: Redis) -> None:
+    await state_it(api, session, "restricted")
+    said = f"/sessions/{session}/messages/1"
+    async with api.client(api.key(Role.WRITER)) as client:
+        answers = [
+            await client.patch(said, json={"text": "Nothing of this."}),
+            await client.delete(said),
+            await client.put(f"/sessions/{session}/speakers/Ann", json={"name": "Eve"}),
+        ]
+    assert [one.status_code for one in answers] == [404, 404, 404]
+    assert not await redis.exists(f"context_builder:{session}:input")
+
+
 @pytest.mark.parametrize("door", [one for one in DOORS if one not in NAMES_SESSIONS])
 async def test_a_confidential_session_is_redacted(api: ApiServer, session: str, door: str) -> None:
     async with api.client(api.key(Role.WRITER)) as client:

@@ -11,6 +11,7 @@ from context_builder.knowledge.artifact import CamelModel
 from context_builder.server.guarded_route import WRITER, guarded_router
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.sessions import AcceptedAnswer
+from context_builder.server.seen_session import MUST_BE_SEEN
 from context_builder.server.services import OwnRedis, SessionId
 from context_builder.session.client import SessionClient
 
@@ -34,6 +35,7 @@ class SpeakerBody(CamelModel):
 
 @router.patch(
     "/sessions/{session_id}/messages/{message}",
+    dependencies=[MUST_BE_SEEN],
     openapi_extra=WRITER,
     status_code=202,
     response_model_exclude_defaults=True,
@@ -46,6 +48,7 @@ async def correct(session_id: SessionId, message: MessageName, body: CorrectionB
 
 @router.delete(
     "/sessions/{session_id}/messages/{message}",
+    dependencies=[MUST_BE_SEEN],
     openapi_extra=WRITER,
     status_code=202,
     response_model_exclude_defaults=True,
@@ -58,6 +61,7 @@ async def strike(session_id: SessionId, message: MessageName, redis: OwnRedis) -
 
 @router.put(
     "/sessions/{session_id}/speakers/{speaker}",
+    dependencies=[MUST_BE_SEEN],
     openapi_extra=WRITER,
     status_code=202,
     response_model_exclude_defaults=True,
