@@ -22,6 +22,9 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.server.app import ROUTERS
 from context_builder.server.asgi.body_limit import MOST_BYTES
+from context_builder.session.client import SessionClient
+from context_builder.session.messages.message_index import IndexedMessage, id_field
+from context_builder.session.messages.reference import read_reference
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
 from tests.services.waiting import wait_until
@@ -35,7 +38,7 @@ REF, SESSION, POLICY = "artifact:embargo/plan", "monday", "house"
 KELP = {"kind": "document", "title": MARKER, "content": f"{MARKER} sleeps.", "projectId": "kelp"}
 QUERY = "Where does the otter sleep?"
 NEVER = {"ref": "artifact:never", "session_id": "never", "name": "never", "package_id": f"cpk_{'0' * 26}"}
-NEVER |= {"message": "1", "speaker": "Ida"}
+NEVER |= {"message": "id:9", "speaker": "Nobody"}
 
 
 class Call(NamedTuple):
@@ -64,7 +67,11 @@ def _calls() -> Iterator[Call]:
 
 
 CALLS = sorted(_calls())
-WITH_BODY = [call for call in CALLS if call.method in {"PUT", "POST", "PATCH"}]
+METHODS_WITH_BODY = {"PATCH", "POST", "PUT"}
+WITH_BODY = [call for call in CALLS if call.method in METHODS_WITH_BODY]
+
+NOT_MAKING = {"DELETE", "GET", "PATCH"}
+"""Methods that need what they name to be there."""
 
 BODIES: dict[str, Any] = {
     "/knowledge/artifacts/{ref:path}": {"kind": "document", "title": "T", "content": "c"},
@@ -83,7 +90,7 @@ BODIES: dict[str, Any] = {
 
 async def ask(client: httpx.AsyncClient, call: Call, names: dict[str, str], **options: Any) -> httpx.Response:
     """The answer to the call with a body that is right, unless another one is given."""
-    if call.method in {"PUT", "POST"} and not {"json", "content"} & set(options):
+    if call.method in METHODS_WITH_BODY and not {"json", "content"} & set(options):
         body = BODIES.get(call.path)
         options |= {"content": "permit(principal, action, resource);"} if body is None else {"json": body}
     return await client.request(call.method, call.filled(names), **options)
@@ -156,10 +163,20 @@ async def lab(api: ApiServer, redis: Redis) -> AsyncIterator[dict[str, str]]:
         package = (await client.post("/knowledge/context/build", json=request)).json()
         text = f"// {MARKER}\npermit(principal, action, resource) when {{ false }};"
         assert (await client.put(f"/knowledge/policies/{POLICY}", content=text)).status_code == 200
-        entry = {"id": 1, "text": MARKER, "speaker": "Ida", "timestamp": "2026-11-22T10:30:45"}
+        entry: dict[str, Any] = {"id": 1, "text": MARKER, "speaker": "Ida", "timestamp": "2026-11-22T10:30:45"}
         state = {"session_id": SESSION, "raw_recent_buffer": [entry], "revision": 1}
         await redis.set(f"context_builder:{SESSION}:state", orjson.dumps(state))
-        yield NEVER | {"ref": REF, "session_id": SESSION, "name": POLICY, "package_id": package["contextPackageId"]}
+        indexed = IndexedMessage("00" * 16, None, False, 0.0, entry["timestamp"], entry["speaker"])
+        await redis.hset(f"context_builder:{SESSION}:message_index", id_field(entry["id"]), indexed.encode())
+        assert await SessionClient(redis, SESSION).held_message(read_reference("id:1", "message")) == "there"
+        yield {
+            "ref": REF,
+            "session_id": SESSION,
+            "name": POLICY,
+            "package_id": package["contextPackageId"],
+            "message": "id:1",
+            "speaker": "Ida",
+        }
         await client.delete(f"/knowledge/policies/{POLICY}")
 
 
@@ -167,7 +184,7 @@ async def lab(api: ApiServer, redis: Redis) -> AsyncIterator[dict[str, str]]:
 async def test_what_another_tenant_has_is_as_if_it_were_not_there(
     api: ApiServer, lab: dict[str, str], redis: Redis, call: Call
 ) -> None:
-    """A ``PUT`` makes the other tenant's own; all else is 404."""
+    """A ``PUT`` of knowledge makes the other tenant's own; all else is 404."""
     async with api.client(api.key(Role.ADMIN, tenant="other")) as client:
         there, never = [await ask(client, call, names) for names in (lab, NEVER)]
         if call.method != "PUT" or call.path.startswith("/sessions/"):
@@ -304,12 +321,12 @@ async def test_nul_is_refused(api: ApiServer, path: str) -> None:
 @pytest.mark.parametrize(
     "hostile", ["a\x00b", "\ud800", "../../etc/passwd", "%2e%2e%2f", "' OR 1=1 --", "*", "x" * 3000, "\U0001f40b"]
 )
-@pytest.mark.parametrize("call", [call for call in CALLS if call.has_id and call.method in {"GET", "DELETE"}], ids=str)
+@pytest.mark.parametrize("call", [call for call in CALLS if call.has_id and call.method in NOT_MAKING], ids=str)
 async def test_a_hostile_id_finds_nothing(api: ApiServer, lab: dict[str, str], call: Call, hostile: str) -> None:
     raw = quote(hostile.encode("utf-8", "surrogatepass"), safe="")
     path = re.sub(r"{\w+(:path)?}", lambda _: raw, call.path)
     async with api.client(api.key(Role.ADMIN)) as client:
-        answer = await client.request(call.method, path)
+        answer = await client.request(call.method, path, json=BODIES[call.path] if call.method == "PATCH" else None)
     assert answer.status_code in {404, 422}
     problem(answer)
     assert MARKER not in answer.text
