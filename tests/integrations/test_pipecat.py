@@ -57,7 +57,7 @@ async def test_a_pipeline_takes_part_in_a_conversation(
     (asked,) = told["example"]["asked"]
     assert asked[0]["content"].startswith("You take part")
     assert {"role": "user", "content": "Alice: We label the clips by hand."} in asked
-    assert asked[-1] == {"role": "user", "content": "How are clips labelled?"}
+    assert asked[-1] == {"role": "user", "content": "Ida: How are clips labelled?"}
     await wait_until(lambda: heard(meeting, "Goodbye."), "all are heard", timeout=30)
     published = await state(meeting)
     said = [(one["speaker"], one["text"]) for one in published["raw_recent_buffer"]]
