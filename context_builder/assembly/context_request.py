@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from context_builder.assembly.access import AccessQuestion
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.access import AccessQuestion, Governed
 from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
 from context_builder.assembly.budget.section import name_of
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.pipeline import Assembled
+from context_builder.assembly.phases import phase, span
 from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
-from context_builder.assembly.prompt.fitting import Draft, Fitted, Fitting, Selection
+from context_builder.assembly.prompt.fitting import Draft, Fitted, Selection, fit
 from context_builder.assembly.prompt.formatter import ContextFormatter
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.gather import Failure
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
-from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.assembly.retrieval.store_source import StoreAccess
+from context_builder.assembly.select import select
+from context_builder.assembly.services import PromptServices
 from context_builder.assembly.strategies.strategy import ContextStrategy, StrategyRequest
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import EmptyContext, NoMemoryStore, StrategyError, TokenLimitExceeded
@@ -39,7 +38,7 @@ PRIORITY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """Holds the options set by the builder's fluent methods; ``optional`` are places of strategies that may fail."""
+    """The options set by the builder's fluent methods; ``optional`` are places of strategies that may fail."""
 
     strategies: tuple[ContextStrategy, ...] = ()
     optional: frozenset[int] = frozenset()
@@ -55,133 +54,146 @@ class BuildOptions:
         return {f"{type(one).__name__} ({place})": one for place, one in enumerate(self.strategies, 1)}
 
 
-class ContextRequest:
-    """Asks the strategies, and puts their candidates behind the system message.
+async def build_context(services: PromptServices, options: BuildOptions, request: StrategyRequest) -> Context:
+    """Return what the strategies of ``options`` find, behind the system message, or a copy of one built before.
 
     Raises :class:`~context_builder.errors.NoMemoryStore` and :class:`~context_builder.errors.StrategyError` where a
     strategy that is not optional fails, :class:`~context_builder.errors.EmptyContext` when there is nothing that may
     be shown and fits, and :class:`~context_builder.errors.TokenLimitExceeded` when the system message alone is over.
     """
-
-    def __init__(
-        self,
-        options: BuildOptions,
-        config: AssemblyConfig,
-        counter: MessageTokenCounter,
-        policy: RedactionPolicy,
-        request: StrategyRequest,
-    ) -> None:
-        self.limit = config.limit(options.token_limit, DEFAULT_TOKEN_LIMIT)
-        self._options = options
-        self._config = config
-        self._counter = counter
-        self._policy = policy
-        self._request = request
-        self._formatter = ContextFormatter()
-        self._system: str | None = None
-        self._skipped: tuple[str, ...] = ()
-
-    def cache_key(self) -> Hashable:
-        """Return the options: a strategy counts as the same while it is the same object."""
-        try:
-            hash(self._options)
-        except TypeError:  # a strategy of the application's own that cannot be a key
-            return None
-        return self._options, self.limit
-
-    def query(self) -> RetrievalQuery | None:
-        return None
-
-    def strategies(self, now: datetime) -> Mapping[str, AskStrategy]:
-        self._request = replace(self._request, now=now)
-        return {name: _asking(strategy, self._request) for name, strategy in self._options.named().items()}
-
-    def access_question(self, now: datetime) -> AccessQuestion:
-        return AccessQuestion(self._request.query, now, self._options.tenant_id, self._options.user_id)
-
-    def fit(self, fitting: Fitting, selection: Selection, limit: int) -> Fitted:
-        return fitting.fitted(selection, limit)
-
-    def draft(self, retrieved: RetrievalResult) -> Draft:
-        spare = {name for place, name in enumerate(self._options.named()) if place in self._options.optional}
-        for failure in retrieved.failures:
-            if failure.name not in spare:
-                raise _error(failure) from failure.error
-        self._skipped = tuple(f"{failure.name}: {failure.message}" for failure in retrieved.failures)
-        found = [retrieved.found[name] for name in self._options.named() if name in retrieved.found]
-        refused: list[Receipt] = []
-        self._system = self._system_message(found, refused)
-        required = ({"role": "system", "content": self._system},) if self._system is not None else ()
-        return Draft(
-            query=self._request.query,
-            required=required,
-            candidates=found,
-            order=PRIORITY,
-            config=self._config,
-            keeps_duplicates=ContextType.USER_PREFERENCES,
-            refused=refused,
+    limit = services.config.limit(options.token_limit, DEFAULT_TOKEN_LIMIT)
+    key = _cache_key(options, limit) if services.cache.is_on else None
+    cached: Context | None = services.cache.get(key, services.monotonic())
+    if cached is not None:
+        return cached
+    with phase("total", services.metrics.time_total()):
+        request = replace(request, now=services.now())
+        strategies = {name: _asking(strategy, request) for name, strategy in options.named().items()}
+        retrieved = await services.retriever.retrieve(None, strategies)
+        _raise_failure(retrieved, options)
+        question = AccessQuestion(request.query, request.now, options.tenant_id, options.user_id)
+        governed = await services.governed(retrieved.lists, question)
+        context, fitted = await services.assembled(
+            lambda: assembled(services, options, request, limit, retrieved, governed)
         )
+        with span("recording"):
+            services.record(fitted, context.metadata.total_tokens, limit)
+        if retrieved.is_whole:
+            services.cache.put(key, context, services.monotonic())
+        return context
 
-    def assemble(
-        self, fitted: Fitted, refit: Callable[[int], Fitted], retrieved: RetrievalResult
-    ) -> Assembled[Context, Fitted]:
-        if self._system is None and not any(fitted.selection.items.values()):
-            raise EmptyContext(_why_empty(fitted.selection.refused))
-        plain, fitted, tokens = self._within(fitted, refit, ModelType.PLAIN)
 
-        def fit_for(model: ModelType) -> Context:
-            return plain if model is ModelType.PLAIN else self._within(fitted, refit, model)[0]
+def assembled(
+    services: PromptServices,
+    options: BuildOptions,
+    request: StrategyRequest,
+    limit: int,
+    retrieved: RetrievalResult,
+    governed: Governed,
+) -> tuple[Context, Fitted]:
+    """Return the context of what was found, and what fits of that. Pure."""
+    counter, redaction, metrics = services.counter, services.redaction, services.metrics
+    system, withheld = _system_message(options, governed.lists, redaction)
+    draft = Draft(
+        query=request.query,
+        required=({"role": "system", "content": system},) if system is not None else (),
+        candidates=governed.lists,
+        order=PRIORITY,
+        config=services.config,
+        keeps_duplicates=ContextType.USER_PREFERENCES,
+        refused=withheld,
+        signals=services.signals,
+    )
+    selection = select(draft, governed, request.now, metrics, redaction, services.redaction_of_governed)
+    skipped = tuple(f"{failure.name}: {failure.message}" for failure in retrieved.failures)
 
-        return Assembled(replace(plain, fit_for=fit_for), fitted, tokens)
-
-    def finish(self, assembled: Assembled[Context, Fitted], retrieved: RetrievalResult, now: datetime) -> None:
-        """Do nothing: strategies have no work after the build."""
-
-    def _within(self, fitted: Fitted, refit: Callable[[int], Fitted], model: ModelType) -> tuple[Context, Fitted, int]:
-        """Return the context within the limit, as messages and as ``model`` takes them in one text; and its tokens."""
+    def within(fitted: Fitted, model: ModelType) -> tuple[Context, Fitted]:
+        """Return the context within the limit, as messages and as ``model`` takes them in one text."""
         while True:
-            context = self._context(fitted)
-            over = self._counter.text(context.written(model)) - self.limit
-            total = context.metadata.total_tokens
+            context = _written(services, options, request.now, system, fitted, skipped)
+            over = counter.text(context.written(model)) - limit
             if not any(part.taken for part in fitted.allocations.values()):
-                if self._system is None:
-                    raise EmptyContext(f"nothing fits into {self.limit} tokens")
+                if system is None:
+                    raise EmptyContext(f"nothing fits into {limit} tokens")
                 if over > 0:
-                    raise TokenLimitExceeded(self.limit + over, self.limit)
+                    raise TokenLimitExceeded(limit + over, limit)
             if over <= 0:
-                return context, fitted, total
-            fitted = refit(max(self._counter.prompt(fitted.selection.draft.required), total - over))
+                return context, fitted
+            least = counter.prompt(draft.required)
+            fitted = fit(selection, max(least, context.metadata.total_tokens - over), counter, redaction)
 
-    def _system_message(self, found: Sequence[Sequence[Candidate]], refused: list[Receipt]) -> str | None:
-        """Return the system message with what strategies add to it; the latter as it may be shown."""
-        texts = [self._options.system_message] if self._options.system_message else []
-        for one in (one for candidates in found for one in candidates if one.type is ContextType.SYSTEM):
-            shown = self._policy.text(one.text)
-            if shown.text is None:
-                refused.append(receipt(one.id, one, name_of(one.type), Outcome.WITHHELD, shown.altered))
-            else:
-                texts.append(shown.text)
-        return "\n\n".join(texts) or None
+    with phase("tokenisation", metrics.time_tokenisation()):
+        fitted = fit(selection, limit, counter, redaction)
+    with phase("prompt", metrics.time_prompt()):
+        if system is None and not any(selection.items.values()):
+            raise EmptyContext(_why_empty(selection))
+        plain, fitted = within(fitted, ModelType.PLAIN)
 
-    def _context(self, fitted: Fitted) -> Context:
-        messages = self._formatter.messages(self._system, fitted)
-        return Context(
-            system_message=self._system,
-            conversation_history=self._formatter.history(fitted),
-            user_preferences=self._formatter.block(ContextType.USER_PREFERENCES, fitted),
-            summary=self._formatter.block(ContextType.SUMMARY, fitted),
-            relevant=[item.text for item in fitted.taken(ContextType.SEMANTIC)],
-            messages=messages,
-            metadata=ContextMetadata(
-                user_id=self._options.user_id,
-                conversation_id=self._options.conversation_id,
-                total_tokens=self._counter.prompt(messages),
-                message_count=len(messages),
-                created_at=self._request.now,
-            ),
-            receipts=list(fitted.receipts()),
-            skipped=self._skipped,
-        )
+    def fit_for(model: ModelType) -> Context:
+        return plain if model is ModelType.PLAIN else within(fitted, model)[0]
+
+    return replace(plain, fit_for=fit_for), fitted
+
+
+def _cache_key(options: BuildOptions, limit: int) -> Hashable:
+    """Return what the context is made from: a strategy counts as the same while it is the same object."""
+    try:
+        hash(options)
+    except TypeError:  # a strategy of the application's own that cannot be a key
+        return None
+    return options, limit
+
+
+def _raise_failure(retrieved: RetrievalResult, options: BuildOptions) -> None:
+    """Raise the error of the first strategy that failed and is not optional."""
+    optional = {name for place, name in enumerate(options.named()) if place in options.optional}
+    for failure in retrieved.failures:
+        if failure.name not in optional:
+            raise _error(failure) from failure.error
+
+
+def _system_message(
+    options: BuildOptions, found: Sequence[Sequence[Candidate]], redaction: RedactionPolicy
+) -> tuple[str | None, list[Receipt]]:
+    """Return the system message with what strategies add to it, as it may be shown; and receipts of what may not."""
+    texts = [options.system_message] if options.system_message else []
+    withheld: list[Receipt] = []
+    for one in (one for candidates in found for one in candidates if one.type is ContextType.SYSTEM):
+        shown = redaction.text(one.text)
+        if shown.text is None:
+            withheld.append(receipt(one.id, one, name_of(one.type), Outcome.WITHHELD, shown.altered))
+        else:
+            texts.append(shown.text)
+    return "\n\n".join(texts) or None, withheld
+
+
+def _written(
+    services: PromptServices,
+    options: BuildOptions,
+    now: datetime,
+    system: str | None,
+    fitted: Fitted,
+    skipped: tuple[str, ...],
+) -> Context:
+    formatter = ContextFormatter()
+    messages = formatter.messages(system, fitted)
+    return Context(
+        system_message=system,
+        conversation_history=formatter.history(fitted),
+        user_preferences=formatter.block(ContextType.USER_PREFERENCES, fitted),
+        summary=formatter.block(ContextType.SUMMARY, fitted),
+        relevant=[item.text for item in fitted.taken(ContextType.SEMANTIC)],
+        messages=messages,
+        metadata=ContextMetadata(
+            user_id=options.user_id,
+            conversation_id=options.conversation_id,
+            total_tokens=services.counter.prompt(messages),
+            message_count=len(messages),
+            created_at=now,
+        ),
+        receipts=list(fitted.receipts()),
+        skipped=skipped,
+    )
 
 
 def _asking(strategy: ContextStrategy, request: StrategyRequest) -> AskStrategy:
@@ -197,7 +209,7 @@ def _asking(strategy: ContextStrategy, request: StrategyRequest) -> AskStrategy:
 
 
 def _check(offered: object) -> None:
-    """Raise :class:`TypeError` for what the pipeline could not rank, redact or count."""
+    """Raise :class:`TypeError` for what cannot be ranked, redacted or counted."""
     if not isinstance(offered, Candidate):
         raise TypeError(f"offered {type(offered).__name__}, where a Candidate belongs")
     for name, kind in (("id", str), ("text", str), ("base_score", int | float), ("metadata", Mapping)):
@@ -211,8 +223,8 @@ def _error(failure: Failure) -> Exception:
     return StrategyError(f"{failure.name}: {failure.message}")
 
 
-def _why_empty(refused: Sequence[Receipt]) -> str:
-    withheld = [one for one in refused if one.outcome is Outcome.WITHHELD]
+def _why_empty(selection: Selection) -> str:
+    withheld = [one for one in selection.refused if one.outcome is Outcome.WITHHELD]
     if not withheld:
         return "no system message, and no strategy found anything"
     return f"no system message, and all {len(withheld)} that strategies found was {withheld[0].reason}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from context_builder.assembly.access import Redacted
 from context_builder.assembly.budget.message_tokens import Message
@@ -17,7 +17,13 @@ from context_builder.assembly.turn import Turn
 from context_builder.quoting import visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
 
+T = TypeVar("T")
+
 WITHHELD: Final = "[withheld: it could not be redacted]"
+
+REDACTION_SECONDS: Final = 5.0
+"""Seconds in which a prompt for others has to be redacted. What is not done then is withheld; what is done is
+remembered for the next prompt."""
 
 _CACHED_CHARS: Final = 4_000_000
 """Characters of texts whose redaction is remembered, and of what became of them."""
@@ -30,19 +36,23 @@ _OWN_CHARS: Final = 200
 _HAS_TIME: Final[ContextVar[Callable[[], bool]]] = ContextVar("has_time", default=lambda: True)
 
 
-@contextmanager
-def redacting_while(has_time: Callable[[], bool]) -> Iterator[None]:
-    """Let policies redact while there is time; after that they withhold texts that they have not seen before."""
-    token = _HAS_TIME.set(has_time)
+async def redacting_beside(make: Callable[[], T], monotonic: Callable[[], float]) -> T:
+    """Return what ``make`` makes in a thread, because other tenants' callers wait on the same loop.
+
+    Policies redact for :data:`REDACTION_SECONDS` on the clock ``monotonic``; after that they withhold texts that they
+    have not seen before.
+    """
+    until = monotonic() + REDACTION_SECONDS
+    token = _HAS_TIME.set(lambda: monotonic() <= until)
     try:
-        yield
+        return await asyncio.to_thread(make)
     finally:
         _HAS_TIME.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
 class RedactedText:
-    """Holds a text as it may be shown, None when it may not be; ``altered`` tells what was done to it, if anything."""
+    """A text as it may be shown, None when it may not be; ``altered`` tells what was done to it, if anything."""
 
     text: str | None
     altered: str = ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from context_builder.assembly.access import AccessQuestion
+from context_builder.assembly.access import AccessQuestion, Governed
 from context_builder.assembly.budget.message_tokens import Message, MessageTokenCounter, plain
 from context_builder.assembly.budget.receipt import Outcome, Receipt
 from context_builder.assembly.budget.section import Item
@@ -15,16 +15,17 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.overflow.summarizer import HistorySummarizer
-from context_builder.assembly.pipeline import Assembled
+from context_builder.assembly.phases import phase, span
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.assembly.prompt.cache import digest_of
-from context_builder.assembly.prompt.fitting import Draft, Fitted, Fitting, Selection
+from context_builder.assembly.prompt.fitting import Draft, Fitted, fit
 from context_builder.assembly.ranking.query_kind import ORDER, PLANS, kind_of
-from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.preference_history import FindPreferences
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.assembly.retrieval.store_source import StoreAccess
+from context_builder.assembly.select import select
+from context_builder.assembly.services import PromptServices
 from context_builder.assembly.strategies.builtin import UserPreferencesStrategy
 from context_builder.assembly.strategies.strategy import StrategyRequest
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn
@@ -35,165 +36,201 @@ _PREFERENCES: Final = "preferences"
 _BY_USER: Final = "already in the user's message"
 
 
-class TurnAssembly:
-    """Asks the memories for what fits the turn's message, and puts it between the first and the last message.
+async def build_turn(
+    services: PromptServices,
+    given: Turn,
+    limit: int,
+    overflow: HistorySummarizer,
+    find_preferences: FindPreferences,
+) -> BuiltContext:
+    """Return the prompt of a turn within ``limit`` tokens, or a copy of one built before within the cache's time.
 
-    The user's message is redacted, also for the memories, where ``config`` says so.
+    The user's message is redacted first, for the memories too, where the config says so. ``overflow`` keeps what is
+    trimmed from the history, in the background, in the memories that are not down.
     """
-
-    def __init__(
-        self,
-        given: Turn,
-        limit: int,
-        config: AssemblyConfig,
-        counter: MessageTokenCounter,
-        policy: RedactionPolicy,
-        overflow: HistorySummarizer,
-        find_preferences: FindPreferences,
-    ) -> None:
-        self.limit = limit
-        self._given = given
-        self._turn = policy.turn(given) if config.redact_user_message else given
-        self._config = config
-        self._counter = counter
-        self._overflow = overflow
-        self._find_preferences = find_preferences
-
-    def cache_key(self) -> Hashable:
-        return digest_of(self._turn, self.limit)
-
-    def query(self) -> RetrievalQuery | None:
-        turn = self._turn
-        return RetrievalQuery(
-            query=turn.query,
-            top_k=self._config.top_k,
-            threshold=self._config.threshold,
-            tenant_id=turn.tenant_id,
-            session_id=turn.session_id,
-            persona_id=turn.persona_id,
-            user_id=turn.user_id,
-            embedding=turn.query_embedding,
-        )
-
-    def strategies(self, now: datetime) -> Mapping[str, AskStrategy]:
-        """Return the user's preferences as a strategy, where the turn wants them."""
-        turn = self._turn
-        if not turn.preferences or turn.user_id is None:
-            return {}
-        tenant_id = turn.tenant_id or DEFAULT_TENANT
-        request = StrategyRequest(turn.query, now, tenant_id, turn.user_id, find_preferences=self._find_preferences)
-        return {_PREFERENCES: preferences_for(request)}
-
-    def access_question(self, now: datetime) -> AccessQuestion:
-        return AccessQuestion(self._turn.query, now, self._turn.tenant_id, self._turn.user_id)
-
-    def fit(self, fitting: Fitting, selection: Selection, limit: int) -> Fitted:
-        return fitting.fitted(selection, limit)
-
-    def draft(self, retrieved: RetrievalResult) -> Draft:
-        turn, (config, order) = self._turn, self._planned()
-        refused: list[Receipt] = []
-        if turn.altered:
-            refused.append(Receipt(USER, USER, Outcome.WITHHELD if turn.withheld else Outcome.REDACTED, turn.altered))
-        return Draft(
-            query=turn.query,
-            required=self._ends(),
-            candidates=(*retrieved.candidates, turn.summary, list(self._preferences(retrieved))),
-            order=order,
-            config=config,
-            history=turn.history,
-            top_k=self._config.memories_wanted(retrieved.state),
-            threshold=self._config.threshold,
-            present_texts={turn.user_message.strip(): _BY_USER},
-            refused=refused,
-            masked=[(self._given.user_message, turn.user_message)] if turn.altered else [],
-        )
-
-    def assemble(
-        self, fitted: Fitted, refit: Callable[[int], Fitted], retrieved: RetrievalResult
-    ) -> Assembled[BuiltContext, Fitted]:
-        turn, (first, last) = self._turn, self._ends()
-        messages = {kind: part.section.messages(part.taken) for kind, part in fitted.allocations.items()}
-        history, snippets = messages[ContextType.RECENT], messages[ContextType.SEMANTIC]
-        preferences = messages[ContextType.USER_PREFERENCES]
-        known = {"summary": messages[ContextType.SUMMARY]} if turn.summary else {}
-        if turn.preferences:
-            known["preferences"] = preferences
-        total = self._counter.prompt((first, last)) + fitted.tokens
-        contents = {"system": [first], "history": history, "snippets": snippets, "user": [last], **known}
-        counts = self._counts(contents, total)
-        spoken = fitted.taken(ContextType.RECENT)
-        withheld = sum(one.outcome is Outcome.WITHHELD for one in fitted.refused) + sum(one.withheld for one in spoken)
-        context = BuiltContext(
-            system_prompt=turn.system_prompt,
-            messages=[first, *preferences, *messages[ContextType.SUMMARY], *history, *snippets, last],
-            token_counts=counts,
-            debug=self._debug(fitted, retrieved, len(history), counts["history"]) | {"withheld": withheld},
-            snippets=[_snippet(item) for item in fitted.taken(ContextType.SEMANTIC)],
-            history=history,
-            write_receipts=lambda: list(fitted.receipts()),
-            fit_again=lambda more: self.assemble(refit(fitted.limit + more), refit, retrieved).prompt,
-        )
-        return Assembled(context, fitted, total)
-
-    def finish(self, assembled: Assembled[BuiltContext, Fitted], retrieved: RetrievalResult, now: datetime) -> None:
-        """Summarize the messages trimmed from the history, into the memories that are not down."""
-        trimmed = assembled.fitted.history.before(len(assembled.fitted.taken(ContextType.RECENT)))
-        if trimmed and self._config.store_summaries:
+    config = services.config
+    turn = services.redaction.turn(given) if config.redact_user_message else given
+    key = digest_of(turn, limit) if services.cache.is_on else None
+    cached: BuiltContext | None = services.cache.get(key, services.monotonic())
+    if cached is not None:
+        return cached
+    with phase("total", services.metrics.time_total()):
+        now = services.now()
+        strategies = _strategies(turn, now, find_preferences)
+        retrieved = await services.retriever.retrieve(_query(turn, config), strategies)
+        question = AccessQuestion(turn.query, now, turn.tenant_id, turn.user_id)
+        governed = await services.governed(retrieved.lists, question)
+        built = await services.assembled(lambda: assembled(services, given, turn, limit, retrieved, governed, now))
+        if built.trimmed and config.store_summaries:
             up = [name for name, state in retrieved.states.items() if state is not HealthState.DOWN]
-            self._overflow.keep(self._turn, trimmed, now, into=up)
+            overflow.keep(turn, built.trimmed, now, into=up)
+        with span("recording"):
+            services.record(built.fitted, built.context.token_counts["total"], limit)
+        if retrieved.is_whole:
+            services.cache.put(key, built.context, services.monotonic())
+        return built.context
 
-    def _ends(self) -> tuple[Message, Message]:
-        """Return the first and the last message: always there.
 
-        The system prompt goes out as it is: the application's own words, in which an address, for one, is meant to be.
-        """
-        turn = self._turn
-        return {"role": "system", "content": turn.system_prompt}, {"role": "user", "content": turn.user_message}
+@dataclass(frozen=True, slots=True)
+class BuiltTurn:
+    """A turn's prompt, and what of the turn and of the memories is in it."""
 
-    def _planned(self) -> tuple[AssemblyConfig, Sequence[ContextType]]:
-        """Return the config and the order of sections; where that is set, as suits the kind of the message."""
-        if not self._config.by_query:
-            return self._config, ORDER
-        plan = PLANS[kind_of(self._turn.user_message)]
-        similarity, recency = plan.similarity_weight, plan.recency_weight
-        return replace(self._config, similarity_weight=similarity, recency_weight=recency), plan.order
+    context: BuiltContext
+    fitted: Fitted
 
-    def _preferences(self, retrieved: RetrievalResult) -> Iterator[Candidate]:
-        """Yield the user's preferences after their name: a conversation may have several people."""
-        name = quoted_name(self._turn.user_id or "")
-        for one in retrieved.found.get(_PREFERENCES, ()):
-            yield replace(one, text=f"{name}: {one.text}")
+    @property
+    def trimmed(self) -> Sequence[Message]:
+        """Return the messages that the prompt's history begins after, oldest first."""
+        return self.fitted.history.before(len(self.fitted.taken(ContextType.RECENT)))
 
-    def _counts(self, contents: Mapping[str, Sequence[Message]], total: int) -> dict[str, int]:
-        """Return the tokens by what they are for."""
-        counts = {name: sum(map(self._content, messages)) for name, messages in contents.items()}
-        return counts | {"overhead": total - sum(counts.values()), "total": total}
 
-    def _debug(self, fitted: Fitted, retrieved: RetrievalResult, count: int, history_tokens: int) -> dict[str, Any]:
-        turn, memories = self._turn, fitted.taken(ContextType.SEMANTIC)
-        snippet_tokens = sum(self._counter.text(item.text) for item in memories)
-        missing = [f"{failure.name}: {failure.message}" for failure in retrieved.failures]
-        return {
-            "session_id": turn.session_id,
-            "tenant_id": turn.tenant_id,
-            "user_id": turn.user_id,
-            "somabrain_state": next(iter(retrieved.states.values()), retrieved.state).value,
-            "memory_states": {name: state.value for name, state in retrieved.states.items()},
-            "memory": "; ".join([retrieved.outcome, *missing]),
-            "retrieval_seconds": round(retrieved.seconds, 6),
-            "snippet_ids": [item.id for item in memories],
-            "snippet_count": len(memories),
-            "snippet_tokens": snippet_tokens,
-            "history_count": count,
-            "history_trimmed": len(turn.history) - count,
-            "total_tokens": snippet_tokens + history_tokens,
-            "max_prompt_tokens": fitted.limit,
-        }
+def assembled(
+    services: PromptServices,
+    given: Turn,
+    turn: Turn,
+    limit: int,
+    retrieved: RetrievalResult,
+    governed: Governed,
+    now: datetime,
+) -> BuiltTurn:
+    """Return the prompt of what was found, for the ``turn`` as it may be shown. Pure."""
+    counter, redaction, metrics = services.counter, services.redaction, services.metrics
+    draft = _draft(services, given, turn, retrieved, governed)
+    selection = select(draft, governed, now, metrics, redaction, services.redaction_of_governed)
 
-    def _content(self, message: Message) -> int:
+    def written(fitted: Fitted) -> BuiltContext:
+        def again(more: int) -> BuiltContext:
+            return written(fit(selection, fitted.limit + more, counter, redaction))
+
+        return replace(_written(turn, retrieved, fitted, counter), fit_again=again)
+
+    with phase("tokenisation", metrics.time_tokenisation()):
+        fitted = fit(selection, limit, counter, redaction)
+    with phase("prompt", metrics.time_prompt()):
+        return BuiltTurn(written(fitted), fitted)
+
+
+def _query(turn: Turn, config: AssemblyConfig) -> RetrievalQuery:
+    return RetrievalQuery(
+        query=turn.query,
+        top_k=config.top_k,
+        threshold=config.threshold,
+        tenant_id=turn.tenant_id,
+        session_id=turn.session_id,
+        persona_id=turn.persona_id,
+        user_id=turn.user_id,
+        embedding=turn.query_embedding,
+    )
+
+
+def _strategies(turn: Turn, now: datetime, find_preferences: FindPreferences) -> Mapping[str, AskStrategy]:
+    """Return the user's preferences as a strategy, where the turn wants them."""
+    if not turn.preferences or turn.user_id is None:
+        return {}
+    tenant_id = turn.tenant_id or DEFAULT_TENANT
+    request = StrategyRequest(turn.query, now, tenant_id, turn.user_id, find_preferences=find_preferences)
+    return {_PREFERENCES: preferences_for(request)}
+
+
+def _draft(services: PromptServices, given: Turn, turn: Turn, retrieved: RetrievalResult, governed: Governed) -> Draft:
+    """Return what the prompt may be made of; weights and order suit the kind of the message where that is set."""
+    config = services.config
+    plan = PLANS[kind_of(turn.user_message)] if config.by_query else None
+    if plan is not None:
+        config = replace(config, similarity_weight=plan.similarity_weight, recency_weight=plan.recency_weight)
+    refused: list[Receipt] = []
+    if turn.altered:
+        refused.append(Receipt(USER, USER, Outcome.WITHHELD if turn.withheld else Outcome.REDACTED, turn.altered))
+    memories, preferences = governed.lists[: len(retrieved.candidates)], governed.lists[len(retrieved.candidates) :]
+    return Draft(
+        query=turn.query,
+        required=_ends(turn),
+        candidates=(*memories, turn.summary, *(list(_named(found, turn.user_id)) for found in preferences)),
+        order=ORDER if plan is None else plan.order,
+        config=config,
+        history=turn.history,
+        top_k=config.memories_wanted(retrieved.state),
+        threshold=config.threshold,
+        present_texts={turn.user_message.strip(): _BY_USER},
+        refused=refused,
+        masked=[(given.user_message, turn.user_message)] if turn.altered else [],
+        signals=services.signals,
+    )
+
+
+def _ends(turn: Turn) -> tuple[Message, Message]:
+    """Return the first and the last message: always there.
+
+    The system prompt goes out as it is: the application's own words, in which an address, for one, is meant to be.
+    """
+    return {"role": "system", "content": turn.system_prompt}, {"role": "user", "content": turn.user_message}
+
+
+def _named(preferences: Sequence[Candidate], user_id: str | None) -> Iterator[Candidate]:
+    """Yield the user's preferences after their name: a conversation may have several people."""
+    name = quoted_name(user_id or "")
+    for one in preferences:
+        yield replace(one, text=f"{name}: {one.text}")
+
+
+def _written(turn: Turn, retrieved: RetrievalResult, fitted: Fitted, counter: MessageTokenCounter) -> BuiltContext:
+    """Return the messages of what fits, and what is told of them."""
+    first, last = _ends(turn)
+    messages = {kind: part.section.messages(part.taken) for kind, part in fitted.allocations.items()}
+    history, snippets = messages[ContextType.RECENT], messages[ContextType.SEMANTIC]
+    preferences = messages[ContextType.USER_PREFERENCES]
+    known = {"summary": messages[ContextType.SUMMARY]} if turn.summary else {}
+    if turn.preferences:
+        known["preferences"] = preferences
+    contents = {"system": [first], "history": history, "snippets": snippets, "user": [last], **known}
+    counts = _counts(contents, counter.prompt((first, last)) + fitted.tokens, counter)
+    return BuiltContext(
+        system_prompt=turn.system_prompt,
+        messages=[first, *preferences, *messages[ContextType.SUMMARY], *history, *snippets, last],
+        token_counts=counts,
+        debug=_debug(turn, retrieved, fitted, counter, len(history), counts["history"]),
+        snippets=[_snippet(item) for item in fitted.taken(ContextType.SEMANTIC)],
+        history=history,
+        write_receipts=lambda: list(fitted.receipts()),
+    )
+
+
+def _counts(contents: Mapping[str, Sequence[Message]], total: int, counter: MessageTokenCounter) -> dict[str, int]:
+    """Return the tokens by what they are for."""
+
+    def content_tokens(message: Message) -> int:
         content = message["content"]
-        return self._counter.text(content if type(content) is str else plain(content))
+        return counter.text(content if type(content) is str else plain(content))
+
+    counts = {name: sum(map(content_tokens, messages)) for name, messages in contents.items()}
+    return counts | {"overhead": total - sum(counts.values()), "total": total}
+
+
+def _debug(
+    turn: Turn, retrieved: RetrievalResult, fitted: Fitted, counter: MessageTokenCounter, count: int, tokens: int
+) -> dict[str, Any]:
+    """Return how the prompt came about, with ``count`` messages of the history, of so many ``tokens``."""
+    memories, spoken = fitted.taken(ContextType.SEMANTIC), fitted.taken(ContextType.RECENT)
+    snippet_tokens = sum(counter.text(item.text) for item in memories)
+    missing = [f"{failure.name}: {failure.message}" for failure in retrieved.failures]
+    withheld = sum(one.outcome is Outcome.WITHHELD for one in fitted.refused) + sum(one.withheld for one in spoken)
+    return {
+        "session_id": turn.session_id,
+        "tenant_id": turn.tenant_id,
+        "user_id": turn.user_id,
+        "somabrain_state": next(iter(retrieved.states.values()), retrieved.state).value,
+        "memory_states": {name: state.value for name, state in retrieved.states.items()},
+        "memory": "; ".join([retrieved.outcome, *missing]),
+        "retrieval_seconds": round(retrieved.seconds, 6),
+        "snippet_ids": [item.id for item in memories],
+        "snippet_count": len(memories),
+        "snippet_tokens": snippet_tokens,
+        "history_count": count,
+        "history_trimmed": len(turn.history) - count,
+        "total_tokens": snippet_tokens + tokens,
+        "max_prompt_tokens": fitted.limit,
+        "withheld": withheld,
+    }
 
 
 def preferences_for(request: StrategyRequest) -> AskStrategy:

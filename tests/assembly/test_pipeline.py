@@ -124,7 +124,7 @@ class Length:
 async def test_a_signal_that_is_listed_ranks_and_is_told_everywhere(builder, store, monkeypatch) -> None:
     await store.remember("default", [Memory("long", "the waves " * 8)])
     listed = signals.ranking_signals
-    monkeypatch.setattr("context_builder.assembly.pipeline.ranking_signals", lambda config: (*listed(config), Length()))
+    monkeypatch.setattr("context_builder.assembly.select.ranking_signals", lambda config: (*listed(config), Length()))
     context = await builder(store=store).build_for_turn({"user_message": "waves", "user_id": "ann"})
     assert context.debug["snippet_ids"][0] == "long"
     assert context.snippets[0]["signals"]["length"] == pytest.approx(0.8, abs=0.01)

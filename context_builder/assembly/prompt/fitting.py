@@ -84,11 +84,6 @@ class Fitted:
         return len(self.taken(ContextType.SEMANTIC))
 
     @property
-    def has_unseen(self) -> bool:
-        """Return whether a part of the history was never looked at, so that counting what was offered takes long."""
-        return bool(self.history.unseen)
-
-    @property
     def tokens(self) -> int:
         """Return the tokens of all sections together."""
         return sum(part.tokens for part in self.allocations.values())
@@ -161,45 +156,46 @@ class Fitted:
         return {item.text.strip() for item in kept} | {content.strip() for content in contents if type(content) is str}
 
 
-class Fitting:
-    """Fits selections into token limits."""
+def fit(selection: Selection, limit: int, counter: MessageTokenCounter, redaction: RedactionPolicy) -> Fitted:
+    """Return the selection within ``limit`` tokens, filled section by section in the draft's order.
 
-    def __init__(self, counter: MessageTokenCounter, policy: RedactionPolicy) -> None:
-        self._counter = counter
-        self._policy = policy
+    The history goes through ``redaction`` as far as it is looked at. What an earlier section tells is left out of a
+    later one, once it is known to be there. A memory that the history tells too makes room; should the history then
+    have no room for it after all, the memory comes back for good. Raises
+    :class:`~context_builder.errors.TokenLimitExceeded` when the required messages are over.
+    """
+    present_texts = dict(selection.draft.present_texts)
+    lost: set[str] = set()
+    while True:
+        fitted = _once(selection, limit, present_texts, counter, redaction)
+        memories = fitted.taken(ContextType.SEMANTIC)
+        spoken = (
+            fitted.history_texts() if memories or len(present_texts) > len(selection.draft.present_texts) else set()
+        )
+        if gone := {words for words, why in present_texts.items() if why == _IN_HISTORY and words not in spoken}:
+            lost |= gone
+            present_texts = {words: why for words, why in present_texts.items() if words not in gone}
+        elif twice := {words for item in memories for words in _wordings(item) if words in spoken} - lost:
+            present_texts |= dict.fromkeys(twice, _IN_HISTORY)
+        else:
+            return fitted
 
-    def fitted(self, selection: Selection, limit: int) -> Fitted:
-        """Return the selection within ``limit`` tokens, filled section by section in the draft's order.
 
-        What an earlier section tells is left out of a later one, once it is known to be there. A memory that the
-        history tells too makes room; should the history then have no room for it after all, the memory comes back for
-        good. Raises :class:`~context_builder.errors.TokenLimitExceeded` when the required messages are over.
-        """
-        present_texts = dict(selection.draft.present_texts)
-        lost: set[str] = set()
-        while True:
-            fitted = self._once(selection, limit, present_texts)
-            memories = fitted.taken(ContextType.SEMANTIC)
-            spoken = (
-                fitted.history_texts() if memories or len(present_texts) > len(selection.draft.present_texts) else set()
-            )
-            if gone := {words for words, why in present_texts.items() if why == _IN_HISTORY and words not in spoken}:
-                lost |= gone
-                present_texts = {words: why for words, why in present_texts.items() if words not in gone}
-            elif twice := {words for item in memories for words in _wordings(item) if words in spoken} - lost:
-                present_texts |= dict.fromkeys(twice, _IN_HISTORY)
-            else:
-                return fitted
-
-    def _once(self, selection: Selection, limit: int, present_texts: Mapping[str, str]) -> Fitted:
-        draft = selection.draft
-        budget = TokenBudget(self._counter.prompt(draft.required), limit, draft.config.choose)
-        fitted = Fitted(selection, limit, History(draft.history, self._policy))
-        for kind in draft.order:
-            dialogue = kind is ContextType.RECENT and draft.history
-            items = fitted.history if dialogue else fitted.without_duplicates(kind, present_texts)
-            fitted.allocations[kind] = budget.fill(section_of(kind, items, self._counter))
-        return fitted
+def _once(
+    selection: Selection,
+    limit: int,
+    present_texts: Mapping[str, str],
+    counter: MessageTokenCounter,
+    redaction: RedactionPolicy,
+) -> Fitted:
+    draft = selection.draft
+    budget = TokenBudget(counter.prompt(draft.required), limit, draft.config.choose)
+    fitted = Fitted(selection, limit, History(draft.history, redaction))
+    for kind in draft.order:
+        dialogue = kind is ContextType.RECENT and draft.history
+        items = fitted.history if dialogue else fitted.without_duplicates(kind, present_texts)
+        fitted.allocations[kind] = budget.fill(section_of(kind, items, counter))
+    return fitted
 
 
 def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:

@@ -30,13 +30,12 @@ def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: -candidate.score)
 
 
-def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate], *, by_text: bool = True) -> list[Candidate]:
-    """Return every candidate once: of those with the same id (or, ``by_text``, text), the most similar one, in first
-    place.
-
-    It remembers the origins and the evidence of all of them; the others are added to ``merged``.
+def deduplicate(candidates: Iterable[Candidate], *, by_text: bool = True) -> tuple[list[Candidate], list[Candidate]]:
+    """Return every candidate once, and the others: of those with the same id (or, ``by_text``, text), the most similar
+    one is kept, in first place, with the origins and the evidence of all of them.
     """
     kept: list[Candidate] = []
+    merged: list[Candidate] = []
     places: dict[tuple[str, str], int] = {}
     for candidate in candidates:
         names = [("id", candidate.id)]
@@ -53,7 +52,7 @@ def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate], *, by_
             merged.append(other)
         for name in names:
             places.setdefault(name, place)
-    return kept
+    return kept, merged
 
 
 def _most(one: Mapping[str, float], other: Mapping[str, float]) -> Mapping[str, float]:

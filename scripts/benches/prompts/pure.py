@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_builder.assembly import AssemblyConfig, Candidate, ContextBuilderMetrics, HealthState
+from context_builder.assembly.access import Governed
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.allocation import Choose, fit
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.budget.section import Block, Item, numbered
-from context_builder.assembly.overflow.summarizer import HistorySummarizer
-from context_builder.assembly.pipeline import Pipeline
+from context_builder.assembly.prompt.cache import ContextCache
 from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.assembly.retrieval.preference_history import by_patterns
 from context_builder.assembly.retrieval.retriever import RetrievalResult, Retriever
+from context_builder.assembly.services import PromptServices
 from context_builder.assembly.turn import Turn
-from context_builder.assembly.turn_request import TurnAssembly
+from context_builder.assembly.turn_request import assembled
 from context_builder.clock import SystemClock
 from context_builder.redaction import NoopRedactor
 from context_builder.tokens.counter import TokenCounter
@@ -80,13 +80,15 @@ def pure_times(turns: int, limit: int, choose: Choose) -> tuple[list[TaskUsage],
         envelope, candidates = pure_turn(random_)
         config, counter = AssemblyConfig(choose=choose), MessageTokenCounter(TokenCounter(MODEL).count)
         policy = RedactionPolicy(NoopRedactor())
-        retriever, overflow = Retriever([], None, config, metrics), HistorySummarizer([], config, metrics, policy)
-        pipeline = Pipeline(config, retriever, counter, policy, metrics, Background(), SystemClock())
+        retriever, cache = Retriever([], None, config, metrics), ContextCache(0.0, 0)
+        services = PromptServices(
+            config, retriever, counter, policy, policy, metrics, Background(), cache, SystemClock()
+        )
         retrieved = RetrievalResult((candidates,), {}, (), HealthState.NORMAL, "ok", {})
         for spent in (cold, cached):
             start, work = time.perf_counter(), time.thread_time()
-            request = TurnAssembly(Turn.read(envelope), limit, config, counter, policy, overflow, by_patterns)
-            pipeline.assembled(request, retrieved, now)
+            turn = Turn.read(envelope)
+            assembled(services, turn, turn, limit, retrieved, Governed(retrieved.lists), now)
             spent.append((1000 * (time.perf_counter() - start), 1000 * (time.thread_time() - work)))
     return cold, cached
 

@@ -64,7 +64,6 @@ def test_equals_keep_their_order():
 def test_the_same_memory_from_two_sources_is_one():
     one = Candidate("a", "The cell divides.", base_score=0.3, origins=("text",))
     again = Candidate("b", "the cell divides. ", base_score=0.8, origins=("dense",))
-    others: list[Candidate] = []
-    kept = deduplicate([one, again], others)
+    kept, others = deduplicate([one, again])
     assert [(found.id, found.base_score, found.origins) for found in kept] == [("b", 0.8, ("text", "dense"))]
     assert [found.id for found in others] == ["a"]
