@@ -8,21 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from context_builder.assembly.access import AccessPolicy
 from context_builder.assembly.background import Background
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.build_context import BuildOptions, Context, build_context
+from context_builder.assembly.build_turn import BuiltContext, build_turn, preferences_for
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.context_request import BuildOptions, build_context
-from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.overflow.summarizer import HistorySummarizer, Summarizer
-from context_builder.assembly.phases import Metrics
-from context_builder.assembly.prompt.built_context import BuiltContext
-from context_builder.assembly.prompt.cache import ContextCache
-from context_builder.assembly.prompt.context import Context
-from context_builder.assembly.ranking.signals import RankingSignal
-from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.assembly.retrieval.preference_history import (
+from context_builder.assembly.govern import AccessPolicy, RedactionPolicy
+from context_builder.assembly.metrics import ContextBuilderMetrics, Metrics
+from context_builder.assembly.overflow import HistorySummarizer, Summarizer
+from context_builder.assembly.preference_history import (
     FindPreferences,
     PreferenceHistory,
     PreferenceReader,
@@ -32,10 +26,11 @@ from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegra
 from context_builder.assembly.retrieval.somabrain_source import KeptBySomaBrain, SomaBrain, SomaBrainSource
 from context_builder.assembly.retrieval.source import MemorySource, RecordStore
 from context_builder.assembly.retrieval.store_source import StoreSource
-from context_builder.assembly.services import PromptServices
-from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, StrategyRequest, no_session
+from context_builder.assembly.section import MessageTokenCounter
+from context_builder.assembly.select import RankingSignal
+from context_builder.assembly.services import ContextCache, PromptServices
+from context_builder.assembly.strategies import ContextStrategy, ReadSession, StrategyRequest, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
-from context_builder.assembly.turn_request import build_turn, preferences_for
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryFilter, MemoryStore, Rating

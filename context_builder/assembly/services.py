@@ -3,25 +3,59 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from context_builder.assembly.access import AccessPolicy, AccessQuestion, Governed, decided, each_once, govern
 from context_builder.assembly.background import Background
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.phases import Metrics, report
-from context_builder.assembly.prompt.cache import ContextCache
-from context_builder.assembly.prompt.fitting import Fitted
-from context_builder.assembly.ranking.signals import RankingSignal
-from context_builder.assembly.redaction_policy import RedactionPolicy, redacting_beside
+from context_builder.assembly.fit import Fitted
+from context_builder.assembly.govern import (
+    AccessPolicy,
+    AccessQuestion,
+    Governed,
+    RedactionPolicy,
+    decided,
+    each_once,
+    govern,
+    redacting_beside,
+)
+from context_builder.assembly.metrics import Metrics, report
 from context_builder.assembly.retrieval.retriever import Retriever
+from context_builder.assembly.section import MessageTokenCounter
+from context_builder.assembly.select import RankingSignal
 from context_builder.clock import Clock
 
 T = TypeVar("T")
+
+
+class ContextCache:
+    """Keeps at most ``size`` prompts for ``seconds`` on a clock that never goes back; none with 0 seconds."""
+
+    def __init__(self, seconds: float, size: int) -> None:
+        self.is_on = seconds > 0
+        self._seconds = seconds
+        self._size = size
+        self._kept: dict[Hashable, tuple[float, Any]] = {}
+
+    def get(self, key: Hashable, now: float) -> Any:
+        """Return a copy of the prompt kept under ``key``; None when there is none, or it has expired."""
+        until, prompt = self._kept.get(key, (now, None))
+        return None if prompt is None or now >= until else prompt.copied(cached=True)
+
+    def put(self, key: Hashable, prompt: Any, now: float) -> None:
+        """Keep ``prompt`` as it is now, and drop the oldest where there are too many."""
+        if self.is_on and key is not None:
+            self._kept.pop(key, None)
+            self._kept[key] = (now + self._seconds, prompt.copied())
+            while len(self._kept) > self._size:
+                del self._kept[next(iter(self._kept))]
+
+    def clear(self) -> None:
+        """Forget all prompts, because the memories that they were made of have changed."""
+        self._kept.clear()
 
 
 @dataclass(frozen=True, slots=True)

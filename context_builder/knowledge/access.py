@@ -12,9 +12,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from context_builder.assembly.access import Access, AccessQuestion, Redacted, Ruling
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import Access, AccessQuestion, Redacted, RedactionPolicy, Ruling
 from context_builder.assembly.retrieval.gather import told_failure
 from context_builder.errors import KnowledgeError
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import orjson
 from ulid import ULID
 
-from context_builder.assembly.budget.receipt import Outcome, Receipt
-from context_builder.assembly.budget.section import Item
+from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.section import Item
 from context_builder.knowledge.bundle import heading
 from context_builder.knowledge.package import ContextPackage, ContextSource, Coverage, CoverageState, Projection
 from context_builder.knowledge.package_request import PackageDraft

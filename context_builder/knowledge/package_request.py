@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from context_builder.assembly.access import Governed
-from context_builder.assembly.budget.receipt import Outcome, Receipt, added, receipt
-from context_builder.assembly.budget.section import Item, name_of
+from context_builder.assembly.budget import Outcome, Receipt, added, receipt
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.prompt.fitting import Draft, Selection
-from context_builder.assembly.ranking.signals import RankingSignal
+from context_builder.assembly.govern import Governed
+from context_builder.assembly.section import Item, name_of
+from context_builder.assembly.select import Draft, RankingSignal, Selection
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.access import AccessRulings
 from context_builder.knowledge.bundle import FittedBundle, entry_tokens, fitted

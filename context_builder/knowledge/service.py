@@ -17,12 +17,11 @@ import structlog
 from ulid import ULID
 
 from context_builder.analysis.turns import FairTurns
-from context_builder.assembly.access import AccessPolicy, decided, each_once, govern
 from context_builder.assembly.background import Background
-from context_builder.assembly.budget.receipt import Receipt
+from context_builder.assembly.budget import Receipt
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.phases import Metrics, phase
-from context_builder.assembly.redaction_policy import RedactionPolicy, redacting_beside
+from context_builder.assembly.govern import AccessPolicy, RedactionPolicy, decided, each_once, govern, redacting_beside
+from context_builder.assembly.metrics import Metrics, phase
 from context_builder.assembly.retrieval.source import MemorySource
 from context_builder.assembly.select import select
 from context_builder.assembly.services import record_prompt

@@ -14,7 +14,7 @@ from context_builder import tracing
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import Health, HealthState
-from context_builder.assembly.phases import Metrics, phase, report, span
+from context_builder.assembly.metrics import Metrics, phase, report, span
 from context_builder.assembly.retrieval.gather import Failure, Gathered, gather
 from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
 from context_builder.assembly.retrieval.store_source import StoreAccess

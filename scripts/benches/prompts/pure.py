@@ -10,17 +10,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_builder.assembly import AssemblyConfig, Candidate, ContextBuilderMetrics, HealthState
-from context_builder.assembly.access import Governed
 from context_builder.assembly.background import Background
-from context_builder.assembly.budget.allocation import Choose, fit
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
-from context_builder.assembly.budget.section import Block, Item, numbered
-from context_builder.assembly.prompt.cache import ContextCache
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.budget import Choose, TokenBudget
+from context_builder.assembly.build_turn import assembled
+from context_builder.assembly.govern import Governed, RedactionPolicy
 from context_builder.assembly.retrieval.retriever import RetrievalResult, Retriever
-from context_builder.assembly.services import PromptServices
+from context_builder.assembly.section import Block, Item, MessageTokenCounter, numbered
+from context_builder.assembly.services import ContextCache, PromptServices
 from context_builder.assembly.turn import Turn
-from context_builder.assembly.turn_request import assembled
 from context_builder.clock import SystemClock
 from context_builder.redaction import NoopRedactor
 from context_builder.tokens.counter import TokenCounter
@@ -111,7 +108,7 @@ async def measure_choice(options: Options, report: Report) -> None:
         room = sum(block.cost(item) for item in items) // 2
         for choose in choices:
             work = time.thread_time()
-            part = fit([block], required=0, limit=room, choose=choose)["memory"]
+            part = TokenBudget(0, room, choose).fill(block)
             spent[choose].append(1000 * (time.thread_time() - work))
             kept[choose].append(sum(item.value for item in part.taken))
     for choose in choices:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
-from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate, ContextType, Signal
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.prompt.fitting import Draft, Fitted, Selection, fit
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.fit import Fitted, fit
+from context_builder.assembly.govern import RedactionPolicy
+from context_builder.assembly.section import Item, MessageTokenCounter
+from context_builder.assembly.select import Draft, Selection
 from context_builder.redaction.redactor import NoopRedactor
 
 COUNTER = MessageTokenCounter(lambda text: len(text.split()))

@@ -8,8 +8,14 @@ import pytest
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.ranking.scoring import deduplicate, ranked, score_candidates
-from context_builder.assembly.ranking.signals import RankingQuery, ranking_signals, recency
+from context_builder.assembly.select import (
+    RankingQuery,
+    deduplicate,
+    ranked,
+    ranking_signals,
+    recency,
+    score_candidates,
+)
 
 NOW = datetime(2025, 12, 10, tzinfo=UTC)
 

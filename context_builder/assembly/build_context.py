@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import copy
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
-from context_builder.assembly.access import AccessQuestion, Governed
-from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
-from context_builder.assembly.budget.section import name_of
+from context_builder.assembly.budget import Outcome, Receipt, receipt
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.phases import phase, span
-from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
-from context_builder.assembly.prompt.fitting import Draft, Fitted, Selection, fit
-from context_builder.assembly.prompt.formatter import ContextFormatter
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.fit import Fitted, fit
+from context_builder.assembly.govern import AccessQuestion, Governed, RedactionPolicy
+from context_builder.assembly.metrics import phase, span
 from context_builder.assembly.retrieval.gather import Failure
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.store_source import StoreAccess
-from context_builder.assembly.select import select
+from context_builder.assembly.section import Item, Message, name_of
+from context_builder.assembly.select import Draft, Selection, select
 from context_builder.assembly.services import PromptServices
-from context_builder.assembly.strategies.strategy import ContextStrategy, StrategyRequest
+from context_builder.assembly.strategies import ContextStrategy, StrategyRequest
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import EmptyContext, NoMemoryStore, StrategyError, TokenLimitExceeded
+from context_builder.quoting import quoted_line, quoted_lines, without_tokens
 
 DEFAULT_TOKEN_LIMIT: Final = 4096
 
@@ -228,3 +228,117 @@ def _why_empty(selection: Selection) -> str:
     if not withheld:
         return "no system message, and no strategy found anything"
     return f"no system message, and all {len(withheld)} that strategies found was {withheld[0].reason}"
+
+
+class ModelType(StrEnum):
+    """Tells how a model takes its input as one text."""
+
+    PLAIN = "plain"
+    CHATML = "chatml"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMetadata:
+    """Tells whose context it is, its size and time; ``total_tokens`` is exact, chat overhead included."""
+
+    user_id: str | None
+    conversation_id: str | None
+    total_tokens: int
+    message_count: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Holds what a model should know, within the token limit as chat ``messages``, as plain text, and as ChatML.
+
+    ChatML takes more room than messages do, so some that ``messages`` hold may not be in it. ``relevant`` are the
+    memories found, best first. ``skipped`` names each optional strategy that failed, and why.
+    """
+
+    system_message: str | None
+    conversation_history: list[str]
+    user_preferences: str | None
+    metadata: ContextMetadata
+    summary: str | None = None
+    relevant: list[str] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    receipts: list[Receipt] = field(default_factory=list)
+    skipped: tuple[str, ...] = ()
+    fit_for: Callable[[ModelType], Context] | None = field(default=None, repr=False, compare=False)
+
+    def copied(self, *, cached: bool = False) -> Context:
+        """Return a copy that shares nothing mutable."""
+        return replace(
+            self,
+            conversation_history=list(self.conversation_history),
+            relevant=list(self.relevant),
+            messages=copy.deepcopy(self.messages),
+            receipts=list(self.receipts),
+        )
+
+    def format_for_model(self, model: ModelType = ModelType.PLAIN) -> str:
+        """Return the whole context as one text, within the token limit.
+
+        Raises :class:`~context_builder.errors.ContextError` when nothing fits as ChatML.
+        """
+        return (self if self.fit_for is None else self.fit_for(model)).written(model)
+
+    def written(self, model: ModelType) -> str:
+        """Return the content of ``messages`` as one text, however long."""
+        if model is ModelType.CHATML:
+            return "\n".join(f"<|im_start|>{one['role']}\n{self._chatml(one)}<|im_end|>" for one in self.messages)
+        parts = (self.format_system(), "\n".join(self.format_history()))
+        return "\n\n".join(part for part in parts if part)
+
+    def _chatml(self, message: Message) -> str:
+        """Return the content of a message, in which only the application's own may hold tokens of the format."""
+        content = str(message["content"])
+        return content if content == self.system_message else without_tokens(content)
+
+    def format_history(self) -> list[str]:
+        """Return the conversation, a line a message, oldest first."""
+        return list(self.conversation_history)
+
+    def format_system(self) -> str | None:
+        """Return the system message, then preferences, summary and memories; None without any."""
+        known = [str(message["content"]) for message in self.messages if message["role"] == "system"]
+        return "\n\n".join(known) or None
+
+
+_READING_ORDER: Final = (
+    ContextType.USER_PREFERENCES,
+    ContextType.SUMMARY,
+    ContextType.SEMANTIC,
+    ContextType.RECENT,
+)
+
+
+class ContextFormatter:
+    """Formats the parts of a context as messages and lines."""
+
+    def messages(self, system: str | None, fitted: Fitted) -> list[Message]:
+        """Return the chat messages: the system message, what is known, the conversation."""
+        messages: list[Message] = [{"role": "system", "content": system}] if system else []
+        for kind in _READING_ORDER:
+            if part := fitted.allocations.get(kind):
+                messages += part.section.messages(part.taken)
+        return messages
+
+    def history(self, fitted: Fitted) -> list[str]:
+        """Return the conversation in lines, oldest first."""
+        return [line(item) for item in reversed(fitted.taken(ContextType.RECENT))]
+
+    def block(self, kind: ContextType, fitted: Fitted) -> str | None:
+        """Return the text of one block, without its heading."""
+        part = fitted.allocations.get(kind)
+        messages = part.section.messages(part.taken) if part else []
+        return str(messages[0]["content"]).partition("\n")[2] if messages else None
+
+
+def line(item: Item) -> str:
+    """Return a message as a line of text."""
+    message = item.message or {}
+    speaker = item.candidate.speaker if item.candidate else None
+    content = quoted_lines(str(message["content"]))
+    return content if speaker else f"{quoted_line(message['role'])}: {content}"

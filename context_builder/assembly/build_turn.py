@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import copy
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from functools import cached_property
+from hashlib import sha256
 from typing import Any, Final
 
-from context_builder.assembly.access import AccessQuestion, Governed
-from context_builder.assembly.budget.message_tokens import Message, MessageTokenCounter, plain
-from context_builder.assembly.budget.receipt import Outcome, Receipt
-from context_builder.assembly.budget.section import Item
+from context_builder.assembly.budget import Outcome, Receipt, added
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.fit import Fitted, fit
+from context_builder.assembly.govern import AccessQuestion, Governed, RedactionPolicy
 from context_builder.assembly.health import HealthState
-from context_builder.assembly.overflow.summarizer import HistorySummarizer
-from context_builder.assembly.phases import phase, span
-from context_builder.assembly.prompt.built_context import BuiltContext
-from context_builder.assembly.prompt.cache import digest_of
-from context_builder.assembly.prompt.fitting import Draft, Fitted, fit
-from context_builder.assembly.ranking.query_kind import ORDER, PLANS, kind_of
-from context_builder.assembly.retrieval.preference_history import FindPreferences
+from context_builder.assembly.metrics import phase, span
+from context_builder.assembly.overflow import HistorySummarizer
+from context_builder.assembly.preference_history import FindPreferences
+from context_builder.assembly.query_kind import ORDER, PLANS, kind_of
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.assembly.retrieval.store_source import StoreAccess
-from context_builder.assembly.select import select
+from context_builder.assembly.section import Item, Message, MessageTokenCounter
+from context_builder.assembly.select import Draft, select
 from context_builder.assembly.services import PromptServices
-from context_builder.assembly.strategies.builtin import UserPreferencesStrategy
-from context_builder.assembly.strategies.strategy import StrategyRequest
+from context_builder.assembly.strategies import StrategyRequest, UserPreferencesStrategy
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn
 from context_builder.quoting import quoted_name
 
@@ -49,7 +49,7 @@ async def build_turn(
     trimmed from the history, in the background, in the memories that are not down.
     """
     config = services.config
-    turn = services.redaction.turn(given) if config.redact_user_message else given
+    turn = _redacted(given, services.redaction) if config.redact_user_message else given
     key = digest_of(turn, limit) if services.cache.is_on else None
     cached: BuiltContext | None = services.cache.get(key, services.monotonic())
     if cached is not None:
@@ -108,6 +108,21 @@ def assembled(
         fitted = fit(selection, limit, counter, redaction)
     with phase("prompt", metrics.time_prompt()):
         return BuiltTurn(written(fitted), fitted)
+
+
+def digest_of(turn: Turn, limit: int) -> bytes:
+    """Return a digest of everything a turn's prompt is made from, its token limit included."""
+    parts = {field.name: getattr(turn, field.name) for field in fields(turn)}
+    if turn.query_embedding is not None:
+        parts["query_embedding"] = [float(part) for part in turn.query_embedding]
+    content = json.dumps([parts, limit], default=str)
+    return sha256(content.encode("utf-8", "surrogatepass")).digest()
+
+
+def _redacted(turn: Turn, redaction: RedactionPolicy) -> Turn:
+    """Return the turn with its user's message redacted."""
+    redacted = redaction.text(turn.user_message)
+    return replace(turn, user_message=redacted.shown, altered=redacted.altered, withheld=redacted.text is None)
 
 
 def _query(turn: Turn, config: AssemblyConfig) -> RetrievalQuery:
@@ -183,7 +198,9 @@ def _written(turn: Turn, retrieved: RetrievalResult, fitted: Fitted, counter: Me
     if turn.preferences:
         known["preferences"] = preferences
     contents = {"system": [first], "history": history, "snippets": snippets, "user": [last], **known}
-    counts = _counts(contents, counter.prompt((first, last)) + fitted.tokens, counter)
+    total = counter.prompt((first, last)) + fitted.tokens
+    counts = {name: counter.contents(messages) for name, messages in contents.items()}
+    counts |= {"overhead": total - sum(counts.values()), "total": total}
     return BuiltContext(
         system_prompt=turn.system_prompt,
         messages=[first, *preferences, *messages[ContextType.SUMMARY], *history, *snippets, last],
@@ -193,17 +210,6 @@ def _written(turn: Turn, retrieved: RetrievalResult, fitted: Fitted, counter: Me
         history=history,
         write_receipts=lambda: list(fitted.receipts()),
     )
-
-
-def _counts(contents: Mapping[str, Sequence[Message]], total: int, counter: MessageTokenCounter) -> dict[str, int]:
-    """Return the tokens by what they are for."""
-
-    def content_tokens(message: Message) -> int:
-        content = message["content"]
-        return counter.text(content if type(content) is str else plain(content))
-
-    counts = {name: sum(map(content_tokens, messages)) for name, messages in contents.items()}
-    return counts | {"overhead": total - sum(counts.values()), "total": total}
 
 
 def _debug(
@@ -244,12 +250,75 @@ def preferences_for(request: StrategyRequest) -> AskStrategy:
 
 def _snippet(item: Item) -> dict[str, Any]:
     candidate = item.candidate or Candidate(item.id, item.text)
+    signals = {one.name: one.score for one in candidate.signals}
     return {
         "id": item.id,
         "text": item.text,
         "score": candidate.score,
-        "base_score": candidate.signal("similarity"),
-        "recency": candidate.signal("recency"),
-        "signals": {one.name: one.score for one in candidate.signals},
+        "base_score": signals.get("similarity", 0.0),
+        "recency": signals.get("recency", 0.0),
+        "signals": signals,
         "metadata": dict(candidate.metadata),
     }
+
+
+@dataclass(frozen=True)
+class BuiltContext:
+    """Holds a turn's messages, which fit the budget.
+
+    ``token_counts`` has ``system``, ``history``, ``snippets`` and ``user``, the tokens of those contents (of the
+    whole memory block, for the snippets), ``summary`` and ``preferences`` when the turn has them, ``overhead``, what
+    the chat format adds, and ``total``, their sum: the exact count of ``messages``. ``snippets`` are the memories in
+    the prompt, best first, each with ``id``, ``text``, ``score``, ``base_score``, ``recency``, ``signals`` (the score
+    of each ranking signal by its name) and ``metadata``; ``history`` is what was kept of it.
+
+    ``debug`` tells how it came about:
+
+    ``session_id``:         the turn's, as are
+    ``tenant_id``:          whose memories were asked for, and
+    ``user_id``:            whom it was for
+    ``somabrain_state``:    health of the first memory when it was asked: ``normal``, ``degraded`` or ``down``
+    ``memory_states``:      the same of each memory by its name
+    ``memory``:             ``ok``, or what was not asked or gave nothing, and why
+    ``retrieval_seconds``:  how long the memories took
+    ``snippet_ids``:        of the memories in the prompt, best first
+    ``snippet_count``:      how many they are
+    ``snippet_tokens``:     of their texts alone, without what stands around them
+    ``history_count``:      messages of the history in the prompt
+    ``history_trimmed``:    messages of the history that are not
+    ``total_tokens``:       ``snippet_tokens`` and those of the history's contents: what was chosen, not all of the
+                            prompt, of which ``token_counts["total"]`` tells
+    ``withheld``:           texts that could not be redacted and were left out or replaced
+    ``max_prompt_tokens``:  the limit that was kept
+    ``cached``:             true in a context that was built before; absent otherwise
+    """
+
+    system_prompt: str
+    messages: list[Message]
+    token_counts: dict[str, int]
+    debug: dict[str, Any]
+    snippets: list[dict[str, Any]]
+    history: list[Message]
+    write_receipts: Callable[[], list[Receipt]] = field(default=list, repr=False, compare=False)
+    fit_again: Callable[[int], BuiltContext] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def receipts(self) -> list[Receipt]:
+        """Return the receipt of every memory and every message of the history, made when first asked for."""
+        return self.write_receipts()
+
+    def copied(self, *, cached: bool = False) -> BuiltContext:
+        """Return a copy that shares nothing mutable; ``debug`` tells whether it is ``cached``."""
+        return replace(
+            self,
+            messages=copy.deepcopy(self.messages),
+            history=copy.deepcopy(self.history),
+            snippets=copy.deepcopy(self.snippets),
+            token_counts=dict(self.token_counts),
+            debug=copy.deepcopy(self.debug) | ({"cached": True} if cached else {}),
+        )
+
+    def added_by(self, tokens: int) -> list[Receipt]:
+        """Return the receipts of what ``tokens`` more would add, from the same candidates: no memory is asked again."""
+        larger = self.fit_again(tokens).receipts if self.fit_again else ()
+        return added(self.receipts, larger)
