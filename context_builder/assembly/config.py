@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from context_builder.assembly.budget.allocation import Choose
+from context_builder.assembly.budget import Choose
 from context_builder.assembly.health import HealthState
 from context_builder.config import CONFIG, Count, Seconds, Share, setting
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from heapq import nlargest
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from context_builder.assembly.access import Access, AccessQuestion, Redacted, Ruling
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import Access, AccessQuestion, Redacted, RedactionPolicy, Ruling
 from context_builder.assembly.retrieval.gather import told_failure
 from context_builder.errors import KnowledgeError
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
@@ -21,10 +22,9 @@ from context_builder.knowledge.filling import UNFOUND
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.local import said_ref
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
-from context_builder.knowledge.package_request import PackageQuestion
 from context_builder.knowledge.passages import passages_of
 from context_builder.knowledge.redaction import PreparedRedactor
-from context_builder.knowledge.services import MemoryPolicy, MetadataIndex, SessionSensitivities
+from context_builder.knowledge.services import AccessReport, MemoryPolicy, MetadataIndex, SessionSensitivities
 from context_builder.knowledge.signals import node_of
 from context_builder.memory.memory import Memory
 
@@ -34,11 +34,36 @@ _MOST_PASSAGES: Final = 20
 _WORD: Final = re.compile(r"\w+")
 
 
-class PackageAccess:
-    """Asks a policy service, and redacts what may be seen redacted only; the access policy of a pipeline of packages.
+@dataclass(frozen=True, slots=True)
+class PackageQuestion:
+    """For which agent, and for what, candidates are wanted; of contents of more than ``longest`` characters parts."""
 
-    What is redacted is loaded whole. It is ``prepared``, where another service redacts. What fails is noted in the
-    question: without decisions all is denied, without redaction what needs it is withheld.
+    agent: Agent
+    intent: str
+    now: datetime
+    longest: int = MAX_CONTENT
+
+
+class AccessRulings(NamedTuple):
+    """How candidates may be seen, by their ids; the report that tells so, None without one.
+
+    ``failures`` tell in words which of policy and redaction did not do its work.
+    """
+
+    rulings: Mapping[str, Ruling]
+    report: AccessReport | None = None
+    failures: Mapping[str, str] = MappingProxyType({})
+
+
+NO_RULINGS: Final = AccessRulings({})
+"""Denies everything."""
+
+
+class PackageAccess:
+    """Asks a policy service, and redacts what may be seen redacted only.
+
+    What is redacted is loaded whole. It is ``prepared``, where another service redacts. Without decisions all is
+    denied, without redaction what needs it is withheld.
     """
 
     def __init__(
@@ -53,46 +78,49 @@ class PackageAccess:
         self._redaction = redaction
         self._prepared = prepared
 
-    async def decide(self, candidates: Sequence[Candidate], question: AccessQuestion) -> Mapping[str, Ruling]:
-        if not isinstance(question, PackageQuestion):
-            raise TypeError(f"asked with a {type(question).__name__}")
-        sources = [node_of(one).governed(question.agent.tenant) for one in candidates]
-        return await self.rulings(candidates, sources, question)
+    async def decide(self, candidates: Sequence[Candidate], question: PackageQuestion) -> AccessRulings:
+        """Return how each candidate, which is of a node, may be seen."""
+        return await self.rulings(
+            candidates, [node_of(one).governed(question.agent.tenant) for one in candidates], question
+        )
 
     async def rulings(
         self, candidates: Sequence[Candidate], sources: Sequence[GovernedSource], question: PackageQuestion
-    ) -> Mapping[str, Ruling]:
-        """Return a ruling for each candidate by its id, as policies know it by the source in its place."""
+    ) -> AccessRulings:
+        """Return how each candidate may be seen, as policies know it by the source in its place."""
         try:
-            report = await self._policy.decide(question.agent, sources, DecisionContext(question.query, question.now))
+            report = await self._policy.decide(question.agent, sources, DecisionContext(question.intent, question.now))
         except KnowledgeError as error:
-            question.failures["policy"] = f"{told_failure(error)}; all is denied"
-            return {one.id: Ruling(Access.DENIED, "no decision could be had") for one in candidates}
-        question.reports.append(report)
+            denied = {one.id: Ruling(Access.DENIED, "no decision could be had") for one in candidates}
+            return AccessRulings(denied, None, {"policy": f"{told_failure(error)}; all is denied"})
         rulings: dict[str, Ruling] = {}
         for one, decision in zip(candidates, report.decisions, strict=True):
             access = decision.access if one.id not in rulings else Access.DENIED
             rulings[one.id] = Ruling(access, decision.reason)
         redacted = [one for one in candidates if rulings[one.id].access is Access.REDACTED]
-        return {**rulings, **await self._redacted(redacted, rulings, question)} if redacted else rulings
+        if not redacted:
+            return AccessRulings(rulings, report)
+        shown, failures = await self._redacted(redacted, rulings, question)
+        return AccessRulings({**rulings, **shown}, report, failures)
 
     async def _redacted(
         self, candidates: Sequence[Candidate], rulings: Mapping[str, Ruling], question: PackageQuestion
-    ) -> dict[str, Ruling]:
-        """Return the rulings of candidates that are redacted, with these as they may be shown."""
+    ) -> tuple[dict[str, Ruling], dict[str, str]]:
+        """Return the rulings of candidates that are redacted, with these as they may be shown; and what failed."""
+        failures: dict[str, str] = {}
         nodes = {one.id: node for one in candidates if isinstance(node := one.metadata.get("node"), KnowledgeNode)}
         cut = [ref for ref, node in nodes.items() if node.content is None]
         try:
             nodes |= await self._index.nodes(question.agent.tenant, cut, MAX_CONTENT) if cut else {}
         except KnowledgeError as error:
-            question.failures["redaction"] = f"{told_failure(error)}; what is to be redacted is withheld"
+            failures["redaction"] = f"{told_failure(error)}; what is to be redacted is withheld"
 
         def shown(policy: RedactionPolicy) -> dict[str, Ruling]:
             return {one.id: _redacted(one, nodes.get(one.id), rulings[one.id], policy, question) for one in candidates}
 
         if self._prepared is not None and (failure := await self._prepared.prepare(shown)):
-            question.failures["redaction"] = f"{failure}; what is to be redacted is withheld"
-        return await asyncio.to_thread(shown, self._redaction)
+            failures["redaction"] = f"{failure}; what is to be redacted is withheld"
+        return await asyncio.to_thread(shown, self._redaction), failures
 
 
 def _redacted(
@@ -110,7 +138,7 @@ def _redacted(
         redacted = Redacted(_shown(candidate, shown, question, is_told=is_told), altered, withheld)
     if not (redacted.altered and is_told):
         return ruling._replace(redacted=redacted)
-    return ruling._replace(redacted=redacted, similarity=shared_words(question.query, redacted.value.text))
+    return ruling._replace(redacted=redacted, similarity=shared_words(question.intent, redacted.value.text))
 
 
 def _shown(candidate: Candidate, node: KnowledgeNode, question: PackageQuestion, *, is_told: bool) -> Candidate:
@@ -131,7 +159,7 @@ def _shown(candidate: Candidate, node: KnowledgeNode, question: PackageQuestion,
         return node.candidate("", passages=found)
     if not found:
         alike = (
-            one for one in parts_of(content, node.kind, node.ref, question.query, floor=UNFOUND) if one.likeness > 0
+            one for one in parts_of(content, node.kind, node.ref, question.intent, floor=UNFOUND) if one.likeness > 0
         )
         found = sorted(nlargest(_MOST_PASSAGES, alike, key=attrgetter("likeness")))
     return replace(node, content=None).candidate("", passages=found)
@@ -144,7 +172,7 @@ def shared_words(query: str, text: str) -> float:
 
 
 class TurnMemories(NamedTuple):
-    """Holds which session a turn is of, and what tells the sensitivities that are stated of a tenant's sessions.
+    """Which session a turn is of, and what tells the sensitivities that are stated of a tenant's sessions.
 
     Without a session, what was said in the turn's own is decided about as what was said in others.
     """
@@ -170,12 +198,10 @@ class TurnAccess:
         sources = await self._sources(candidates)
         if not sources:
             return passing
-        agent = self._agent
-        asked = PackageQuestion(
-            question.query, question.now, agent.tenant, agent.sub, agent=agent, reports=[], failures={}
-        )
+        asked = PackageQuestion(self._agent, question.query, question.now)
         governed = [one for one in candidates if one.id in sources]
-        return {**passing, **await self._access.rulings(governed, [sources[one.id] for one in governed], asked)}
+        decided = await self._access.rulings(governed, [sources[one.id] for one in governed], asked)
+        return {**passing, **decided.rulings}
 
     async def _sources(self, candidates: Sequence[Candidate]) -> dict[str, GovernedSource]:
         """Return what is decided about, by the candidates' ids, as policies know it."""

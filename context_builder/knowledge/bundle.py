@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from context_builder.assembly.budget.section import Item
+from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.filling import FULL, Filling, RankedSource
 from context_builder.quoting import quoted_line, quoted_lines

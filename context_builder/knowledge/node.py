@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-from context_builder.assembly.access import Redacted
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import Redacted, RedactionPolicy
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.governance import GovernedSource

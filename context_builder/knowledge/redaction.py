@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from context_builder.analysis.bounded_process import Runner, TookTooLong
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.retrieval.gather import told_failure
 from context_builder.errors import KnowledgeError, KnowledgeUnavailable
 from context_builder.knowledge.services import MemoryRedaction

@@ -7,29 +7,29 @@ import math
 from typing import Final
 
 from context_builder.assembly.background import Background
-from context_builder.assembly.retrieval.retriever import Retriever
+from context_builder.assembly.retrieval.retriever import SourceHealth
 from context_builder.clock import Clock
 from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.request import ContextBuildRequest, SemanticRetrieval
 from context_builder.knowledge.services import VectorMemory
-from context_builder.knowledge.sources.semantic import SEMANTIC
+from context_builder.knowledge.sources import SEMANTIC
 
 PATIENCE: Final = 10.0
 """Seconds that a search may take which no package waits for."""
 
 
 class VectorRecovery:
-    """Lets the retriever ask the vectors again once a search takes less than ``deadline`` seconds.
+    """Lets the vectors be asked again once a search takes less than ``deadline`` seconds.
 
     A database that has just started reads from disk what the next search finds in memory, so that the first searches
     miss every deadline.
     """
 
     def __init__(
-        self, vectors: VectorMemory, retriever: Retriever, background: Background, clock: Clock, deadline: float
+        self, vectors: VectorMemory, health: SourceHealth, background: Background, clock: Clock, deadline: float
     ) -> None:
         self._vectors = vectors
-        self._retriever = retriever
+        self._health = health
         self._background = background
         self._clock = clock
         self._deadline = deadline
@@ -54,6 +54,6 @@ class VectorRecovery:
     async def _recover(self, tenant_id: str, request: ContextBuildRequest) -> None:
         try:
             if await self.search(tenant_id, request) < self._deadline:
-                self._retriever.recovered(SEMANTIC)
+                self._health.recovered(SEMANTIC)
         finally:
             self._is_running = False

@@ -8,10 +8,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
-from context_builder.assembly.access import Access
-from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import Access, RedactionPolicy
+from context_builder.assembly.section import Item
 from context_builder.knowledge.artifact import stricter
 from context_builder.knowledge.bundle import bundle_tokens, entry_tokens, heading, rendered
 from context_builder.knowledge.excerpt import excerpts, parts_of

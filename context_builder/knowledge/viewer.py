@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.clock import Clock
 from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.artifact import ENTITY_REFS, MAX_CONTENT, Sensitivity

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from redis.asyncio import Redis
 
 from context_builder.analysis.bounded_process import Runner, in_thread
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.clock import SystemClock
 from context_builder.errors import MissingExtra, require_extra
 from context_builder.knowledge.cache import PackageCache

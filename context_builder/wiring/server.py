@@ -12,8 +12,8 @@ from typing import Any
 
 from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import ProjectUnknown, SettingError
 from context_builder.knowledge.access import TurnMemories
 from context_builder.knowledge.audit_chain import AuditReport, verify

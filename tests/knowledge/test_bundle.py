@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.bundle import NOTE, fitted, rendered
 from context_builder.knowledge.excerpt import excerpts, parts_of

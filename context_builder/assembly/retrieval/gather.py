@@ -23,7 +23,7 @@ _REFUSALS: Final = (MemoryRejected, KnowledgeRejected)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Tells why a source gave nothing.
+    """Why a source gave nothing.
 
     ``reason`` is one word for a metric, ``message`` is for whoever runs the program, ``told`` for whoever asked.
     ``error`` is None when time ran out.
@@ -43,7 +43,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Gathered(Generic[T]):
-    """Holds the answers that came in time, by source, and the sources that gave none."""
+    """The answers that came in time, by source, and why the other sources gave none."""
 
     answers: dict[str, T] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -73,6 +73,13 @@ async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gath
         else:
             gathered.answers[name] = task.result()
     return gathered
+
+
+async def answer_within(patience: float, task: asyncio.Task[T]) -> T | None:
+    """Return the task's answer if it comes within ``patience`` seconds; the task goes on if not."""
+    await asyncio.wait([task], timeout=patience)
+    is_answered = task.done() and not task.cancelled() and task.exception() is None
+    return task.result() if is_answered else None
 
 
 def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:

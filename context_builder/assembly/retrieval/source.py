@@ -11,10 +11,7 @@ from context_builder.assembly.candidate import Candidate
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery:
-    """Asks for at most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1).
-
-    ``only`` names the sources that are asked; None asks all.
-    """
+    """Asks for at most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1)."""
 
     query: str
     top_k: int
@@ -24,16 +21,11 @@ class RetrievalQuery:
     persona_id: str | None = None
     user_id: str | None = None
     embedding: Sequence[float] | None = None
-    only: frozenset[str] | None = None
 
     @property
     def is_blank(self) -> bool:
         """Return whether there is nothing to look for."""
         return not self.query.strip()
-
-    def asks(self, source: str) -> bool:
-        """Return whether the source is asked."""
-        return self.only is None or source in self.only
 
 
 @dataclass(frozen=True, slots=True)

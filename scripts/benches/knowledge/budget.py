@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.bundle import fitted, rendered
 from context_builder.knowledge.excerpt import parts_of

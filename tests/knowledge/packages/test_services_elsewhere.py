@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.grpc import clients

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse
 
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.errors import MemoryRejected, SessionIdError, TokenLimitExceeded
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating

@@ -1,21 +1,27 @@
-"""Finds knowledge for a conversation's turn: graph and documents as one more memory source of its prompt."""
+"""Knowledge in a conversation's turn: the graph and documents as one more memory source of its prompt."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Final
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.retrieval.gather import gather
-from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
+from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.artifact import ArtifactKind
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.signals import node_of
-from context_builder.knowledge.sources.query import Admission, Findings, PackageQuery
+from context_builder.knowledge.sources import (
+    GRAPH,
+    SEMANTIC,
+    Admission,
+    PackageQuery,
+    PackageSources,
+    near_candidates,
+    similar_candidates,
+)
 
 KNOWLEDGE: Final = "knowledge"
 
@@ -27,7 +33,7 @@ _DOCUMENTS: Final = SemanticRetrieval(kinds=tuple(kind.value for kind in Artifac
 
 
 class TurnKnowledgeSource:
-    """Asks sources of packages for a turn's query, in a scope; walks in the graph begin at the turn's session, too.
+    """Asks the sources of packages for a turn's query, in a scope; walks in the graph begin at the turn's session, too.
 
     Each is waited for ``patience`` seconds; without one of them it goes on. What a document is to the query is its
     similarity, or how near it is in the graph to what is most alike. It has to be governed by an access policy.
@@ -37,7 +43,7 @@ class TurnKnowledgeSource:
 
     def __init__(
         self,
-        sources: Sequence[MemorySource],
+        sources: PackageSources,
         tenant_id: str,
         scope: Scope,
         patience: float,
@@ -58,21 +64,13 @@ class TurnKnowledgeSource:
             scope=self._scope.model_copy(update={"session_ids": tuple(sessions)}),
             retrieval=Retrieval(semantic=_DOCUMENTS, metadata=None),
         )
-        asked = PackageQuery(
-            query=request.intent,
-            top_k=query.top_k,
-            threshold=0.0,
-            tenant_id=self._tenant_id,
-            request=request,
-            tenant=self._tenant_id,
-            longest=LONGEST,
-            findings=Findings(asyncio.get_running_loop().create_future()),
-            admission=self._admission,
-        )
-        found = await gather({one.name: one.find(asked) for one in self._sources}, self._patience)
+        asked = PackageQuery(request=request, tenant=self._tenant_id, longest=LONGEST, admission=self._admission)
+        found = await gather(self._sources.questions(asked), self._patience)
         if not found.answers:
             raise KnowledgeUnavailable("; ".join(f"{one.name}: {one.message}" for one in found.failures))
-        return list(_merged(chain.from_iterable(found.answers.values()), query.session_id))
+        alike = similar_candidates(found.answers[SEMANTIC]) if SEMANTIC in found.answers else []
+        near = near_candidates(found.answers[GRAPH]) if GRAPH in found.answers else []
+        return list(_merged([*alike, *near], query.session_id))
 
     async def warm_up(self) -> None:
         """Do nothing: the sources connect at their first use."""

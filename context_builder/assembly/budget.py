@@ -1,14 +1,14 @@
-"""The allocation chooses the items of a section that fit the token budget, whatever comes in."""
+"""The budget chooses the items of a section that fit a token limit, whatever comes in, and receipts tell the choice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any, Final, Literal, NamedTuple
 
-from context_builder.assembly.budget.section import Item, Section
-from context_builder.assembly.budget.truncate import MARK, clipped
-from context_builder.assembly.candidate import ContextType
+from context_builder.assembly.candidate import Candidate, ContextType, Signal
+from context_builder.assembly.section import Item, Section
 from context_builder.errors import TokenLimitExceeded
 
 Chosen = tuple[int, float, Any]
@@ -83,16 +83,6 @@ class TokenBudget:
         part = _fill(section, self._left, self._choose)
         self._left -= part.tokens
         return part
-
-
-def fit(sections: Sequence[Section], *, required: int, limit: int, choose: Choose = "greedy") -> dict[str, Allocation]:
-    """Fill what ``required`` tokens leave of ``limit``, section by section in the order given.
-
-    The tokens of all parts and the required ones never exceed ``limit``. Raises
-    :class:`~context_builder.errors.TokenLimitExceeded` when the required ones alone do.
-    """
-    room = TokenBudget(required, limit, choose)
-    return {section.name: room.fill(section) for section in sections}
 
 
 def _fill(section: Section, room: int, choose: Choose) -> Allocation:
@@ -206,3 +196,119 @@ def _whole_lines(text: str, fits: Callable[[str], bool]) -> str | None:
 
 def _too_large(cost: int, room: int) -> str:
     return f"does not fit: {cost} tokens where {room} are left"
+
+
+MARK: Final = "…"
+
+SHORTEST: Final = 16
+"""Characters below which a beginning says nothing any more."""
+
+_WORD: Final = 24
+"""Characters given up so as not to cut within a word."""
+
+
+def clipped(text: str, fits: Callable[[str], bool]) -> str | None:
+    """Return about the longest beginning of ``text``, with a mark, that ``fits``; None when not even a short one does.
+
+    Gallops, then halves the range down to 1/64 of the length, so that a long text is never counted as a whole.
+    """
+    low = SHORTEST
+    if len(text) <= low or not fits(shortened(text, low)):
+        return None
+    high = low
+    while high < len(text):
+        high = min(2 * low, len(text))
+        if not fits(shortened(text, high)):
+            break
+        low = high
+    while high - low > max(4, low // 64):
+        middle = (low + high) // 2
+        if fits(shortened(text, middle)):
+            low = middle
+        else:
+            high = middle
+    return shortened(text, low)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return at most ``length`` characters of ``text`` and the mark, cut between words where there are any."""
+    if length >= len(text):
+        return text + MARK
+    space = text.rfind(" ", max(1, length - _WORD), length + 1)
+    return text[: space if space > 0 else length].rstrip() + MARK
+
+
+BEGINNING: Final = 200
+"""Characters of a text that its receipt shows."""
+
+
+class Outcome(StrEnum):
+    """Tells how a candidate left the pipeline."""
+
+    INCLUDED = "included"
+    REDACTED = "redacted"
+    SUMMARISED = "summarised"
+    CLIPPED = "clipped"
+    DROPPED = "dropped"
+    WITHHELD = "withheld"
+    DENIED = "denied"
+
+
+class Receipt(NamedTuple):
+    """Tells a candidate's outcome and the reason; ``tokens`` is what it takes in the prompt, 0 when it is left out.
+
+    ``text`` is the beginning of it as it may be shown; empty for what was withheld, denied, or never looked at.
+    ``score`` is the weighted sum of ``signals``. What was both redacted and clipped or summarised is called by the
+    latter, and its reason tells both.
+    """
+
+    id: str
+    section: str
+    outcome: Outcome
+    reason: str = ""
+    tokens: int = 0
+    score: float = 0.0
+    signals: tuple[Signal, ...] = ()
+    origins: tuple[str, ...] = ()
+    text: str = ""
+
+    def signal(self, name: str) -> float | None:
+        """Return the score of the signal ``name``; None where the candidate was not ranked by it."""
+        return next((one.score for one in self.signals if one.name == name), None)
+
+
+def receipts_of(part: Allocation) -> Iterator[Receipt]:
+    """Return a receipt for every item that was considered, those in the prompt first."""
+    name = part.section.name
+    for item in part.taken:
+        outcome, reason = _what_happened(item)
+        accepted = receipt(item.id, item.candidate, name, outcome, reason, part.section.cost(item))
+        yield accepted._replace(text=item.text[:BEGINNING])
+    for item, reason in part.left:
+        yield receipt(item.id, item.candidate, name, Outcome.DROPPED, reason)._replace(text=item.text[:BEGINNING])
+
+
+def receipt(
+    name: str, candidate: Candidate | None, section: str, outcome: Outcome, reason: str = "", tokens: int = 0
+) -> Receipt:
+    """Return the receipt of a candidate, or of a message, which has no score."""
+    if candidate is None:
+        return Receipt(name, section, outcome, reason, tokens)
+    return Receipt(name, section, outcome, reason, tokens, candidate.score, candidate.signals, candidate.origins)
+
+
+def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:
+    """Return the receipts of what a larger limit adds: in the prompt ``after``, and not wholly ``before``."""
+    held: dict[tuple[str, str], int] = {}
+    for one in before:  # several may have one id: of those found twice, the one that was kept counts
+        held[one.section, one.id] = max(one.tokens, held.get((one.section, one.id), 0))
+    return [one for one in after if one.tokens > held.get((one.section, one.id), 0)]
+
+
+def _what_happened(item: Item) -> tuple[Outcome, str]:
+    if item.withheld:
+        return Outcome.WITHHELD, item.altered
+    if item.clipped or item.summarised:
+        outcome = Outcome.CLIPPED if item.clipped else Outcome.SUMMARISED
+        return outcome, ", ".join(part for part in (item.altered, "too large for what was left") if part)
+    return (Outcome.REDACTED, item.altered) if item.altered else (Outcome.INCLUDED, "")

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from context_builder.assembly.background import Background
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.session_state import LONG_AGO
 from context_builder.memory.memory import Memory
 from context_builder.memory.preferences import KIND, MOST, WITHDRAWN, Preference, stated_preferences

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from context_builder.assembly.budget.truncate import clipped
+from context_builder.assembly.budget import clipped
 from context_builder.tokens.counter import estimate_tokens
 
 WINDOWS: Final[Mapping[str, int]] = {

@@ -1,23 +1,137 @@
-"""The redaction policy decides what may be shown, before anything is counted or kept."""
+"""Governing: how candidates may be seen, by an access policy, and as the redactor lets them be shown."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from context_builder.assembly.access import Redacted
-from context_builder.assembly.budget.message_tokens import Message
+import structlog
+
 from context_builder.assembly.candidate import Candidate, label_of
-from context_builder.assembly.turn import Turn
+from context_builder.assembly.metrics import span
+from context_builder.assembly.section import Message
 from context_builder.quoting import visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
 
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+
+class Access(StrEnum):
+    """How a source may be seen."""
+
+    READ = "read"
+    REDACTED = "redacted"
+    DENIED = "denied"
+
+
+class Redacted(NamedTuple, Generic[T]):
+    """A value as it may be shown, what was done to it, and whether a mark stands for some of it."""
+
+    value: T
+    altered: str = ""
+    withheld: bool = False
+
+
+class Ruling(NamedTuple):
+    """How one candidate may be seen, and why; the reason quotes nothing of it.
+
+    ``redacted`` is the candidate as it may be shown, where the policy redacts it itself; ``similarity`` that to the
+    query, where only what is shown may tell it.
+    """
+
+    access: Access
+    reason: str = ""
+    redacted: Redacted[Candidate] | None = None
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccessQuestion:
+    """For whom and for what candidates are wanted."""
+
+    query: str
+    now: datetime
+    tenant_id: str | None = None
+    user_id: str | None = None
+
+
+class AccessPolicy(Protocol):
+    """Decides for a prompt how its candidates may be seen."""
+
+    async def decide(self, candidates: Sequence[Candidate], question: AccessQuestion) -> Mapping[str, Ruling]:
+        """Return a ruling for each candidate by its id; a candidate without one is denied."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """What sources offer as an access policy lets it be seen: lists in the order given, without what is ``denied``."""
+
+    lists: Sequence[Sequence[Candidate]]
+    rulings: Mapping[str, Ruling] = field(default_factory=dict)
+    denied: Sequence[Candidate] = ()
+
+    def is_redacted(self, name: str) -> bool:
+        """Return whether the candidate of this id may be seen redacted only."""
+        return (ruling := self.rulings.get(name)) is not None and ruling.access is Access.REDACTED
+
+
+def govern(lists: Sequence[Sequence[Candidate]], rulings: Mapping[str, Ruling]) -> Governed:
+    """Return the candidates as ``rulings`` let them be seen; one without a ruling is denied."""
+    denied: dict[str, Candidate] = {}
+
+    def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
+        kept = []
+        for one in candidates:
+            if (ruling := rulings.get(one.id)) is None or ruling.access is Access.DENIED:
+                denied.setdefault(one.id, one)
+            else:
+                kept.append(_as_ruled(one, ruling))
+        return kept
+
+    return Governed([allowed(candidates) for candidates in lists], rulings, tuple(denied.values()))
+
+
+def each_once(lists: Sequence[Sequence[Candidate]]) -> list[Candidate]:
+    """Return the candidates that a policy decides about: the last of each id."""
+    return list({one.id: one for candidates in lists for one in candidates}.values())
+
+
+async def decided(decisions: Awaitable[T], nothing: T) -> T:
+    """Return the decisions of an access policy; whatever stops it, ``nothing``, so that all is denied."""
+    with span("access"):
+        try:
+            return await decisions
+        except Exception:  # a policy of any kind
+            log.exception("access.failed")
+            return nothing
+
+
+def _as_ruled(candidate: Candidate, ruling: Ruling) -> Candidate:
+    """Return the candidate as its ruling shows it; how it was found stays, but for what redaction took out."""
+    if ruling.redacted is None or ruling.redacted.withheld:
+        return candidate
+    score = candidate.base_score
+    if ruling.similarity is not None and score:
+        score = ruling.similarity
+    shown = ruling.redacted.value
+    return replace(shown, base_score=score, score=score, origins=candidate.origins, evidence=candidate.evidence)
+
+
 WITHHELD: Final = "[withheld: it could not be redacted]"
+
+REDACTION_SECONDS: Final = 5.0
+"""Seconds in which a prompt for others has to be redacted. What is not done then is withheld; what is done is
+remembered for the next prompt."""
 
 _CACHED_CHARS: Final = 4_000_000
 """Characters of texts whose redaction is remembered, and of what became of them."""
@@ -30,19 +144,23 @@ _OWN_CHARS: Final = 200
 _HAS_TIME: Final[ContextVar[Callable[[], bool]]] = ContextVar("has_time", default=lambda: True)
 
 
-@contextmanager
-def redacting_while(has_time: Callable[[], bool]) -> Iterator[None]:
-    """Let policies redact while there is time; after that they withhold texts that they have not seen before."""
-    token = _HAS_TIME.set(has_time)
+async def redacting_beside(make: Callable[[], T], monotonic: Callable[[], float]) -> T:
+    """Return what ``make`` makes in a thread, because other tenants' callers wait on the same loop.
+
+    Policies redact for :data:`REDACTION_SECONDS` on the clock ``monotonic``; after that they withhold texts that they
+    have not seen before.
+    """
+    until = monotonic() + REDACTION_SECONDS
+    token = _HAS_TIME.set(lambda: monotonic() <= until)
     try:
-        yield
+        return await asyncio.to_thread(make)
     finally:
         _HAS_TIME.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
 class RedactedText:
-    """Holds a text as it may be shown, None when it may not be; ``altered`` tells what was done to it, if anything."""
+    """A text as it may be shown, None when it may not be; ``altered`` tells what was done to it, if anything."""
 
     text: str | None
     altered: str = ""
@@ -125,11 +243,6 @@ class RedactionPolicy:
         if redacted.altered:
             shown = replace(shown, projections=())  # they were cut out of the text as it was
         return Redacted(shown, redacted.altered, redacted.withheld)
-
-    def turn(self, turn: Turn) -> Turn:
-        """Return the turn with its user's message redacted."""
-        redacted = self.text(turn.user_message)
-        return replace(turn, user_message=redacted.shown, altered=redacted.altered, withheld=redacted.text is None)
 
     def _ask(self, text: str) -> RedactedText:
         if not _HAS_TIME.get()():
