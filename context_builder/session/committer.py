@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final
 
@@ -55,6 +56,10 @@ class Committer:
 
     def stop(self) -> None:
         self._stopping = True
+
+    def attempts(self) -> AsyncIterator[AbstractContextManager[object]]:
+        """Yield attempts at what belongs to a commit, as long as Redis is away and is waited for."""
+        return until_available(self._is_worth_waiting)
 
     def is_late(self, tick: float) -> bool:
         """Return whether Redis has taken no commit for longer than ``tick`` seconds and some to spare."""

@@ -46,7 +46,7 @@ MOST_HOLDERS: Final = 8
 """Most speakers whose point one is."""
 
 MOST_MERGED: Final = 50
-"""Newest points of its kind that a rewritten point knows; what replaces it replaces these in the memory."""
+"""Newest points of its kind that a rewritten point knows; what replaces it replaces these in the memory, too."""
 
 REMEMBERED_REPLACEMENTS: Final = 1_000
 """Newest replaced points that are kept, so that a late delivery does not bring them back to the memory."""
@@ -54,10 +54,14 @@ REMEMBERED_REPLACEMENTS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LedgerUpdate:
-    """Holds the points that were ``written``, and those that they ``replaced``, or that were retracted."""
+    """Holds the points that were ``written``, and those that they ``replaced``, or that were retracted.
+
+    Those of the written whose ids are ``renamed`` were known before, and are the same ones with other names.
+    """
 
     written: Sequence[Point] = ()
     replaced: Sequence[Point] = ()
+    renamed: Set[int] = frozenset()
 
     @property
     def changes_anything(self) -> bool:
@@ -68,9 +72,11 @@ class LedgerUpdate:
         gone = {point.id for point in later.replaced}
         now = {point.id for point in later.written}
         written = [point for point in self.written if point.id not in gone | now]
-        new = {point.id for point in self.written}
+        new = {point.id for point in self.written} - self.renamed
         replaced = [point for point in later.replaced if point.id not in new]
-        return LedgerUpdate([*written, *later.written], [*self.replaced, *replaced])
+        return LedgerUpdate(
+            [*written, *later.written], [*self.replaced, *replaced], (self.renamed | (later.renamed - new)) - gone
+        )
 
 
 class Ledger:
@@ -153,6 +159,7 @@ class Ledger:
         points: list[Point] = []
         written: list[Point] = []
         replaced: list[Point] = []
+        renamed: set[int] = set()
         for point in self.points:
             after = revise(point)
             if after is None:
@@ -162,14 +169,16 @@ class Ledger:
             else:
                 if _words(after) != _words(point):
                     replaced.append(point)
-                    after = replace(after, id=self._next_id, merges=((point.id, point.time), *point.merges))
+                    after = replace(after, id=self._next_id, merges=point.known_as[-MOST_MERGED:])
                     self._next_id += 1
+                else:
+                    renamed.add(after.id)
                 points.append(after)
                 written.append(after)
         self.points = points
         self._replace(replaced)
         self._fit()
-        return LedgerUpdate(written, replaced)
+        return LedgerUpdate(written, replaced, renamed)
 
     def _fit(self) -> None:
         self.points = fit(self.points, int(RESERVE * self._budget), self._count)
@@ -257,7 +266,7 @@ class Ledger:
         return place, gone
 
     def _replace(self, replaced: Sequence[Point]) -> None:
-        gone = [known for point in replaced for known in ((point.id, point.time), *point.merges)]
+        gone = [known for point in replaced for known in point.known_as]
         self.replaced = [*self.replaced, *gone][-REMEMBERED_REPLACEMENTS:]
 
     def _insert(self, point: Point) -> None:
@@ -289,12 +298,7 @@ def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> P
         unconfirmed=any(point.unconfirmed for point in old),
         rewrites=1 + max(point.rewrites for point in old),
         said_on=old[0].said_on if len({point.said_on for point in old}) == 1 else None,
-        merges=tuple(
-            merged
-            for point in old
-            if point.kind is compacted.kind
-            for merged in (point.merges or ((point.id, point.time),))
-        )[-MOST_MERGED:],
+        merges=tuple(known for point in old if point.kind is compacted.kind for known in point.known_as)[-MOST_MERGED:],
     )
 
 
