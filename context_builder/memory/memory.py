@@ -99,7 +99,8 @@ class MemoryQuery:
 
     An empty ``text`` looks for the newest. With ``standalone``, memories are found for what they say themselves, as
     passages of a document are; without, also for what was said before and after them. A store may leave empty the texts
-    of what it finds ``with_texts`` false, for a caller who only wants to know which memories these are.
+    of what it finds ``with_texts`` false, for a caller who only wants to know which memories these are. Of memories
+    with the same text the best is found, or ``with_repeats`` each.
     """
 
     text: str
@@ -110,6 +111,7 @@ class MemoryQuery:
     """The query's embedding, when the caller has it already."""
     standalone: bool = False
     with_texts: bool = True
+    with_repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,8 +116,9 @@ class SqlMemory:
                 if query.standalone:
                     arguments["options"] = self._options | STANDALONE_BY_MEANING
                 arguments |= {"by_embedder": self._embeddings.name, "query_embedding": list(embedding)}
-        if not query.with_texts:
-            arguments["options"] = {**arguments["options"], "texts": False}
+        told = {"texts": query.with_texts, "repeats": query.with_repeats}
+        if told != {"texts": True, "repeats": False}:
+            arguments["options"] = {**arguments["options"], **told}
         return found_of(await self._call("context_memory_search", tenant_id, **arguments))
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:

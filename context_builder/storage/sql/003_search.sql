@@ -526,10 +526,10 @@ BEGIN
                 SELECT (hit).id, 0, origins FROM hits
             ) AS s GROUP BY id
         ), best AS (
-            SELECT DISTINCT ON (md5(m.text)) m, s.share, s.origins
+            SELECT DISTINCT ON (CASE WHEN options ->> 'repeats' = 'true' THEN m.id ELSE md5(m.text) END) m, s.share, s.origins
             FROM (SELECT * FROM spread ORDER BY share DESC, id LIMIT 2 * wanted) AS s
             JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = s.id
-            ORDER BY md5(m.text), s.share DESC, m.id
+            ORDER BY CASE WHEN options ->> 'repeats' = 'true' THEN m.id ELSE md5(m.text) END, s.share DESC, m.id
         ), first AS MATERIALIZED (
             SELECT * FROM best ORDER BY share DESC, (m).id LIMIT wanted
         ), top AS (
