@@ -12,9 +12,12 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
-from context_builder.errors import MemoryDataRejected, MemoryUnavailable
+from context_builder.errors import MemoryDataRejected, MemoryUnavailable, MessageError
 from context_builder.memory.memory import Memory
+from context_builder.session import committer
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys
+from context_builder.session.messages.reference import read_reference
 from context_builder.session.session import Session
 from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.testing import InMemoryStore, StubAnalyst
@@ -417,3 +420,45 @@ async def test_what_was_corrected_before_the_memory_refused_it_is_put_back_as_co
     await delivered(live)
     assert f"Ida: {FIFTY}" in remembered(live)
     assert remembered(live, "point") == [f"Ida: Ida says: {FIFTY}"]
+
+
+TOO_OLD = (
+    "is about message {}, which is too old: only the newest 20,000 messages of a session can be corrected or struck"
+)
+
+
+async def test_what_has_left_the_index_is_neither_corrected_nor_new_and_what_was_struck_stays_so(
+    live: Live, analyst: Quoting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "INDEXED", 4)
+    await begin(live)
+    await live.push(
+        spoken(1, "struck"), spoken(2, FIFTEEN), spoken(None, "unnumbered"), spoken(4, "by Bo", speaker="Bo")
+    )
+    await live.shows(1, 2, None, 4)
+    await live.push({"strikes": 1, "timestamp": at(60)})
+    await live.shows(2, None, 4)
+    await live.say(5, 6, 7, 8)
+    await live.shows(2, None, 4, 5, 6, 7, 8)
+    late = [
+        *({"corrects": about, "text": FIFTY, "timestamp": at(70)} for about in (2, "id:3", 3)),
+        {"strikes": 4, "timestamp": at(70)},
+        spoken(2, FIFTY),
+        spoken(1, "struck, they said"),
+        spoken(1, "after a restart", timestamp=at(80)),
+        {"corrects": 6, "text": "Six.", "timestamp": at(70)},
+    ]
+    await live.push(*late)
+    await live.shows(2, None, 4, 5, 6, 7, 8, 1)
+    texts = [one["text"] for one in (await live.state())["raw_recent_buffer"]]
+    assert (texts[0], texts[4], texts[-1]) == (FIFTEEN, "Six.", "after a restart")
+    dead = await DeadLetters(live.redis, "monday").all()
+    assert [letter.reason for letter in dead] == [TOO_OLD.format(about) for about in ("2", "id:3", "3", "4", "2")]
+    client = SessionClient(live.redis, "monday")
+    assert [await client.has_spoken(name) for name in ("Bo", "Alice", "Ida")] == [True, True, False]
+    assert await client.held_message(read_reference("1", "message")) == "there"
+    assert await client.held_message(read_reference("id:1", "message")) == "struck"
+    with pytest.raises(MessageError, match="too old"):
+        await client.held_message(read_reference("2", "message"))
+    index = await live.redis.hgetall(KEYS.message_index)
+    assert len([name for name in index if name.startswith(b"i:")]) == 5
