@@ -22,7 +22,7 @@ import structlog
 from context_builder.analysis.bounded_process import Runner, TookTooLong
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.govern import Access, AccessQuestion, Redacted, RedactionPolicy, Ruling
-from context_builder.assembly.retrieval.gather import told_failure
+from context_builder.assembly.health import told_failure
 from context_builder.errors import KnowledgeError, KnowledgeUnavailable
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
 from context_builder.knowledge.excerpt import Part, parts_of

@@ -22,9 +22,9 @@ from context_builder.assembly.budget import Receipt
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import AccessPolicy, RedactionPolicy, decided, each_once, govern, redacting_beside
 from context_builder.assembly.metrics import Metrics, phase
-from context_builder.assembly.retrieval.source import MemorySource
 from context_builder.assembly.select import select
 from context_builder.assembly.services import record_prompt
+from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
 from context_builder.errors import AuditOfAnother, ContextBuilderError, KnowledgeError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.audit import PackageAudit, package_audit

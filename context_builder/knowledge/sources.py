@@ -12,12 +12,11 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from context_builder import tracing
 from context_builder.assembly.background import Background
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.config import AssemblyConfig, HealthState
 from context_builder.assembly.govern import Access
-from context_builder.assembly.health import HealthState
+from context_builder.assembly.health import SourceHealth
 from context_builder.assembly.metrics import Metrics, phase, report, span
-from context_builder.assembly.retrieval.gather import Gathered, answer_within, gather
-from context_builder.assembly.retrieval.retriever import SourceHealth
+from context_builder.assembly.retrieve import Gathered, answer_within, gather
 from context_builder.clock import Clock
 from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
