@@ -13,10 +13,9 @@ from context_builder.assembly.budget import Outcome, Receipt, receipt
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.fit import Fitted, fit
 from context_builder.assembly.govern import AccessQuestion, Governed, RedactionPolicy
+from context_builder.assembly.health import Failure
 from context_builder.assembly.metrics import phase, span
-from context_builder.assembly.retrieval.gather import Failure
-from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
-from context_builder.assembly.retrieval.store_source import StoreAccess
+from context_builder.assembly.retrieve import AskStrategy, RetrievalResult, StoreAccess
 from context_builder.assembly.section import Item, Message, name_of
 from context_builder.assembly.select import Draft, Selection, select
 from context_builder.assembly.services import PromptServices

@@ -13,20 +13,18 @@ from typing import Any, Final
 
 from context_builder.assembly.budget import Outcome, Receipt, added
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.config import AssemblyConfig, HealthState
 from context_builder.assembly.fit import Fitted, fit
 from context_builder.assembly.govern import AccessQuestion, Governed, RedactionPolicy
-from context_builder.assembly.health import HealthState
 from context_builder.assembly.metrics import phase, span
 from context_builder.assembly.overflow import HistorySummarizer
 from context_builder.assembly.preference_history import FindPreferences
 from context_builder.assembly.query_kind import ORDER, PLANS, kind_of
-from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
-from context_builder.assembly.retrieval.source import RetrievalQuery
-from context_builder.assembly.retrieval.store_source import StoreAccess
+from context_builder.assembly.retrieve import AskStrategy, RetrievalResult, StoreAccess
 from context_builder.assembly.section import Item, Message, MessageTokenCounter
 from context_builder.assembly.select import Draft, select
 from context_builder.assembly.services import PromptServices
+from context_builder.assembly.sources import RetrievalQuery
 from context_builder.assembly.strategies import StrategyRequest, UserPreferencesStrategy
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn
 from context_builder.quoting import quoted_name

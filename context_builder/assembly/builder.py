@@ -14,6 +14,7 @@ from context_builder.assembly.build_turn import BuiltContext, build_turn, prefer
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import AccessPolicy, RedactionPolicy
+from context_builder.assembly.health import HealthProvider, OnDegraded
 from context_builder.assembly.metrics import ContextBuilderMetrics, Metrics
 from context_builder.assembly.overflow import HistorySummarizer, Summarizer
 from context_builder.assembly.preference_history import (
@@ -22,13 +23,18 @@ from context_builder.assembly.preference_history import (
     PreferenceReader,
     by_patterns,
 )
-from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegraded, Retriever
-from context_builder.assembly.retrieval.somabrain_source import KeptBySomaBrain, SomaBrain, SomaBrainSource
-from context_builder.assembly.retrieval.source import MemorySource, RecordStore
-from context_builder.assembly.retrieval.store_source import StoreSource
+from context_builder.assembly.retrieve import Retriever
 from context_builder.assembly.section import MessageTokenCounter
 from context_builder.assembly.select import RankingSignal
 from context_builder.assembly.services import ContextCache, PromptServices
+from context_builder.assembly.sources import (
+    KeptBySomaBrain,
+    MemorySource,
+    RecordStore,
+    SomaBrain,
+    SomaBrainSource,
+    StoreSource,
+)
 from context_builder.assembly.strategies import ContextStrategy, ReadSession, StrategyRequest, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.clock import Clock, SystemClock

@@ -15,8 +15,8 @@ from context_builder.assembly.background import Background
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import WITHHELD, RedactionPolicy
 from context_builder.assembly.metrics import Metrics, span
-from context_builder.assembly.retrieval.source import MemoryRecord, RecordStore
 from context_builder.assembly.section import Message, plain
+from context_builder.assembly.sources import MemoryRecord, RecordStore
 from context_builder.assembly.turn import Turn
 from context_builder.quoting import quoted_line
 

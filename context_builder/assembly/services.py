@@ -23,7 +23,7 @@ from context_builder.assembly.govern import (
     redacting_beside,
 )
 from context_builder.assembly.metrics import Metrics, report
-from context_builder.assembly.retrieval.retriever import Retriever
+from context_builder.assembly.retrieve import Retriever
 from context_builder.assembly.section import MessageTokenCounter
 from context_builder.assembly.select import RankingSignal
 from context_builder.clock import Clock

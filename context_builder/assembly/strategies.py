@@ -11,7 +11,6 @@ from typing import Final, Protocol
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.preference_history import FindPreferences, by_patterns, held
 from context_builder.assembly.query_kind import QueryKind, kind_of
-from context_builder.assembly.retrieval.store_source import candidate_of
 from context_builder.assembly.session_state import (
     ASSISTANT,
     LONG_AGO,
@@ -21,6 +20,7 @@ from context_builder.assembly.session_state import (
     summarized,
     with_dates,
 )
+from context_builder.assembly.sources import candidate_of
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult

@@ -12,9 +12,8 @@ from ulid import ULID
 from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
-from context_builder.knowledge.bundle import heading
+from context_builder.knowledge.fit import PackageDraft, heading
 from context_builder.knowledge.package import ContextPackage, ContextSource, Coverage, CoverageState, Projection
-from context_builder.knowledge.package_request import PackageDraft
 from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision
 from context_builder.knowledge.signals import node_of
 from context_builder.knowledge.sources import GRAPH, METADATA, PINNED, SEMANTIC

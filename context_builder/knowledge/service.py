@@ -22,22 +22,27 @@ from context_builder.assembly.budget import Receipt
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import AccessPolicy, RedactionPolicy, decided, each_once, govern, redacting_beside
 from context_builder.assembly.metrics import Metrics, phase
-from context_builder.assembly.retrieval.source import MemorySource
 from context_builder.assembly.select import select
 from context_builder.assembly.services import record_prompt
+from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
 from context_builder.errors import AuditOfAnother, ContextBuilderError, KnowledgeError, PackageUnknown, ProjectUnknown
-from context_builder.knowledge.access import NO_RULINGS, PackageAccess, PackageQuestion, TurnAccess, TurnMemories
 from context_builder.knowledge.audit import PackageAudit, package_audit
-from context_builder.knowledge.cache import TEXTS, PackageCache, is_withheld
+from context_builder.knowledge.cache import TEXTS, PackageCache, PackageErasure, is_withheld
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
-from context_builder.knowledge.erasure import PackageErasure
+from context_builder.knowledge.fit import PackageDraft, PackageFit, fit_package, package_draft
+from context_builder.knowledge.govern import (
+    NO_RULINGS,
+    PackageAccess,
+    PackageQuestion,
+    PreparedRedactor,
+    TurnAccess,
+    TurnMemories,
+)
 from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.outcomes import MOST_RATED, Outcomes, outcomes_of
 from context_builder.knowledge.package import ContextPackage
-from context_builder.knowledge.package_request import PackageDraft, PackageFit, fit_package, package_draft
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
 from context_builder.knowledge.services import (
@@ -49,11 +54,9 @@ from context_builder.knowledge.services import (
     nothing_stated,
 )
 from context_builder.knowledge.signals import package_signals
-from context_builder.knowledge.sources import PINNED, SEMANTIC, PackageQuery, PackageSources
+from context_builder.knowledge.sources import PINNED, SEMANTIC, PackageQuery, PackageSources, VectorRecovery
 from context_builder.knowledge.turn_source import TurnKnowledgeSource
-from context_builder.knowledge.vector_recovery import VectorRecovery
-from context_builder.knowledge.view import NEVER, rendered_package
-from context_builder.knowledge.viewer import Viewer
+from context_builder.knowledge.view import NEVER, Viewer, rendered_package
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.tracing import TraceContext, span
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from context_builder import tracing
+from context_builder.assembly.background import Background
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.config import AssemblyConfig, HealthState
 from context_builder.assembly.govern import Access
-from context_builder.assembly.health import HealthState
+from context_builder.assembly.health import SourceHealth
 from context_builder.assembly.metrics import Metrics, phase, report, span
-from context_builder.assembly.retrieval.gather import Gathered, answer_within, gather
-from context_builder.assembly.retrieval.retriever import SourceHealth
+from context_builder.assembly.retrieve import Gathered, answer_within, gather
+from context_builder.clock import Clock
+from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
 from context_builder.knowledge.request import (
     ContextBuildRequest,
@@ -303,3 +306,48 @@ async def described(index: MetadataIndex, query: PackageQuery, asked: MetadataRe
         found = await index.find(
             query.tenant, asked.model_copy(update={"limit": most}), query.request.scope, query.longest
         )
+
+
+PATIENCE: Final = 10.0
+"""Seconds that a search may take which no package waits for."""
+
+
+class VectorRecovery:
+    """Lets the vectors be asked again once a search takes less than ``deadline`` seconds.
+
+    A database that has just started reads from disk what the next search finds in memory, so that the first searches
+    miss every deadline.
+    """
+
+    def __init__(
+        self, vectors: VectorMemory, health: SourceHealth, background: Background, clock: Clock, deadline: float
+    ) -> None:
+        self._vectors = vectors
+        self._health = health
+        self._background = background
+        self._clock = clock
+        self._deadline = deadline
+        self._is_running = False
+
+    async def search(self, tenant_id: str, request: ContextBuildRequest) -> float:
+        """Search as the request asks, and return the seconds that took; ``inf`` if it failed."""
+        asked = request.retrieval.semantic or SemanticRetrieval()
+        began = self._clock.now().monotonic
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._vectors.search(tenant_id, request.intent, asked, request.scope, 0)
+        except (ContextBuilderError, TimeoutError):
+            return math.inf
+        return self._clock.now().monotonic - began
+
+    def begin(self, tenant_id: str, request: ContextBuildRequest) -> None:
+        """Begin a search in the background, unless one is under way."""
+        if not self._is_running:
+            self._is_running = self._background.start("search again", self._recover(tenant_id, request))
+
+    async def _recover(self, tenant_id: str, request: ContextBuildRequest) -> None:
+        try:
+            if await self.search(tenant_id, request) < self._deadline:
+                self._health.recovered(SEMANTIC)
+        finally:
+            self._is_running = False

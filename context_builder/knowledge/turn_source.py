@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.retrieval.gather import gather
-from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.assembly.retrieve import gather
+from context_builder.assembly.sources import RetrievalQuery
 from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.artifact import ArtifactKind
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval, Scope, SemanticRetrieval

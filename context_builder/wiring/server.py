@@ -15,8 +15,8 @@ from context_builder.assembly.background import Background
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.errors import ProjectUnknown, SettingError
-from context_builder.knowledge.access import TurnMemories
 from context_builder.knowledge.audit_chain import AuditReport, verify
+from context_builder.knowledge.govern import TurnMemories
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore, document_space

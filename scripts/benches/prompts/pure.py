@@ -14,7 +14,7 @@ from context_builder.assembly.background import Background
 from context_builder.assembly.budget import Choose, TokenBudget
 from context_builder.assembly.build_turn import assembled
 from context_builder.assembly.govern import Governed, RedactionPolicy
-from context_builder.assembly.retrieval.retriever import RetrievalResult, Retriever
+from context_builder.assembly.retrieve import RetrievalResult, Retriever
 from context_builder.assembly.section import Block, Item, MessageTokenCounter, numbered
 from context_builder.assembly.services import ContextCache, PromptServices
 from context_builder.assembly.turn import Turn

@@ -1,29 +1,127 @@
-"""Asking memories and strategies as much as the memories' health allows, within one deadline."""
+"""Retrieving: memories and strategies are asked side by side, as much as their health allows, within one deadline."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import structlog
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
 from context_builder import tracing
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.health import Health, HealthState
+from context_builder.assembly.config import AssemblyConfig, HealthState
+from context_builder.assembly.health import Failure, HealthProvider, OnDegraded, SourceHealth, failure_of
 from context_builder.assembly.metrics import Metrics, phase, report, span
-from context_builder.assembly.retrieval.gather import Failure, Gathered, gather
-from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
-from context_builder.assembly.retrieval.store_source import StoreAccess
-from context_builder.memory.memory import MemoryStore
+from context_builder.assembly.sources import MemorySource, RetrievalQuery
+from context_builder.errors import (
+    MemoryUnavailable,
+    NoMemoryStore,
+)
+from context_builder.memory.memory import MemoryQuery, MemoryStore, SearchResult
 
-log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
-HealthProvider = Callable[[], HealthState]
-OnDegraded = Callable[[float], object]
+
+@dataclass(slots=True)
+class Gathered(Generic[T]):
+    """The answers that came in time, by source, and why the other sources gave none."""
+
+    answers: dict[str, T] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gathered[T]:
+    """Return the answers that come within ``deadline`` seconds.
+
+    What is still under way then is cancelled and not waited for: one that takes its time to be cancelled, or
+    swallows it, holds up nobody.
+    """
+    tasks = {name: asyncio.ensure_future(question) for name, question in questions.items()}
+    gathered: Gathered[T] = Gathered()
+    if not tasks:
+        return gathered
+    try:
+        await asyncio.wait(tasks.values(), timeout=deadline)
+    finally:
+        _abandon([task for task in tasks.values() if not task.done()])
+    for name, task in tasks.items():
+        if not task.done() or task.cancelled():
+            gathered.failures.append(failure_of(name, None, deadline))
+        elif isinstance(error := task.exception(), Exception):
+            gathered.failures.append(failure_of(name, error, deadline))
+        elif error is not None:
+            raise error
+        else:
+            gathered.answers[name] = task.result()
+    return gathered
+
+
+async def answer_within(patience: float, task: asyncio.Task[T]) -> T | None:
+    """Return the task's answer if it comes within ``patience`` seconds; the task goes on if not."""
+    await asyncio.wait([task], timeout=patience)
+    is_answered = task.done() and not task.cancelled() and task.exception() is None
+    return task.result() if is_answered else None
+
+
+_abandoned: set[asyncio.Future[Any]] = set()
+"""Cancelled and on their way out; held so that they are not collected before."""
+
+
+def _abandon(tasks: Sequence[asyncio.Future[T]]) -> None:
+    for task in tasks:
+        _abandoned.add(task)
+        task.add_done_callback(_forget)
+        task.cancel()
+
+
+def _forget(task: asyncio.Future[T]) -> None:
+    _abandoned.discard(task)
+    if not task.cancelled():
+        task.exception()  # retrieved, so that asyncio does not complain about it
+
+
+class StoreAccess:
+    """Searches a store unless it is down, and tells afterwards how it answered."""
+
+    def __init__(self, store: MemoryStore | None, state: HealthState) -> None:
+        self._store = store
+        self._state = state
+        self._under_way = 0
+        self._answered = False
+        self._error: Exception | None = None
+
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
+        """Search like :meth:`MemoryStore.search`; raises :class:`~context_builder.errors.NoMemoryStore` without a store
+        and :class:`~context_builder.errors.MemoryUnavailable` while it is down.
+        """
+        if self._store is None:
+            raise NoMemoryStore("the builder was given no memory store")
+        if self._state is HealthState.DOWN:
+            raise MemoryUnavailable(f"{self._store.name} is not asked: it failed too often")
+        self._under_way += 1
+        try:
+            found = await self._store.search(tenant_id, query)
+        except Exception as error:
+            self._error = error
+            raise
+        finally:
+            self._under_way -= 1
+        self._answered = True
+        return found
+
+    def failure(self, deadline: float) -> Failure | None:
+        """Return why the store gave nothing, at the end of ``deadline`` seconds; None where nothing failed."""
+        if self._store is None or not (self._under_way or self._error):
+            return None
+        return failure_of(self._store.name, self._error, deadline)
+
+    @property
+    def answered(self) -> bool:
+        """Return whether a search succeeded."""
+        return self._answered
+
 
 AskStrategy = Callable[[StoreAccess], Awaitable[Sequence[Candidate]]]
 """Asks a strategy, which searches the memory store as it is given."""
@@ -53,83 +151,6 @@ class RetrievalResult:
     def lists(self) -> list[Sequence[Candidate]]:
         """Return all that was found, that of the memories first."""
         return [*self.candidates, *self.found.values()]
-
-
-class SourceHealth:
-    """Keeps the health of each source from how it answered; or asks ``health_provider`` for it, when given.
-
-    ``on_degraded`` is called when less will be asked from now on, with the seconds that lasts.
-    """
-
-    def __init__(
-        self,
-        names: Iterable[str],
-        config: AssemblyConfig,
-        metrics: Metrics,
-        *,
-        health_provider: HealthProvider | None = None,
-        on_degraded: OnDegraded | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._config = config
-        self._metrics = metrics
-        self._health_provider = health_provider
-        self._on_degraded = on_degraded
-        self.monotonic = monotonic
-        self._health = {name: self._new() for name in names}
-
-    def with_source(self, name: str) -> SourceHealth:
-        """Return the health of one more source, and of these: what is learned of them is known to both."""
-        changed = copy.copy(self)
-        changed._health = {**self._health, name: self._new()}
-        return changed
-
-    def states(self) -> dict[str, HealthState]:
-        """Return the health of each source: what the provider says of all, else what was learned."""
-        now, provided = self.monotonic(), self._provided()
-        return {name: provided or health.state(now) for name, health in self._health.items()}
-
-    def asks(self, name: str) -> bool:
-        """Return whether the source of this name is healthy enough to be asked now."""
-        return self._config.memories_wanted(self.states()[name]) > 0
-
-    def recovered(self, name: str) -> None:
-        """Ask the source of this name for everything again."""
-        self._health[name].recovered()
-
-    def learn(self, failures: Iterable[Failure], answered: Collection[str], state: HealthState, began: float) -> None:
-        """Take what failed, and what answered, of questions asked at ``began``, when the healthiest was ``state``."""
-        now = self.monotonic()
-        worse: list[float | None] = []
-        for failure in failures:
-            report(self._metrics, "inc_degradation", failure.reason)
-            log.warning("memory.failed", memory=failure.name, reason=failure.reason)
-            if failure.counts and (health := self._health.get(failure.name)) is not None:
-                worse.append(health.failed(now, began))
-        for name in answered:
-            if (health := self._health.get(name)) is not None:
-                health.succeeded(now)
-        if worse and self._health_provider is not None:
-            worse = [self._config.degraded_window if state is HealthState.NORMAL else None]
-        if self._on_degraded is not None and (lasting := [seconds for seconds in worse if seconds is not None]):
-            _tell(self._on_degraded, max(lasting))
-
-    def _new(self) -> Health:
-        return Health(
-            degraded_window=self._config.degraded_window,
-            down_window=self._config.down_window,
-            failures_until_down=self._config.failures_until_down,
-        )
-
-    def _provided(self) -> HealthState | None:
-        """Return what the provider says; None without one, and when it cannot tell."""
-        if self._health_provider is None:
-            return None
-        try:
-            return HealthState(getattr(provided := self._health_provider(), "value", provided))
-        except Exception:  # the application's own code, of any kind: a turn is built without its advice
-            log.exception("memory.health_provider_failed")
-            return None
 
 
 class Retriever:
@@ -252,11 +273,3 @@ class Retriever:
             failures.setdefault(failure.name, failure)
         answered = {*remembered.answers, *([self._store.name] if self._store and access.answered else ())}
         self._health.learn(failures.values(), answered - failures.keys(), state, began)
-
-
-def _tell(listener: OnDegraded, seconds: float) -> None:
-    """Tell a listener, whose failure is not the turn's."""
-    try:
-        listener(seconds)
-    except Exception:  # the application's own code, of any kind: the turn goes on
-        log.exception("memory.on_degraded_failed")
