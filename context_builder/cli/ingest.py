@@ -55,8 +55,8 @@ def ingest(
 
         context-builder ingest . --project kelp --sensitivity confidential --prune
     """
-    for module in ("pathspec", "markdown_it", "ulid"):
-        require_extra("knowledge", module, "ingest")
+    for needed in ("pathspec", "markdown_it", "ulid"):
+        require_extra("knowledge", needed, "ingest")
     from context_builder.knowledge.artifact import Sensitivity, Status
     from context_builder.knowledge.ingest.ingest import IngestOptions
 
