@@ -336,9 +336,22 @@ class PackageService:
     async def feedback(
         self, agent: Agent, package_id: str, outcome: float | None, helped: Mapping[str, float], note: str
     ) -> None:
-        """Note what helped. Raises :class:`~context_builder.errors.PackageUnknown`."""
-        if not await self._record.feedback(agent.tenant, package_id, agent.sub, outcome, helped, note):
+        """Note what helped; of sources that the agent may not see, nothing.
+
+        Raises :class:`~context_builder.errors.PackageUnknown`.
+        """
+        told = {**helped, **dict.fromkeys(await self._hidden(agent, package_id))} if helped else {}
+        if not await self._record.feedback(agent.tenant, package_id, agent.sub, outcome, told, note):
             raise PackageUnknown(package_id)
+
+    async def _hidden(self, agent: Agent, package_id: str) -> set[str]:
+        """Return the refs of a package's sources that the agent may not see at present."""
+        recorded = await self._record.latest(agent.tenant, package_id)
+        if recorded is None:
+            raise PackageUnknown(package_id)
+        package = ContextPackage.model_validate(recorded.body)
+        visible = await self._seen(agent, package, await self.viewer.view(agent))
+        return {one.ref for one in package.sources} - {one.ref for one in visible.sources}
 
     async def outcomes(self, agent: Agent, since: datetime) -> Outcomes:
         """Return how packages did that feedback since then tells of: by size, policy and signal, and of each source."""
