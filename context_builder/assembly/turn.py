@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.assembly.budget.message_tokens import Message, plain
 from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.section import Message, plain
 from context_builder.errors import ContextError
 from context_builder.quoting import quoted_message
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.ranking.signals import RankingQuery, RankingSignal, recency, similarity
+from context_builder.assembly.select import RankingQuery, RankingSignal, recency, similarity
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.weights import PackageWeights
 

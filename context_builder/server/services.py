@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Request
 from pydantic import AfterValidator
 from redis.asyncio import Redis
 
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.errors import SessionIdError
 from context_builder.knowledge.audit_chain import AuditReport
 from context_builder.knowledge.governance import Agent

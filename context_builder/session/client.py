@@ -258,11 +258,16 @@ def spoken(session_id: str, number: int, speaker: str, text: str, at: datetime) 
     }
 
 
-def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None = None) -> JsonObject:
-    """Return an assistant's contribution as an orchestrator sends it, numbered by its time in milliseconds."""
+def contributed(
+    text: str, at: datetime, metadata: Mapping[str, object] | None = None, speaker: str = CONSILIENCE
+) -> JsonObject:
+    """Return an assistant's contribution as an orchestrator sends it, numbered by its time in milliseconds.
+
+    Where several assistants take part, each is a ``speaker`` of its own.
+    """
     return {
         "message_number": int(at.timestamp() * 1000),
-        "speaker": CONSILIENCE,
+        "speaker": speaker,
         "text": text,
         "timestamp": at.isoformat(),
         "type": "consilience",

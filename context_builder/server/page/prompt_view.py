@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from context_builder.assembly.budget.receipt import Outcome, Receipt
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.budget import Outcome, Receipt
+from context_builder.assembly.build_turn import BuiltContext
 
 PARTS: Final = {
     "system": "System prompt",

@@ -12,7 +12,7 @@ from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
-from context_builder.assembly.budget.receipt import BEGINNING
+from context_builder.assembly.budget import BEGINNING
 from context_builder.domains import DOMAINS
 from context_builder.server import problem
 from context_builder.server.asgi.authentication import PAGE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -48,13 +48,13 @@ class WaitingItems:
                     return b""
             return entry
 
-        texts = {text for _, text in struck if text}
+        texts, ids = {text for _, text in struck if text}, {message.id for message in messages}
         keys = self._keys
         await self._revise(keys.memory_outbox, batch)
         await self._revise(keys.memory_dead, lambda letter: _of_letter(letter, batch))
         await self._revise(keys.outbox, row)
         await self._revise(keys.archive_dead, lambda letter: _of_letter(letter, row))
-        await self._revise(keys.agent_items, lambda item: b"" if _says(item) in texts else item)
+        await self._revise(keys.agent_items, lambda item: b"" if _is_struck(item, ids, texts) else item)
 
     async def correct(self, amendments: Sequence[Amendment], names: Sequence[tuple[str, str]]) -> None:
         """Let what waits for the memory say what was corrected since, and who said it: what the memory refuses is put
@@ -92,12 +92,23 @@ def _of_letter(encoded: bytes, revise: Revise) -> bytes:
     return replace(letter, raw=after, size=len(after)).encode() if after else b""
 
 
-def _says(item: bytes) -> str:
-    """Return what an item of the OpenAI Agents SDK says; empty for what is said by nobody."""
+def _is_struck(entry: bytes, ids: Container[str], texts: Container[str]) -> bool:
+    """Return whether an item of the OpenAI Agents SDK is a struck message, by the ids that are kept beside it, or by
+    what it says."""
     try:
-        content = orjson.loads(item).get("content")
-    except (orjson.JSONDecodeError, AttributeError):
-        return ""
+        held = orjson.loads(entry)
+    except orjson.JSONDecodeError:
+        return False
+    match held:
+        case [item, [_, str() as memory_id]]:
+            return memory_id in ids
+        case [item, None] | item:
+            return _says(item) in texts
+
+
+def _says(item: Any) -> str:
+    """Return what an item says; empty for what is said by nobody."""
+    content = item.get("content") if isinstance(item, Mapping) else None
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()

@@ -8,6 +8,7 @@ sentences, so that they are shown again.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
@@ -30,11 +31,22 @@ from context_builder.timestamps import day_of
 RESERVE: Final = 1.5
 """Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
 
-COMPACT_TO: Final = 0.75
-"""Part of the budget that the points are to take once they were rewritten: one or two summaries fit beside them."""
+COMPACT_TO: Final = 0.85
+"""Part of the budget that the points are to take once they were rewritten: a summary fits beside them."""
 
-SHORTER: Final = 2.5
-"""Times as many tokens are rewritten as are to be saved: to shorten a few points to nothing would lose them."""
+SHORTER: Final = 5
+"""Times as many tokens are up for rewriting as are to be saved: most stay as they are, and the least may leave."""
+
+SHARES: Final[Mapping[PointKind, float]] = {
+    PointKind.DECISION: 0.3,
+    PointKind.ACTION: 0.2,
+    PointKind.QUESTION: 0.1,
+    PointKind.DISAGREEMENT: 0.1,
+    PointKind.PROPOSAL: 0.05,
+    PointKind.CLAIM: 0.25,
+    PointKind.CONSILIENCE: 0.0,
+}
+"""Parts of the budget. Kinds that take more are rewritten first, so that causes and rules stay beside decisions."""
 
 LEFT_ALONE: Final = 6
 """Newest points that are never rewritten: what follows may still answer, settle or correct them."""
@@ -187,17 +199,20 @@ class Ledger:
     def compaction(self) -> CompactionRequest | None:
         """Return points to be rewritten as fewer sentences; None while all are shown.
 
-        Of the old points those come first that were rewritten least often, so that no words are written anew again and
-        again; decisions, actions and open questions, whose words matter most, come after others; of these the oldest.
-        The rest are shown beside them, since they may tell what no longer holds.
+        Of the old points those come first whose kind takes more than its share of the budget, then those that were
+        rewritten least often, so that no words are written anew again and again; of these the oldest. The rest are
+        shown beside them, since they may tell what no longer holds.
         """
         if len(self.shown) == len(self.points):
             return None
         costs = {point.id: cost_of(point, self._count) for point in self.points}
         excess = sum(costs.values()) - int(COMPACT_TO * self._budget)
+        taken = Counter[PointKind]()
+        for point in self.points:
+            taken[point.kind] += costs[point.id]
         old = sorted(
             self.points[: max(0, len(self.points) - LEFT_ALONE)],
-            key=lambda point: point.rewrites + is_binding(point.kind),
+            key=lambda point: (taken[point.kind] <= SHARES[point.kind] * self._budget, point.rewrites),
         )
         chosen: dict[int, int] = {}
         for point in old:
@@ -213,16 +228,15 @@ class Ledger:
     def compact(self, asked: Sequence[KnownPoint], result: CompactionResult) -> bool:
         """Put the sentences of ``result`` in the place of the points that they merge; return whether that was done.
 
-        Of the points that were ``asked`` about, those that ``result`` keeps stay as they are, and so do decisions,
-        actions and open questions that no sentence says; others that no sentence says leave. Nothing is done where the
-        text would not get shorter, or a point was replaced meanwhile: a sentence may say what no longer holds.
+        Of the points that were ``asked`` about, those leave as well that ``result`` drops, unless they are decisions,
+        actions or open questions; all others stay as they are. Nothing is done where the text would not get shorter,
+        or a point was replaced meanwhile: a sentence may say what no longer holds.
         """
         place = {point.id: index for index, point in enumerate(self.points)}
         said = {merged for one in result.points for merged in one.merges}
         if not {point.id for point in asked} <= place.keys() or not said <= {point.id for point in asked}:
             return False
-        staying = {point.id for point in asked if point.id in result.kept or is_binding(point.kind)} - said
-        gone = {point.id for point in asked} - staying
+        gone = said | {point.id for point in asked if point.id in result.dropped and not is_binding(point.kind)}
         placed = [(index, point) for index, point in enumerate(self.points) if point.id not in gone]
         for next_id, one in enumerate(result.points, start=self._next_id):
             old = [self.points[place[merged]] for merged in one.merges]
