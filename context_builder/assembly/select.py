@@ -267,7 +267,7 @@ def _redacted(
     redaction_of_governed: RedactionPolicy,
 ) -> Redacted[Candidate]:
     """Return the candidate as it may be shown."""
-    is_governed = bool(governed.rulings) and governed.is_redacted(given.id)
+    is_governed = given.id in governed.redacted
     ruled = governed.rulings[given.id].redacted if is_governed else None
     if not (draft.redacts_all or is_governed):
         return Redacted(given)
