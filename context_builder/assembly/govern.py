@@ -16,7 +16,7 @@ import structlog
 
 from context_builder.assembly.candidate import Candidate, label_of
 from context_builder.assembly.metrics import span
-from context_builder.assembly.section import Message
+from context_builder.assembly.section import ChatMessage
 from context_builder.quoting import visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
 
@@ -210,7 +210,7 @@ class RedactionPolicy:
             while self._known_chars > _CACHED_CHARS:
                 self._known_chars -= _size(*self._known.popitem(last=False))
 
-    def message(self, message: Message) -> Redacted[Message]:
+    def message(self, message: ChatMessage) -> Redacted[ChatMessage]:
         """Return a chat message as it may be shown: all texts but its role are redacted."""
         if self.is_free:
             return Redacted(message)

@@ -13,7 +13,7 @@ from context_builder.assembly.candidate import Candidate, ContextType, Signal
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import Governed, Redacted, RedactionPolicy
 from context_builder.assembly.metrics import Metrics, phase
-from context_builder.assembly.section import Item, Message, name_of
+from context_builder.assembly.section import ChatMessage, Item, name_of
 from context_builder.assembly.turn import spoken
 from context_builder.timestamps import moment
 
@@ -191,11 +191,11 @@ class Draft:
     """
 
     query: str
-    required: tuple[Message, ...]
+    required: tuple[ChatMessage, ...]
     candidates: Sequence[Sequence[Candidate]]
     order: Sequence[ContextType]
     config: AssemblyConfig
-    history: Sequence[Message] = ()
+    history: Sequence[ChatMessage] = ()
     top_k: int | None = None
     threshold: float | None = None
     present_texts: Mapping[str, str] = field(default_factory=dict)

@@ -52,7 +52,7 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|<([^<>]+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LabelledLine:
     """Is a line of an entry with the speaker whom its label names; None where it has no label."""
 
     speaker: str | None
@@ -79,18 +79,18 @@ class Labels:
             again = {one for one in names if counts[one] + below[one] > 1}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
-    def line(self, line: str, *, first: bool = True) -> Line:
+    def line(self, line: str, *, first: bool = True) -> LabelledLine:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
         written = _TURN.sub(" ", line).strip() if "[" in line else line.strip()
         line = unbold(written)
         if machine := _MACHINE.match(line):
-            return Line(_machine_name(machine), line[machine.end() :].strip())
+            return LabelledLine(_machine_name(machine), line[machine.end() :].strip())
         if prefix := _PREFIX.match(line):
             label, dashed = prefix["label"], bool(prefix["mark"].strip())
             is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
             if is_one and _may_be(label):
-                return Line(_clean(label), line[prefix.end() :].strip())
-        return Line(None, written)
+                return LabelledLine(_clean(label), line[prefix.end() :].strip())
+        return LabelledLine(None, written)
 
 
 def unbold(line: str) -> str:
@@ -136,16 +136,16 @@ def _machine_name(found: re.Match[str]) -> str:
     return speaker_name(name)
 
 
-def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[Line]]:
+def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[LabelledLine]]:
     """Yield for each entry, a list of lines, what is said in it by whom; lines without a label join the one before."""
     texts = [[line.strip() for line in lines if line.strip()] for lines in entries]
     labels = Labels([lines[0] for lines in texts if lines], [line for lines in texts for line in lines[1:]])
     for lines in entries:
-        said: list[Line] = []
+        said: list[LabelledLine] = []
         for line in lines:
             one = labels.line(line, first=not said)
             if said and (one.speaker is None or one.speaker == said[-1].speaker):
-                said[-1] = Line(said[-1].speaker, f"{said[-1].text} {one.text}".strip())
+                said[-1] = LabelledLine(said[-1].speaker, f"{said[-1].text} {one.text}".strip())
             elif one.text or one.speaker is not None:
                 said.append(one)
         yield [one for one in said if one.text]
