@@ -22,6 +22,9 @@ State = Mapping[str, Any]
 ASSISTANT: Final = "Consilience"
 """The assistant's name as a speaker."""
 
+_UNNAMED: Final = frozenset({None, ASSISTANT, "Unknown"})
+"""Names of an assistant that is the only one; of several, each has a name of its own, which the prompt tells."""
+
 LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 """Stands for a time that is not known."""
 
@@ -105,13 +108,14 @@ def _name(entry: Mapping[str, Any]) -> str:
 
 
 def _message(entry: Mapping[str, Any]) -> Candidate:
-    own = entry.get("speaker") == ASSISTANT or entry.get("type") == "consilience"
+    speaker = str(entry.get("speaker") or "") or None
+    own = speaker == ASSISTANT or entry.get("type") == "consilience"
     return Candidate(
         id=message_name(_name(entry)),
         text=str(entry.get("text") or ""),
         type=ContextType.RECENT,
         role="assistant" if own else "user",
-        speaker=None if own else str(entry.get("speaker") or "") or None,
+        speaker=None if own and speaker in _UNNAMED else speaker,
         time=_time(entry.get("timestamp")),
         origins=_ORIGINS,
     )

@@ -58,7 +58,7 @@ def create_app(services: Services) -> FastAPI:
     """Return the application, which answers with these services; at ``/mcp`` to agents. Loading MCP takes a second."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from context_builder.server.agent_tools import agent_server
+    from context_builder.server.agent_server import agent_server
 
     agents = agent_server(services, current_caller)
     guarded_here = TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -152,6 +152,8 @@ def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source],
         ".tsv",
         ".csv",
         ".docx",
+        ".ass",
+        ".log",
     )
     names = [name for name in files if PurePosixPath(name).suffix.lower() in endings]
     names = [name for name in names if not _is_about(name)] or names

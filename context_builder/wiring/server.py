@@ -14,7 +14,7 @@ from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.errors import ProjectUnknown, SettingError
+from context_builder.errors import KnowledgeUnavailable, ProjectUnknown, SettingError
 from context_builder.knowledge.audit_chain import AuditReport, verify
 from context_builder.knowledge.govern import TurnMemories
 from context_builder.knowledge.service import PackageConfig, PackageService
@@ -75,7 +75,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         keys = ApiKeys(functions, tenant_id)
         tokens = jwt_verifier(settings)
         is_local = for_this_user or is_loopback(settings.server.host)
-        if not is_local and tokens is None and not await keys.exist():
+        if not await _are_there(keys, is_needed=not is_local and tokens is None):
             raise SettingError(
                 f"SERVE_HOST: {settings.server.host} is reached by others, and there is neither an API key "
                 "(`context-builder keys create`) nor AUTH_JWKS_URL or AUTH_JWKS_FILE"
@@ -132,6 +132,19 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         hosted = local_services(knowledge, memory, process)
         await stack.enter_async_context(warming_up(settings, packages))
         yield OpenServices(services, hosted, memory_is, str(home_of(settings) / "serve.token") if local else "")
+
+
+async def _are_there(keys: ApiKeys, *, is_needed: bool) -> bool:
+    """Return whether there is a key, where one is needed.
+
+    Raises what the database refuses for good, such as one without our tables; where no key is needed, it may be away.
+    """
+    try:
+        return await keys.exist() or not is_needed
+    except KnowledgeUnavailable:
+        if is_needed:
+            raise
+        return True
 
 
 @asynccontextmanager

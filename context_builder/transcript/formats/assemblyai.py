@@ -17,14 +17,20 @@ _MILLISECOND: Final = 0.001
 
 
 def is_assemblyai(document: Object) -> bool:
-    if "utterances" in document:
+    if "utterances" in document or _parts(document):
         return True
     return "audio_url" in document or ("status" in document and ("words" in document or "text" in document))
 
 
+def _parts(document: Object) -> object:
+    """Return the sentences or paragraphs, for which one may ask alone."""
+    parts = document.get("sentences", document.get("paragraphs"))
+    return parts if isinstance(parts, list) and "audio_duration" in document else None
+
+
 def read_assemblyai(document: Object, source: Source) -> Transcript:
     """Return the transcript. Raises :class:`ValueError` for one that failed or is not ready."""
-    utterances = document.get("utterances")
+    utterances = document.get("utterances") or _parts(document) or document.get("utterances")
     if utterances is not None and not isinstance(utterances, list):
         source.problem("utterances is not a list")
     if isinstance(utterances, list) and utterances:

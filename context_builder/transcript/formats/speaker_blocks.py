@@ -25,12 +25,13 @@ _FORMS: Final = tuple(
     for form in (
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
         rf"{_NAME}\s*(?:\({_TIME}\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
+        rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
         rf"{_NAME}\s*[-–—|•·,:]\s*{_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
         rf"[\[(]?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
 )
-_SURE: Final = 2
+_SURE: Final = 3
 """Forms, the first, one line of which is enough."""
 
 _ALONE: Final = re.compile(rf"[\[(]?{_TIME}[\])]?")
@@ -66,7 +67,10 @@ def read_speaker_blocks(source: Source) -> Transcript:
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
     said: list[Utterance] = []
     for heading, end in zip(headings, ends, strict=True):
-        told = [line for line in lines[heading.text : end] if not _UNSAID.fullmatch(line.strip())]
+        told = [line.strip() for line in lines[heading.text : end]]
+        told = [line for line in told if not _UNSAID.fullmatch(line)]
+        if is_of_day(heading.time):
+            told = [line for line in told if not _ALONE.fullmatch(line)]
         with source.one_entry(heading.line + 1):
             if words := plain(" ".join(told)):
                 said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(heading.time)))
@@ -95,7 +99,7 @@ def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
         if len(line) < 160 and (found := form.fullmatch(line.strip())):
             groups = found.groupdict()
             time = groups["time"] or groups.get("time2")
-            if time and not re.fullmatch(r"[\W\d]*", found["name"]):
+            if time and not re.fullmatch(r"[\W\d]*|[AaPp]\.?[Mm]\.?", found["name"]):
                 yield _Heading(place, place + 1, found["name"], time)
 
 
@@ -150,7 +154,9 @@ def _of_two(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
 
 
 def _times_alone(lines: Sequence[str]) -> list[int]:
-    return [place for place, line in enumerate(lines) if len(line) < 40 and _ALONE.fullmatch(line.strip())]
+    """Return the lines with a time alone; where some say which half of the day, those: Slack has others in a block."""
+    places = [place for place, line in enumerate(lines) if len(line) < 40 and _ALONE.fullmatch(line.strip())]
+    return [place for place in places if is_of_day(lines[place])] or places
 
 
 def _may_be_name(line: str) -> bool:

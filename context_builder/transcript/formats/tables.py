@@ -18,13 +18,25 @@ from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of, speaker_name
 
+_ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d")
 _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": ("start", "start time", "start_time", "starttime", "begin", "from", "time", "timestamp", "timecode"),
     "date": ("date", "datetime", "created_at"),
     "end": ("end", "end time", "end_time", "endtime", "to", "stop"),
     "speaker": ("speaker", "speaker name", "speaker_name", "speakername", "name", "who", "author"),
-    "text": ("text", "sentence", "transcript", "content", "message", "utterance", "words", "caption", "dialogue"),
+    "text": (
+        "text",
+        "sentence",
+        "transcript",
+        "content",
+        "contents",
+        "message",
+        "utterance",
+        "words",
+        "caption",
+        "lines",
+    ),
 }
 """How the columns are called, in small letters."""
 
@@ -66,6 +78,8 @@ def _read(source: Source, delimiter: str) -> Transcript:
                 width = len(row) if is_heading else columns["text"] + 1
                 if is_heading:
                     continue
+            if (place := columns.get("start", len(row))) < len(row) and _ISO.match(row[place]):
+                columns["date"] = columns.pop("start")
             with source.one_entry(rows.line_num):
                 found = _utterance(row, columns, unit, width)
                 said += found
@@ -77,6 +91,8 @@ def _read(source: Source, delimiter: str) -> Transcript:
         return Transcript(once(labelled(said)))
     first, started = min(told), moment(min(told))
     said = [replace(one, at=None if date is None else date - first) for one, date in zip(said, dates, strict=True)]
+    if len(told) == len(said):
+        said.sort(key=lambda one: one.at or 0.0)
     return Transcript(said, started.astimezone() if started else None)
 
 

@@ -20,19 +20,23 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 
 _LISTS: Final = (
     "sentences", "entries", "transcriptEntries", "transcripts", "transcript", "turns", "utterances", "monologues",
-    "segments", "messages", "data",
+    "segments", "messages", "data", "lines", "Transcript",
 )  # fmt: skip
-_TEXT: Final = ("text", "sentence", "raw_text", "transcript", "content", "words", "body", "message", "utterance")
+_TEXT: Final = (
+    "text", "sentence", "raw_text", "transcript", "content", "words", "body", "message", "utterance", "Content",
+)  # fmt: skip
 _WHO: Final = (
-    "speaker_name", "speakerName", "speakerDisplayName", "speaker", "name", "participant", "participantName", "author",
-    "user", "from", "sender", "role", "speaker_id", "speakerId",
+    "speaker_name", "speakerName", "speakerDisplayName", "speakerDesignation", "speaker", "name", "participant",
+    "participantName", "author", "user", "from", "sender", "role", "speaker_id", "speakerId", "ParticipantRole",
 )  # fmt: skip
 _WHEN: Final = (
     "start_time", "startTime", "start", "startOffset", "start_timestamp", "startTimestamp", "begin", "offset", "time",
     "timestamp", "ts", "created_at", "createdAt", "date",
+    "start_ms", "startMs", "begin_ms", "BeginOffsetMillis", "offsetMilliseconds",
 )  # fmt: skip
-_UNTIL: Final = ("end_time", "endTime", "end", "endOffset", "end_timestamp")
+_UNTIL: Final = ("end_time", "endTime", "end", "endOffset", "end_timestamp", "end_ms", "endMs", "EndOffsetMillis")
 _BEGUN: Final = ("date", "dateString", "started_at", "start_time", "startTime", "meeting_date", "created_at")
+_MILLISECONDS: Final = ("_ms", "Ms", "Millis", "Milliseconds")
 _DEEPEST: Final = 3
 _EPOCH: Final = 100_000_000.0
 """A number above this is a moment, not seconds of a recording."""
@@ -109,10 +113,10 @@ def _when(one: Object, keys: Sequence[str], where: str, source: Source) -> tuple
             if isinstance(value, str) and not _is_number(value):
                 return _read(value)
             found = number(one, key, where)
-            if found is not None and found >= _EPOCH:
+            if found is not None and found >= _EPOCH and not key.endswith(_MILLISECONDS):
                 return None, datetime.fromtimestamp(epoch_seconds(found, key)).astimezone()
             if found is not None:
-                return found, None
+                return found * (0.001 if key.endswith(_MILLISECONDS) else 1.0), None
         except (ValueError, OverflowError) as error:
             source.problem(f'"{key}" of {where}: {error}')
     return None, None

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from context_builder.transcript.fields import number, objects, text
+from context_builder.transcript.fields import number, objects, optional_text, text
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.utterance import Utterance, channel_name, speaker_name
+
+_TEXT: Final = ("text", "transcript", "content", "utterance", "message")
+_WHO: Final = ("speaker", "speaker_name", "speakerName", "speaker_label", "speaker_id", "name", "participant", "user")
+"""How programs of one's own call what was said, and who says it."""
+
+
+def is_plain(message: Message) -> bool:
+    """Return whether an object tells what was said; what may be a notice does if it tells who says it."""
+    told = any(isinstance(message.get(key), int | str) for key in _WHO)
+    return any(isinstance(message.get(key), str) for key in (_TEXT if told else _TEXT[:1]))
 
 
 def read_segments(message: Message, stream: Stream) -> Iterator[Utterance]:
@@ -24,9 +35,9 @@ def read_plain(message: Message, stream: Stream) -> Iterator[Utterance]:
 
 
 def _said(message: Message, name: str, stream: Stream) -> Iterator[Utterance]:
-    if any(message.get(key) is False for key in ("is_final", "final", "completed")):
+    if any(message.get(key) is False for key in ("is_final", "isFinal", "final", "completed")):
         return
-    if words := text(message, "text", "the segment"):
+    if words := optional_text(message, *_TEXT) if is_plain(message) else text(message, "text", "the segment"):
         said = Utterance(_speaker(message), words, _time(message, "start"), until=_time(message, "end"))
         if (new := stream.unsaid(name, said)) is not None:
             yield new
@@ -34,8 +45,9 @@ def _said(message: Message, name: str, stream: Stream) -> Iterator[Utterance]:
 
 def _speaker(message: Message) -> str:
     channel = message.get("channel")
-    is_channel = message.get("speaker") is None and isinstance(channel, int | str) and not isinstance(channel, bool)
-    return channel_name(channel) if is_channel else speaker_name(message.get("speaker"))
+    speaker = next((message[key] for key in _WHO if message.get(key) is not None), None)
+    is_channel = speaker is None and isinstance(channel, int | str) and not isinstance(channel, bool)
+    return channel_name(channel) if is_channel else speaker_name(speaker)
 
 
 def _time(message: Message, key: str) -> float | None:
