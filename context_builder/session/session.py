@@ -393,6 +393,9 @@ class Session:
         if struck:  # before the commit, since it may be done again
             self.relays.struck(message.entry_id for message, _ in struck)
             await self._store.waiting_items.strike(struck, self.conversation.revisions.superseded_since)
+        since = self.conversation.revisions.superseded_since
+        if self.conversation.undeliverable["archive"] and since is not None and not struck:
+            await self._store.waiting_items.supersede(since)
         if self.conversation.undeliverable["memory"] and (amended := self.conversation.revisions.amended):
             await self._store.waiting_items.correct(amended)
         batches, self._batches = self._batches, []
