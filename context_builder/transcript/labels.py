@@ -24,7 +24,7 @@ _MACHINE: Final = re.compile(
     r"\[{1,2}(?P<square>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8}|unknown(?: speaker)?)\]{1,2}\s*:?\s*|"
     r"\((?P<round>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8})\)\s*:?\s*|"
     r"(?P<bare>speaker[ _-]?\w{1,3}|speaker_\d{1,4}|unknown speaker)\s*[:\uff1a](?:\s+|$)|"
-    r"SPEAKER:\s(?P<tag>S\d{1,3}|UU)\s*$"
+    r"SPEAKER:\s(?P<tag>S\d{1,3}|UU)\s*$|(?P<alone>speaker[ _-]?\d{1,3})\s*$"
     r")",
     re.IGNORECASE,
 )
@@ -44,6 +44,9 @@ _PARTICLES: Final = frozenset(
 _BOLD: Final = re.compile(r"\s*\*\*(?P<label>[^*:\n]{1,80})(?::\*\*|\*\*:)\s*")
 _CHANGE: Final = re.compile(r"(?:^|(?<=\s))[-–—]?\s*>{2,3}\s*(?=[^\s>])")
 """Somebody else speaks, or (``>>>``) of something else: https://www.fcc.gov/general/captioning-quality."""
+
+_BRACKETED: Final = re.compile(r"(?:\[(?P<square>[^\[\]]{1,60})\]|\((?P<round>[^()]{1,60})\))\s*(?=[^\s:])")
+"""``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
 
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
 _SHARE: Final = 0.6
@@ -88,18 +91,30 @@ class Labels:
             again |= {one for one in bold if len(bold) > 1 and _is_written_as_name(one)}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
+        self._bracketed = _bracketed(first_lines)
+
     def line(self, line: str, *, first: bool = True) -> LabelledLine:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
         written = _TURN.sub(" ", line).strip() if "[" in line else line.strip()
         line = unbold(written)
         if machine := _MACHINE.match(line):
             return LabelledLine(_machine_name(machine), line[machine.end() :].strip())
+        if self._bracketed and (inside := _BRACKETED.match(line)) and (inside[1] or inside[2]) in self._bracketed:
+            return LabelledLine(name_of(inside[1] or inside[2]), line[inside.end() :].strip())
         if prefix := _PREFIX.match(line):
             label, dashed = prefix["label"], bool(prefix["mark"].strip())
             is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
             if is_one and _may_be(label):
                 return LabelledLine(_clean(label), line[prefix.end() :].strip())
         return LabelledLine(None, written)
+
+
+def _bracketed(lines: Sequence[str]) -> set[str]:
+    """Return the names that stand in brackets before most entries, of which some come again."""
+    found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
+    names = {one for one in found if _is_written_as_name(one)}
+    again = any(found[one] > 1 for one in names)
+    return names if again and sum(found[one] for one in names) >= _SHARE * len(lines) else set()
 
 
 def unbold(line: str) -> str:
