@@ -410,11 +410,7 @@ async def test_what_was_corrected_before_the_memory_refused_it_is_put_back_as_co
     await live.until("the points are corrected", text=f"Said:\n- Ida says: {FIFTY}")
     memory.fault = MemoryDataRejected("not this one")
     letters = DeadLetters(live.redis, "monday", "memory")
-
-    async def refused() -> bool:
-        return len(await letters.all()) >= 1
-
-    await wait_until(refused, "the memory refuses it for good")
+    await delivered(live)  # which is what becomes of it, refused for good
     memory.fault = None
     for letter in await letters.all():
         await letters.requeue(letter)
