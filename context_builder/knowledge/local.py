@@ -172,7 +172,7 @@ class LocalVectors:
 
 
 class _Said(Protocol):
-    """Holds what tells a memory of a session from the others."""
+    """What tells a memory of a session apart from the others."""
 
     @property
     def id(self) -> str: ...

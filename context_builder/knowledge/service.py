@@ -81,7 +81,7 @@ LONGEST_WAIT: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class PackageServices:
-    """Holds what packages are made with, in this process or elsewhere.
+    """The services that packages are made with, in this process or elsewhere.
 
     A redactor behind ``redaction`` that has to be told beforehand what it will be asked for is ``prepared``.
     """
@@ -96,8 +96,8 @@ class PackageServices:
 
 @dataclass(frozen=True, slots=True)
 class PackageConfig:
-    """Holds how long sources of a package, its pinned ones, and those of a turn are waited for in seconds, how many
-    packages look for theirs ``at_once``, and the weights of the signals."""
+    """How long the sources of a package, its pinned ones and those of a turn are waited for, in seconds; how many
+    packages look for sources ``at_once``; and the weights of the signals."""
 
     retrieval_time: float = RETRIEVAL_TIME
     pinned_time: float = PINNED_TIME
@@ -107,14 +107,14 @@ class PackageConfig:
 
 
 class Served(NamedTuple):
-    """Holds a package, and whether it was cached or built for this call."""
+    """A package, and whether it was cached or built for this call."""
 
     package: ContextPackage
     cache: Literal["hit", "rebuilt"]
 
 
 class ExplainedPackage(NamedTuple):
-    """Holds a package, how it came about, and what a larger budget would add to it."""
+    """A package, how it came about, and what a larger budget would add to it."""
 
     package: ContextPackage
     audit: PackageAudit
@@ -122,7 +122,7 @@ class ExplainedPackage(NamedTuple):
 
 
 class TurnKnowledge(NamedTuple):
-    """Holds what lets knowledge take part in a turn: its source, None where only memories do; who may see what; and how
+    """What lets knowledge take part in a turn: its source, None where only memories do; who may see what; and how
     that is redacted."""
 
     source: MemorySource | None
@@ -131,7 +131,7 @@ class TurnKnowledge(NamedTuple):
 
 
 class _Standing(NamedTuple):
-    """Holds which version of governance holds, None where that cannot be told, and whether the cache is there."""
+    """Which version of governance is in force, None where that cannot be told, and whether the cache is there."""
 
     governance: int | None
     is_cached: bool
