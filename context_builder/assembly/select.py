@@ -13,7 +13,7 @@ from context_builder.assembly.candidate import Candidate, ContextType, Signal
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import Governed, Redacted, RedactionPolicy
 from context_builder.assembly.metrics import Metrics, phase
-from context_builder.assembly.section import Item, Message, name_of
+from context_builder.assembly.section import ChatMessage, Item, name_of
 from context_builder.assembly.turn import spoken
 from context_builder.timestamps import moment
 
@@ -191,11 +191,11 @@ class Draft:
     """
 
     query: str
-    required: tuple[Message, ...]
+    required: tuple[ChatMessage, ...]
     candidates: Sequence[Sequence[Candidate]]
     order: Sequence[ContextType]
     config: AssemblyConfig
-    history: Sequence[Message] = ()
+    history: Sequence[ChatMessage] = ()
     top_k: int | None = None
     threshold: float | None = None
     present_texts: Mapping[str, str] = field(default_factory=dict)
@@ -267,7 +267,7 @@ def _redacted(
     redaction_of_governed: RedactionPolicy,
 ) -> Redacted[Candidate]:
     """Return the candidate as it may be shown."""
-    is_governed = bool(governed.rulings) and governed.is_redacted(given.id)
+    is_governed = given.id in governed.redacted
     ruled = governed.rulings[given.id].redacted if is_governed else None
     if not (draft.redacts_all or is_governed):
         return Redacted(given)

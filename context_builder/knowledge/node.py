@@ -231,3 +231,9 @@ def _beginning(text: str) -> str:
 def is_found_redacted(node: KnowledgeNode) -> bool:
     """Return whether a node is searched by what is shown of it redacted: confidential artifacts are."""
     return bool(node.version) and node.sensitivity == Sensitivity.CONFIDENTIAL
+
+
+def node_of(candidate: Candidate) -> KnowledgeNode:
+    """Return the node that a candidate was made of."""
+    node: KnowledgeNode = candidate.metadata["node"]
+    return node

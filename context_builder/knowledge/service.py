@@ -450,7 +450,7 @@ class PackageService:
             longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
             admission=self.viewer.admission(agent, request.intent),
         )
-        if request.retrieval.semantic and not self._sources.health.asks(SEMANTIC):
+        if request.retrieval.semantic and SEMANTIC not in self._sources.health.asked():
             self._recovery.begin(agent.tenant, request)
         async with self._turn():
             with phase("total", self._metrics.time_total()):

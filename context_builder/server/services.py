@@ -23,9 +23,8 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.authentication import current_caller
-from context_builder.server.asgi.host_names import HostNames
-from context_builder.server.asgi.shares import ShareLimits, Shares
+from context_builder.server.asgi.callers import ShareLimits, Shares, current_caller
+from context_builder.server.asgi.framing import HostNames
 from context_builder.server.problem import not_found
 from context_builder.server.session_watch import SessionWatches
 from context_builder.session.client import JsonObject

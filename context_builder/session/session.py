@@ -396,6 +396,10 @@ class Session:
                 with attempt:
                     await self._store.waiting_items.strike(struck, self.conversation.revisions.superseded_since)
         revisions = self.conversation.revisions
+        if self.conversation.undeliverable["archive"] and revisions.superseded_since is not None and not struck:
+            async for attempt in self._committer.attempts():
+                with attempt:
+                    await self._store.waiting_items.supersede(revisions.superseded_since)
         if (self.relays.unremembered or self.conversation.undeliverable["memory"]) and (
             revisions.amended or revisions.renamed
         ):

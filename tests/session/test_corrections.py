@@ -13,7 +13,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
-from context_builder.errors import MemoryDataRejected, MemoryUnavailable, MessageError
+from context_builder.errors import ArchiveDataRejected, MemoryDataRejected, MemoryUnavailable, MessageError
 from context_builder.memory.memory import Memory
 from context_builder.session import committer, inbox
 from context_builder.session.client import SessionClient
@@ -26,6 +26,7 @@ from context_builder.testing import InMemoryStore, ManualClock, StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.live import TENANT, Live
 from tests.session.saying import at, conversation, hear, quoting, spoken
+from tests.session.test_undeliverable import ChoosyArchive
 
 pytestmark = pytest.mark.engines
 
@@ -149,6 +150,18 @@ async def test_a_correction_of_what_is_summarized_reaches_points_archive_and_mem
     assert (FIFTEEN in first_row.summary_text, FIFTEEN in second_row.summary_text) == (True, False)
     assert live.archive.superseded_by == {first: second[1]}
     assert second_row.message_count == 2
+
+
+async def test_a_row_that_the_archive_refused_is_not_put_back_after_a_correction(live: Live, analyst: Quoting) -> None:
+    live.archive = archive = ChoosyArchive(lambda: ArchiveDataRejected("refuses: violates a constraint"), 1)
+    await begin(live)
+    await summarized(live, spoken(1, FIFTEEN))
+    await live.until("it is a dead letter", undeliverable={"archive": 1, "memory": 0})
+    await live.push({"corrects": 1, "text": FIFTY, "timestamp": at(60)})
+    await taken_in(live)
+    await delivered(live)
+    assert [row.summary_text for row in archive.rows.values()] == [f"Said:\n- Alice says: {FIFTY}"]
+    assert await live.redis.llen(KEYS.archive_dead) == 0
 
 
 async def test_what_can_not_be_rewritten_is_retracted_and_summarized_again(live: Live, analyst: Quoting) -> None:

@@ -41,19 +41,13 @@ class WaitingItems:
                     return without.encode()
             return entry
 
-        def row(entry: bytes) -> bytes:
-            with suppress(orjson.JSONDecodeError):
-                held = orjson.loads(entry)
-                if since is not None and isinstance(held, Mapping) and held.get("summary_seq", -1) >= since:
-                    return b""
-            return entry
-
         texts, ids = {text for _, text in struck if text}, {message.id for message in messages}
         keys = self._keys
         await self._revise(keys.memory_outbox, batch)
         await self._revise(keys.memory_dead, lambda letter: _of_letter(letter, batch))
-        await self._revise(keys.outbox, row)
-        await self._revise(keys.archive_dead, lambda letter: _of_letter(letter, row))
+        if since is not None:
+            await self._revise(keys.outbox, lambda entry: _before(entry, since))
+            await self.supersede(since)
         await self._revise(keys.agent_items, lambda item: b"" if _is_struck(item, ids, texts) else item)
 
     async def correct(self, amendments: Sequence[Amendment], names: Sequence[tuple[str, str]]) -> None:
@@ -71,6 +65,10 @@ class WaitingItems:
         await self._revise(self._keys.memory_outbox, batch)
         await self._revise(self._keys.memory_dead, lambda letter: _of_letter(letter, batch))
 
+    async def supersede(self, since: int) -> None:
+        """Let the archive's dead letters hold no summary ``since`` a number: put back, it would not be marked."""
+        await self._revise(self._keys.archive_dead, lambda letter: _of_letter(letter, lambda row: _before(row, since)))
+
     async def _revise(self, key: str, revise: Revise) -> None:
         async with translated():
             items: list[bytes] = await self._client.lrange(key, 0, -1)
@@ -82,6 +80,15 @@ class WaitingItems:
 def _changed(items: Sequence[bytes], revise: Revise) -> list[tuple[bytes, bytes]]:
     """Return the items that are to change, each with what it is to be."""
     return [(item, after) for item in items if (after := revise(item)) != item]
+
+
+def _before(row: bytes, since: int) -> bytes:
+    """Return a summary's row as it is, if its number is below another one."""
+    with suppress(orjson.JSONDecodeError):
+        held = orjson.loads(row)
+        if isinstance(held, Mapping) and held.get("summary_seq", -1) >= since:
+            return b""
+    return row
 
 
 def _of_letter(encoded: bytes, revise: Revise) -> bytes:
