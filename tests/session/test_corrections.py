@@ -531,3 +531,17 @@ async def test_many_corrections_are_applied_some_at_a_time_in_their_order(
     texts = ["1 at last.", "2 again.", "3 again.", "4 again.", "new"]
     assert [one["text"] for one in state["raw_recent_buffer"]] == texts
     assert state["revision"] >= before + 3
+
+
+async def test_a_refused_correction_of_what_is_struck_keeps_no_words(live: Live, analyst: Quoting) -> None:
+    await begin(live)
+    await live.say(1, 2)
+    await live.shows(1, 2)
+    refused = {"speaker": "Consilience", "text": "Zanzibar.", "timestamp": at(60)}
+    await live.push(*({"corrects": about, **refused} for about in (1, "id:1", 2)))
+    await live.until("they are refused", dead_letters=3)
+    await live.push({"strikes": 1, "timestamp": at(61)})
+    await live.shows(2)
+    letters = await DeadLetters(live.redis, "monday").all()
+    assert [b"Zanzibar" in letter.raw for letter in letters] == [False, False, True]
+    assert all("the assistant's" in letter.reason for letter in letters)
