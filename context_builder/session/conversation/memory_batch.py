@@ -200,6 +200,8 @@ def with_speaker(memory: Memory, old: str, new: str) -> Memory:
     """Return a message or a point with another name of a speaker."""
     if memory.kind != POINT:
         return replace(memory, speaker=new) if memory.speaker == old else memory
+    if old not in memory.text and old not in (memory.speaker or ""):
+        return memory
     speakers = memory.metadata.get("speakers")
     names: Iterable[Any] = speakers if isinstance(speakers, list | tuple) else (memory.speaker or "").split(", ")
     renamed = list(dict.fromkeys(new if name == old else name for name in names))

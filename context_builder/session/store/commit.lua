@@ -75,19 +75,20 @@ local function missing(key, newest, count)
   return last - at
 end
 
--- Puts something else in the place of pending messages: of ARGV's next `count` values, how each begins, and what it is to be.
+-- Puts something else in the place of pending messages: of ARGV's next `count` values, how each begins, which is its id, and
+-- what it is to be.
 local function blank(count)
   local blanks = {}
-  for i = 1, count / 2 do
-    blanks[i] = {take(), take()}
+  for _ = 1, count / 2 do
+    local begins = take()
+    blanks[begins] = take()
   end
   local length = count > 0 and redis.call('LLEN', pending) or 0
   for start = 0, length - 1, 500 do
     for offset, item in ipairs(redis.call('LRANGE', pending, start, start + 499)) do
-      for _, blanked in ipairs(blanks) do
-        if string.sub(item, 1, #blanked[1]) == blanked[1] then
-          redis.call('LSET', pending, start + offset - 1, blanked[2])
-        end
+      local blanked = blanks[string.match(item, '^{"id":%d+,')]
+      if blanked then
+        redis.call('LSET', pending, start + offset - 1, blanked)
       end
     end
   end
