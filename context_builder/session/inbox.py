@@ -34,7 +34,7 @@ BLOCK_SECONDS: Final = 1
 
 @value
 class Batch:
-    """Holds the deliveries that one commit is to acknowledge together, oldest first.
+    """The deliveries that one commit is to acknowledge together, oldest first.
 
     ``events`` are new messages, and revisions of earlier ones, in their order; ``identities`` those of the deliveries
     that they came in, and ``index`` the fields that they add to the message index. ``dead`` are dead letters as they
@@ -65,7 +65,7 @@ class Batch:
 
 
 class Decoded(NamedTuple):
-    """Holds a delivery, what it holds or else the dead letter made of it, and its identity, if it has one."""
+    """A delivery, with its message or the dead letter made of it, and its identity, if it has one."""
 
     raw: bytes
     held: Delivered | None

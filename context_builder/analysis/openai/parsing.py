@@ -159,7 +159,7 @@ def _identifiers(text: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ReadPoints:
-    """Holds the points of a reply that the check accepts, with its doubts about each, and why others were rejected."""
+    """The points of a reply that the check accepts, with its doubts about each, and why others were rejected."""
 
     points: Sequence[tuple[DraftPoint, Sequence[Doubt]]]
     rejected: Counter[str]

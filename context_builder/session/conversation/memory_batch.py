@@ -30,7 +30,7 @@ _HELD: Final = 200
 
 @dataclass(slots=True)
 class PreferenceChanges:
-    """Holds ``memories`` to keep, by id, of each user and topic the last; and the preferences taken back."""
+    """The ``memories`` to keep, by id, of each user and topic the last; and the preferences taken back."""
 
     memories: dict[str, Memory] = field(default_factory=dict)
     withdrawals: list[tuple[Preference, Memory]] = field(default_factory=list)
@@ -133,8 +133,8 @@ class StruckMessage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBatch:
-    """Holds memories to keep, and the ids of those that no longer hold; messages that say something else now, and those
-    that were struck; and names that speakers have now, by the old ones.
+    """Memories to keep, and the ids of those that no longer hold; messages that say something else now, and those that
+    were struck; and the new names of speakers, by the old ones.
 
     Its outbox entry is compressed: hardly more than what was said, however long the memory stays away.
     """
