@@ -39,7 +39,7 @@ class ContextType(StrEnum):
 
 
 class Signal(NamedTuple):
-    """Holds one reason for a candidate's rank: ``weight`` times ``score`` (0..1) is its share of the score."""
+    """One reason for a candidate's rank: ``weight`` times ``score`` (0..1) is its share of the score."""
 
     name: str
     weight: float
@@ -48,7 +48,7 @@ class Signal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Holds a text that a source offers for a prompt.
+    """A text that a source offers for a prompt.
 
     ``base_score`` is its similarity to the query as the source gave it (0..1), ``score`` what it is ranked by and
     ``signals`` what that is made of, once it was ranked. ``label`` says where it is from, in the prompt. ``role`` is
@@ -72,15 +72,6 @@ class Candidate:
     evidence: Mapping[str, float] = field(default_factory=dict)
     projections: tuple[str, ...] = ()
     memory: Memory | None = None
-
-    def ranked(self, score: float, signals: tuple[Signal, ...]) -> Candidate:
-        """Return the candidate with its score and the signals that add up to it. A constructor call is several times as
-        fast as ``replace``, and every candidate of every prompt takes this step.
-        """
-        return Candidate(
-            self.id, self.text, self.type, self.base_score, score, self.label, self.role, self.speaker, self.time,
-            self.origins, self.metadata, signals, self.evidence, self.projections, self.memory,
-        )  # fmt: skip
 
     def signal(self, name: str) -> float:
         """Return the score of the signal ``name``; 0 where the candidate was not ranked by it."""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from context_builder.assembly.budget.allocation import Choose
-from context_builder.assembly.health import HealthState
+from context_builder.assembly.budget import Choose
 from context_builder.config import CONFIG, Count, Seconds, Share, setting
+
+
+class HealthState(StrEnum):
+    """Tells how much is asked of the memory: everything, little, or nothing."""
+
+    NORMAL = "normal"
+    DEGRADED = "degraded"
+    DOWN = "down"
+
 
 Scope = Literal["tenant", "session"]
 Natural = Annotated[int, Field(ge=0)]
@@ -18,7 +27,7 @@ Duration = Annotated[float, Field(ge=0, le=10 * 365 * 86400, allow_inf_nan=False
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class AssemblyConfig:
-    """Holds sizes and times of prompts, in seconds unless named otherwise; the defaults are the documented ones.
+    """Sizes and times of prompts, in seconds unless named otherwise; the defaults are the documented ones.
 
     ``choose`` is how memories are picked when not all fit: ``greedy`` by score, or ``knapsack``, the set of
     the highest total score. ``scope`` is where memories are looked for in a :class:`MemoryStore`: in all of

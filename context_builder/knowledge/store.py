@@ -16,9 +16,8 @@ from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thr
 from context_builder.errors import ArtifactChanged, KnowledgeDataRejected, KnowledgeRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.excerpt import Part
-from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.node import KnowledgeNode, projections
 from context_builder.knowledge.passages import Passage, passages_of
-from context_builder.knowledge.projection import projections
 from context_builder.memory.memory import Memory, SearchResult
 from context_builder.memory.rows import as_key, as_row, storable
 from context_builder.storage.sql_functions import SqlFunctions
@@ -53,7 +52,7 @@ def check_tenant(tenant_id: str) -> None:
 
 
 class PutResult(NamedTuple):
-    """Holds an artifact's version, and whether the call changed anything."""
+    """An artifact's version, and whether the call changed anything."""
 
     version: int
     changed: bool
@@ -72,7 +71,7 @@ class ArtifactFilter:
 
 
 class ArtifactOutline(NamedTuple):
-    """Holds an artifact's fields for comparison, without its content, and its edges to others."""
+    """An artifact's fields, without its content, and its edges to others, to be compared with what is sent."""
 
     fields: dict[str, Any]
     edges: frozenset[Edge]
@@ -84,7 +83,7 @@ class ArtifactOutline(NamedTuple):
 
 
 class NearbyNode(NamedTuple):
-    """Holds a ref, and over how many edges it was reached."""
+    """A ref, and over how many edges it was reached."""
 
     ref: str
     steps: int
@@ -92,7 +91,7 @@ class NearbyNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Holds the nodes around some refs, nearest first, and the edges among them."""
+    """The nodes around some refs, nearest first, and the edges among them."""
 
     nodes: tuple[NearbyNode, ...]
     edges: tuple[Link, ...]

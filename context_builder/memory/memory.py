@@ -99,7 +99,8 @@ class MemoryQuery:
 
     An empty ``text`` looks for the newest. With ``standalone``, memories are found for what they say themselves, as
     passages of a document are; without, also for what was said before and after them. A store may leave empty the texts
-    of what it finds ``with_texts`` false, for a caller who only wants to know which memories these are.
+    of what it finds ``with_texts`` false, for a caller who only wants to know which memories these are. Of memories
+    with the same text the best is found, or ``with_repeats`` each.
     """
 
     text: str
@@ -110,6 +111,7 @@ class MemoryQuery:
     """The query's embedding, when the caller has it already."""
     standalone: bool = False
     with_texts: bool = True
+    with_repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,10 @@ class SearchResult:
     score: float
     origins: tuple[str, ...] = ()
     feedback: MemoryFeedback | None = None
+
+
+OnEmbedded = Callable[[int, int], None]
+"""Told how many memories are embedded, and of how many."""
 
 
 class MemoryStore(Protocol):
@@ -188,7 +194,7 @@ class MemoryStore(Protocol):
         """
         ...
 
-    async def embed_missing(self, tenant_id: str) -> int:
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
         """Embed what is stored without an embedding yet, and return how many memories these were."""
         ...
 
@@ -247,5 +253,5 @@ class DeferredMemory(Deferred[MemoryStore]):
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         return await (await self.opened()).forget(tenant_id, ids=ids, filter=filter)
 
-    async def embed_missing(self, tenant_id: str) -> int:
-        return await (await self.opened()).embed_missing(tenant_id)
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
+        return await (await self.opened()).embed_missing(tenant_id, on_embedded)

@@ -15,13 +15,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from context_builder.errors import (
+    ArchiveRejected,
     ArtifactChanged,
     AuditOfAnother,
     ContextBuilderError,
     IdempotencyClash,
     KnowledgeDataRejected,
+    KnowledgeRejected,
     KnowledgeUnavailable,
     MemoryDataRejected,
+    MemoryRejected,
     MemoryUnavailable,
     PackageUnknown,
     PinnedOverBudget,
@@ -177,6 +180,9 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
     if isinstance(error, _REFUSED_DATA):
         return Problem(_UNPROCESSABLE, "refused_data", "the database cannot hold this")
+    if isinstance(error, KnowledgeRejected | MemoryRejected | ArchiveRejected):
+        detail = "the database does not let this server do its work; `context-builder doctor` there says what to do"
+        return Problem(503, "refused", detail)
     return internal_error()
 
 

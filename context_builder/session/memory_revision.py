@@ -5,10 +5,9 @@ Everything may be done again: a message keeps its memory's id, and what is delet
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -21,8 +20,8 @@ from context_builder.session.conversation.memory_batch import (
     MemoryBatch,
     StruckMessage,
     preferences_in,
+    with_speaker,
 )
-from context_builder.session.summary.revising import with_name
 
 log = structlog.get_logger(__name__)
 
@@ -43,8 +42,7 @@ async def revise_memories(memory: TenantMemory, remember: Remember, part: Memory
     revision = _MemoryRevision(memory, remember, part.session_id)
     for start in range(0, len(part.amended), STEP):
         await revision.amend(part.amended[start : start + STEP])
-    for old, new in part.renamed:
-        await revision.rename(old, new)
+    await revision.rename(part.renamed)
     try:
         await revision.strike(part.struck)
     except CannotForget:
@@ -64,17 +62,24 @@ class _MemoryRevision:
         changed = [after for one in held if (after := present[one.id].applied(one)) != one]
         await self._keep(changed, {one.id for one in changed})
 
-    async def rename(self, old: str, new: str) -> None:
+    async def rename(self, names: Sequence[tuple[str, str]]) -> None:
+        """Let speakers be called otherwise, one after the other."""
+        if not names:
+            return
+        for old, new in names:
+            await self._rename_messages(old, new)
+        renamed = (after for one in await self._of_kind(POINT) if (after := _with_names(one, names)) != one)
+        while some := list(islice(renamed, STEP)):
+            await self._remember(some)
+        gone = {old for old, _ in names} - {new for _, new in names}
+        await self._forget([one.id for one in await self._of_kind(PREFERENCE) if one.user_id in gone])
+
+    async def _rename_messages(self, old: str, new: str) -> None:
         where = MemoryFilter(session_id=self._session_id, kinds=("message",), speaker=old)
         before: set[str] = set()
         while held := [one for one in await self._found(where, limit=STEP) if one.id not in before]:
             before |= {one.id for one in held}
-            await self._keep([replace(one, speaker=new) for one in held], {one.id for one in held})
-        points = await self._of_kind(POINT)
-        renamed = (after for one in points if (after := _renamed(one, old, new)) != one)
-        while some := list(islice(renamed, STEP)):
-            await self._remember(some)
-        await self._forget([one.id for one in await self._of_kind(PREFERENCE) if one.user_id == old])
+            await self._keep([with_speaker(one, old, new) for one in held], {one.id for one in held})
 
     async def strike(self, struck: Sequence[StruckMessage]) -> None:
         if not struck:
@@ -113,13 +118,10 @@ class _MemoryRevision:
                 log.info("memory.superseded_stay", session_id=self._session_id, points=len(ids))
 
 
-def _renamed(point: Memory, old: str, new: str) -> Memory:
-    speakers = point.metadata.get("speakers")
-    names: Iterable[Any] = speakers if isinstance(speakers, list | tuple) else (point.speaker or "").split(", ")
-    renamed = list(dict.fromkeys(new if name == old else name for name in names))
-    text = with_name(point.text, old, new)
-    metadata = {**point.metadata, "speakers": renamed} if speakers else point.metadata
-    return replace(point, text=text, speaker=", ".join(map(str, renamed)), metadata=metadata)
+def _with_names(point: Memory, names: Sequence[tuple[str, str]]) -> Memory:
+    for old, new in names:
+        point = with_speaker(point, old, new)
+    return point
 
 
 def _cited(point: Memory) -> list[int]:

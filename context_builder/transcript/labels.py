@@ -58,7 +58,7 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|<([^<>]+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LabelledLine:
     """Is a line of an entry with the speaker whom its label names; None where it has no label.
 
     ``begins`` says that somebody else speaks than before, named or not.
@@ -93,20 +93,20 @@ class Labels:
 
         self._bracketed = _bracketed(first_lines)
 
-    def line(self, line: str, *, first: bool = True) -> Line:
+    def line(self, line: str, *, first: bool = True) -> LabelledLine:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
         written = _TURN.sub(" ", line).strip() if "[" in line else line.strip()
         line = unbold(written)
         if machine := _MACHINE.match(line):
-            return Line(_machine_name(machine), line[machine.end() :].strip())
+            return LabelledLine(_machine_name(machine), line[machine.end() :].strip())
         if self._bracketed and (inside := _BRACKETED.match(line)) and (inside[1] or inside[2]) in self._bracketed:
-            return Line(name_of(inside[1] or inside[2]), line[inside.end() :].strip())
+            return LabelledLine(name_of(inside[1] or inside[2]), line[inside.end() :].strip())
         if prefix := _PREFIX.match(line):
             label, dashed = prefix["label"], bool(prefix["mark"].strip())
             is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
             if is_one and _may_be(label):
-                return Line(_clean(label), line[prefix.end() :].strip())
-        return Line(None, written)
+                return LabelledLine(_clean(label), line[prefix.end() :].strip())
+        return LabelledLine(None, written)
 
 
 def _bracketed(lines: Sequence[str]) -> set[str]:
@@ -160,7 +160,7 @@ def _machine_name(found: re.Match[str]) -> str:
     return speaker_name(name)
 
 
-def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[Line]]:
+def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[LabelledLine]]:
     """Yield for each entry, a list of lines, what is said in it by whom; lines without a label join the one before.
 
     Where labels say that the speaker changes, what follows without one is the same speaker's, also in the next entry.
@@ -173,7 +173,7 @@ def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[Line]]:
     goes_on = changes or _stand_alone(texts, labels)
     speaker: str | None = None
     for lines in texts:
-        said: list[Line] = []
+        said: list[LabelledLine] = []
         for line in lines:
             begins = changes and bool(_CHANGE.match(line))
             one = replace(

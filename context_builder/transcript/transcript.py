@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -119,6 +120,8 @@ def read_transcript(path: Path, *, channel: str | None = None, strict: bool = Fa
 
 
 def _read(path: Path, source: Source, channel: str | None) -> Transcript:
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "there is no such file")
     if path.is_dir():
         return read_folder(path, source, channel)
     if path.suffix.lower() == ".zip":

@@ -11,7 +11,7 @@ from context_builder.transcript.fields import Object, each_object
 from context_builder.transcript.formats.google_speech import best
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, speaker_name
-from context_builder.transcript.word_runs import Word, runs
+from context_builder.transcript.word_runs import SpokenWord, runs
 
 
 def is_watson(document: Object) -> bool:
@@ -25,7 +25,7 @@ def read_watson(document: Object, source: Source) -> Transcript:
     return Transcript([*runs(_words(document, source))])
 
 
-def _words(document: Object, source: Source) -> Iterator[Word]:
+def _words(document: Object, source: Source) -> Iterator[SpokenWord]:
     labels = document.get("speaker_labels")
     listed = each_object(labels if isinstance(labels, list) else [], "speaker_labels", source)
     speakers = {str(one.get("from")): speaker_name(one.get("speaker")) for _, one in listed}
@@ -34,6 +34,6 @@ def _words(document: Object, source: Source) -> Iterator[Word]:
         for word in words if isinstance(words, list) else []:
             match word:
                 case [str(text), int() | float() as start, int() | float() as end]:
-                    yield Word(text, speakers.get(str(start), UNKNOWN_SPEAKER), float(start), float(end))
+                    yield SpokenWord(text, speakers.get(str(start), UNKNOWN_SPEAKER), float(start), float(end))
                 case _:
                     source.problem(f"{where} has a word without its times")

@@ -14,7 +14,7 @@ from context_builder.transcript.formats.google_speech import best, words_of
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, runs
+from context_builder.transcript.word_runs import SpokenWord, runs
 
 _COMMITTED: Final = ("committed_transcript", "committed_transcript_with_timestamps")
 _ELEVENLABS: Final = frozenset({"session_started", "partial_transcript", *_COMMITTED})
@@ -57,16 +57,16 @@ def read_amazon(message: Message, stream: Stream) -> Iterator[Utterance]:
         yield from _by_speakers([*_amazons_words(alternatives[0], who)], Utterance(who, text))
 
 
-def _amazons_words(alternative: Object, who: str) -> Iterator[Word]:
+def _amazons_words(alternative: Object, who: str) -> Iterator[SpokenWord]:
     last = who
     for one in objects(alternative.get("Items") or [], "Items"):
         if content := optional_text(one, "Content"):
             label = one.get("Speaker")
             last = last if label is None else speaker_name(label)
-            yield Word(content, last, joined=one.get("Type") == "punctuation")
+            yield SpokenWord(content, last, joined=one.get("Type") == "punctuation")
 
 
-def _by_speakers(words: Sequence[Word], whole: Utterance) -> Iterator[Utterance]:
+def _by_speakers(words: Sequence[SpokenWord], whole: Utterance) -> Iterator[Utterance]:
     """Yield what each speaker says of it, where words tell; else the whole as it is written."""
     speakers = {word.speaker for word in words}
     yield from runs(words) if speakers - {whole.speaker} else [whole]

@@ -211,6 +211,10 @@ async def test_everybody_can_use_it(redis: Redis, visitor: Visitor) -> None:
         await page.goto(ADDRESS)
         await page.locator(".point").first.wait_for()
         await check_in_every_dress(page)
+        await page.get_by_role("link", name="Correct …").click()
+        await check_in_every_dress(page)
+        await page.get_by_role("link", name="part 7?").click()
+        await check_in_every_dress(page)
 
 
 def long_ago(newest: int) -> bytes:
