@@ -16,9 +16,8 @@ from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thr
 from context_builder.errors import ArtifactChanged, KnowledgeDataRejected, KnowledgeRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.excerpt import Part
-from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.node import KnowledgeNode, projections
 from context_builder.knowledge.passages import Passage, passages_of
-from context_builder.knowledge.projection import projections
 from context_builder.memory.memory import Memory, SearchResult
 from context_builder.memory.rows import as_key, as_row, storable
 from context_builder.storage.sql_functions import SqlFunctions

@@ -150,6 +150,10 @@ class SearchResult:
     feedback: MemoryFeedback | None = None
 
 
+OnEmbedded = Callable[[int, int], None]
+"""Told how many memories are embedded, and of how many."""
+
+
 class MemoryStore(Protocol):
     """Keeps memories apart by tenant.
 
@@ -190,7 +194,7 @@ class MemoryStore(Protocol):
         """
         ...
 
-    async def embed_missing(self, tenant_id: str) -> int:
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
         """Embed what is stored without an embedding yet, and return how many memories these were."""
         ...
 
@@ -249,5 +253,5 @@ class DeferredMemory(Deferred[MemoryStore]):
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         return await (await self.opened()).forget(tenant_id, ids=ids, filter=filter)
 
-    async def embed_missing(self, tenant_id: str) -> int:
-        return await (await self.opened()).embed_missing(tenant_id)
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
+        return await (await self.opened()).embed_missing(tenant_id, on_embedded)

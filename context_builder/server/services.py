@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Request
 from pydantic import AfterValidator
 from redis.asyncio import Redis
 
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.errors import SessionIdError
 from context_builder.knowledge.audit_chain import AuditReport
 from context_builder.knowledge.governance import Agent
@@ -23,9 +23,8 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.authentication import current_caller
-from context_builder.server.asgi.host_names import HostNames
-from context_builder.server.asgi.shares import ShareLimits, Shares
+from context_builder.server.asgi.callers import ShareLimits, Shares, current_caller
+from context_builder.server.asgi.framing import HostNames
 from context_builder.server.problem import not_found
 from context_builder.server.session_watch import SessionWatches
 from context_builder.session.client import JsonObject

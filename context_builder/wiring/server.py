@@ -12,24 +12,23 @@ from typing import Any
 
 from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import KnowledgeUnavailable, ProjectUnknown, SettingError
-from context_builder.knowledge.access import TurnMemories
 from context_builder.knowledge.audit_chain import AuditReport, verify
+from context_builder.knowledge.govern import TurnMemories
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore, document_space
 from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
-from context_builder.server.access.authenticator import Authenticator
+from context_builder.server.access.authenticator import Authenticator, CachedKeys
 from context_builder.server.access.jwt_verifier import JwtVerifier
-from context_builder.server.access.key_cache import CachedKeys
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
 from context_builder.server.access.local_token import LocalToken, local_token
-from context_builder.server.asgi.host_names import HostNames, is_loopback
-from context_builder.server.asgi.shares import ShareLimits, Shares
+from context_builder.server.asgi.callers import ShareLimits, Shares
+from context_builder.server.asgi.framing import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings

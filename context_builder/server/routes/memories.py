@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 
 from fastapi import Query
 
-from context_builder.knowledge.access import memory_sources, shared_words
 from context_builder.knowledge.artifact import CamelModel, Time
+from context_builder.knowledge.govern import memory_sources, shared_words
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.local import said_ref
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, SearchResult

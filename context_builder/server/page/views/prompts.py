@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse
 
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.errors import MemoryRejected, SessionIdError, TokenLimitExceeded
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.choices import (
     documents_to_choose,

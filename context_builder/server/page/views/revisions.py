@@ -22,6 +22,13 @@ from context_builder.session.client import JsonObject, SessionClient
 
 router = page_router()
 
+DONE: Final = {
+    "correct": "The message is corrected.",
+    "rename": "The speaker is called otherwise now.",
+    "strike": "The message is struck: nothing is left of it.",
+}
+"""What the page says once it is done; an address names no more than which of these."""
+
 OFFERED: Final = 20
 """Messages that are offered at once, the newest first."""
 
@@ -33,7 +40,9 @@ async def revisions(
     session_id: SessionId, request: Request, seen: SeenHere, message: MessageId = None, before: MessageId = None
 ) -> Response:
     """Ask what is to be changed: offer messages, of which ``message`` is the chosen one, those ``before`` another."""
-    return await _page(request, session_id, seen, message, before, done=request.query_params.get("done", "")[:200])
+    return await _page(
+        request, session_id, seen, message, before, done=DONE.get(request.query_params.get("done", ""), "")
+    )
 
 
 @router.post("/sessions/{session_id}/revisions", openapi_extra=WRITER)
@@ -41,16 +50,13 @@ async def revise(session_id: SessionId, request: Request, redis: OwnRedis, seen:
     """Change what was said, and say so; where that cannot be, show the form again with the reason."""
     client, message = SessionClient(redis, session_id), form.get("message", "").strip()
     try:
-        match form.get("what"):
+        match what := form.get("what"):
             case "correct":
                 await correct_message(client, f"id:{message}", _changed(form, "text"), _changed(form, "speaker"))
-                done = "The message is corrected."
             case "rename":
                 await rename_speaker(client, form.get("old", ""), form.get("new", ""))
-                done = f"{form.get('old', '')} is {form.get('new', '')} now."
             case "strike":
                 await strike_message(client, f"id:{message}")
-                done = "The message is struck: nothing is left of it."
             case _:
                 raise Problem(422, "invalid_request", "what is to be done is not told")
     except Problem as problem:
@@ -58,7 +64,7 @@ async def revise(session_id: SessionId, request: Request, redis: OwnRedis, seen:
         chosen = int(message) if message.isascii() and message.isdigit() and len(message) < 16 else None
         return await _page(request, session_id, seen, chosen, None, problem=gone if problem.status == 404 else problem)
     return RedirectResponse(
-        str(request.url_for("revisions", session_id=session_id).include_query_params(done=done)), 303
+        str(request.url_for("revisions", session_id=session_id).include_query_params(done=what)), 303
     )
 
 
