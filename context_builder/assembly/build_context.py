@@ -16,7 +16,7 @@ from context_builder.assembly.govern import AccessQuestion, Governed, RedactionP
 from context_builder.assembly.health import Failure
 from context_builder.assembly.metrics import phase, span
 from context_builder.assembly.retrieve import AskStrategy, RetrievalResult, StoreAccess
-from context_builder.assembly.section import Item, Message, name_of
+from context_builder.assembly.section import ChatMessage, Item, name_of
 from context_builder.assembly.select import Draft, Selection, select
 from context_builder.assembly.services import PromptServices
 from context_builder.assembly.strategies import ContextStrategy, StrategyRequest
@@ -249,7 +249,7 @@ class ContextMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Holds what a model should know, within the token limit as chat ``messages``, as plain text, and as ChatML.
+    """What a model should know, within the token limit as chat ``messages``, as plain text, and as ChatML.
 
     ChatML takes more room than messages do, so some that ``messages`` hold may not be in it. ``relevant`` are the
     memories found, best first. ``skipped`` names each optional strategy that failed, and why.
@@ -261,7 +261,7 @@ class Context:
     metadata: ContextMetadata
     summary: str | None = None
     relevant: list[str] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
+    messages: list[ChatMessage] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
     skipped: tuple[str, ...] = ()
     fit_for: Callable[[ModelType], Context] | None = field(default=None, repr=False, compare=False)
@@ -290,7 +290,7 @@ class Context:
         parts = (self.format_system(), "\n".join(self.format_history()))
         return "\n\n".join(part for part in parts if part)
 
-    def _chatml(self, message: Message) -> str:
+    def _chatml(self, message: ChatMessage) -> str:
         """Return the content of a message, in which only the application's own may hold tokens of the format."""
         content = str(message["content"])
         return content if content == self.system_message else without_tokens(content)
@@ -316,9 +316,9 @@ _READING_ORDER: Final = (
 class ContextFormatter:
     """Formats the parts of a context as messages and lines."""
 
-    def messages(self, system: str | None, fitted: Fitted) -> list[Message]:
+    def messages(self, system: str | None, fitted: Fitted) -> list[ChatMessage]:
         """Return the chat messages: the system message, what is known, the conversation."""
-        messages: list[Message] = [{"role": "system", "content": system}] if system else []
+        messages: list[ChatMessage] = [{"role": "system", "content": system}] if system else []
         for kind in _READING_ORDER:
             if part := fitted.allocations.get(kind):
                 messages += part.section.messages(part.taken)

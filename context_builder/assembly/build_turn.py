@@ -21,7 +21,7 @@ from context_builder.assembly.overflow import HistorySummarizer
 from context_builder.assembly.preference_history import FindPreferences
 from context_builder.assembly.query_kind import ORDER, PLANS, kind_of
 from context_builder.assembly.retrieve import AskStrategy, RetrievalResult, StoreAccess
-from context_builder.assembly.section import Item, Message, MessageTokenCounter
+from context_builder.assembly.section import ChatMessage, Item, MessageTokenCounter
 from context_builder.assembly.select import Draft, select
 from context_builder.assembly.services import PromptServices
 from context_builder.assembly.sources import RetrievalQuery
@@ -77,7 +77,7 @@ class BuiltTurn:
     fitted: Fitted
 
     @property
-    def trimmed(self) -> Sequence[Message]:
+    def trimmed(self) -> Sequence[ChatMessage]:
         """Return the messages that the prompt's history begins after, oldest first."""
         return self.fitted.history.before(len(self.fitted.taken(ContextType.RECENT)))
 
@@ -171,7 +171,7 @@ def _draft(services: PromptServices, given: Turn, turn: Turn, retrieved: Retriev
     )
 
 
-def _ends(turn: Turn) -> tuple[Message, Message]:
+def _ends(turn: Turn) -> tuple[ChatMessage, ChatMessage]:
     """Return the first and the last message: always there.
 
     The system prompt goes out as it is: the application's own words, in which an address, for one, is meant to be.
@@ -262,7 +262,7 @@ def _snippet(item: Item) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class BuiltContext:
-    """Holds a turn's messages, which fit the budget.
+    """The messages of a turn, which fit the budget, and how they came about.
 
     ``token_counts`` has ``system``, ``history``, ``snippets`` and ``user``, the tokens of those contents (of the
     whole memory block, for the snippets), ``summary`` and ``preferences`` when the turn has them, ``overhead``, what
@@ -292,11 +292,11 @@ class BuiltContext:
     """
 
     system_prompt: str
-    messages: list[Message]
+    messages: list[ChatMessage]
     token_counts: dict[str, int]
     debug: dict[str, Any]
     snippets: list[dict[str, Any]]
-    history: list[Message]
+    history: list[ChatMessage]
     write_receipts: Callable[[], list[Receipt]] = field(default=list, repr=False, compare=False)
     fit_again: Callable[[int], BuiltContext] | None = field(default=None, repr=False, compare=False)
 

@@ -9,7 +9,7 @@ from typing import Final
 from context_builder.assembly.budget import Allocation, Outcome, Receipt, TokenBudget, receipt, receipts_of
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.govern import RedactionPolicy
-from context_builder.assembly.section import Item, Message, MessageTokenCounter, name_of, plain, section_of
+from context_builder.assembly.section import ChatMessage, Item, MessageTokenCounter, name_of, plain, section_of
 from context_builder.assembly.select import Selection
 from context_builder.quoting import quoted_message
 
@@ -18,7 +18,7 @@ _IN_HISTORY: Final = "already in the history"
 
 @dataclass(slots=True)
 class Fitted:
-    """Holds the allocation of a selection's sections, in the order in which they were filled."""
+    """What of a selection fits: the allocation of each section, in the order in which they were filled."""
 
     selection: Selection
     limit: int
@@ -173,17 +173,17 @@ _CALLS: Final = ("tool_calls", "function_call")
 
 
 class History:
-    """Holds the items, newest first, each redacted only when it is considered: old messages cost nothing.
+    """The history as items, newest first, each redacted only when it is considered: old messages cost nothing.
 
     A message that calls tools is one item with their answers. Chat endpoints take neither without the other: an
     answer whose call is not there, and a call whose answers are not all there, are passed over, with a receipt.
     ``masked`` are the messages looked at that redaction changed, before and after.
     """
 
-    def __init__(self, messages: Sequence[Message], policy: RedactionPolicy) -> None:
+    def __init__(self, messages: Sequence[ChatMessage], policy: RedactionPolicy) -> None:
         self._messages = messages
         self._policy = policy
-        self.masked: list[tuple[Message, Message]] = []
+        self.masked: list[tuple[ChatMessage, ChatMessage]] = []
         self._begins: list[int] = []
         self._seen_from = len(messages)
         self._refused: list[Receipt] = []
@@ -209,12 +209,12 @@ class History:
                 yield self._redacted(begin)
             end = begin
 
-    def before(self, kept: int) -> Sequence[Message]:
+    def before(self, kept: int) -> Sequence[ChatMessage]:
         """Return the messages older than the newest ``kept`` items."""
         return self._messages[: self._begins[kept - 1]] if kept else self._messages
 
     @property
-    def unseen(self) -> Sequence[Message]:
+    def unseen(self) -> Sequence[ChatMessage]:
         """Return the oldest messages, which were never considered."""
         return self._messages[: self._seen_from]
 
@@ -263,7 +263,7 @@ def _span(begin: int, end: int) -> str:
     return _name(begin) if end - begin == 1 else f"{_name(begin)}..{end - 1}"
 
 
-def _missing(messages: Sequence[Message], begin: int, end: int) -> str:
+def _missing(messages: Sequence[ChatMessage], begin: int, end: int) -> str:
     """Return what a chat endpoint would miss: the call of an answer, or the answer of a tool called by an id."""
     first = messages[begin]
     if first.get("role") in _ANSWERS:
@@ -275,6 +275,6 @@ def _missing(messages: Sequence[Message], begin: int, end: int) -> str:
     return "" if all(one in answered for one in ids if isinstance(one, str)) else "what answers it"
 
 
-def _text(message: Message) -> str:
+def _text(message: ChatMessage) -> str:
     content = message["content"]
     return content if type(content) is str else plain(content)

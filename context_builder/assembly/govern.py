@@ -16,7 +16,7 @@ import structlog
 
 from context_builder.assembly.candidate import Candidate, label_of
 from context_builder.assembly.metrics import span
-from context_builder.assembly.section import Message
+from context_builder.assembly.section import ChatMessage
 from context_builder.quoting import visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
 
@@ -79,10 +79,8 @@ class Governed:
     lists: Sequence[Sequence[Candidate]]
     rulings: Mapping[str, Ruling] = field(default_factory=dict)
     denied: Sequence[Candidate] = ()
-
-    def is_redacted(self, name: str) -> bool:
-        """Return whether the candidate of this id may be seen redacted only."""
-        return (ruling := self.rulings.get(name)) is not None and ruling.access is Access.REDACTED
+    redacted: frozenset[str] = frozenset()
+    """Ids of those that may be seen redacted only."""
 
 
 def govern(lists: Sequence[Sequence[Candidate]], rulings: Mapping[str, Ruling]) -> Governed:
@@ -98,7 +96,8 @@ def govern(lists: Sequence[Sequence[Candidate]], rulings: Mapping[str, Ruling]) 
                 kept.append(_as_ruled(one, ruling))
         return kept
 
-    return Governed([allowed(candidates) for candidates in lists], rulings, tuple(denied.values()))
+    redacted = frozenset(name for name, ruling in rulings.items() if ruling.access is Access.REDACTED)
+    return Governed([allowed(candidates) for candidates in lists], rulings, tuple(denied.values()), redacted)
 
 
 def each_once(lists: Sequence[Sequence[Candidate]]) -> list[Candidate]:
@@ -211,7 +210,7 @@ class RedactionPolicy:
             while self._known_chars > _CACHED_CHARS:
                 self._known_chars -= _size(*self._known.popitem(last=False))
 
-    def message(self, message: Message) -> Redacted[Message]:
+    def message(self, message: ChatMessage) -> Redacted[ChatMessage]:
         """Return a chat message as it may be shown: all texts but its role are redacted."""
         if self.is_free:
             return Redacted(message)

@@ -175,9 +175,9 @@ class SourceHealth:
         now, provided = self.monotonic(), self._provided()
         return {name: provided or health.state(now) for name, health in self._health.items()}
 
-    def asks(self, name: str) -> bool:
-        """Return whether the source of this name is healthy enough to be asked now."""
-        return self._config.memories_wanted(self.states()[name]) > 0
+    def asked(self) -> frozenset[str]:
+        """Return the names of the sources that are healthy enough to be asked now."""
+        return frozenset(name for name, state in self.states().items() if self._config.memories_wanted(state) > 0)
 
     def recovered(self, name: str) -> None:
         """Ask the source of this name for everything again."""

@@ -15,7 +15,7 @@ from context_builder.assembly.background import Background
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import WITHHELD, RedactionPolicy
 from context_builder.assembly.metrics import Metrics, span
-from context_builder.assembly.section import Message, plain
+from context_builder.assembly.section import ChatMessage, plain
 from context_builder.assembly.sources import MemoryRecord, RecordStore
 from context_builder.assembly.turn import Turn
 from context_builder.quoting import quoted_line
@@ -89,7 +89,7 @@ class SummaryCursor:
     def __init__(self) -> None:
         self._marks: dict[Key, tuple[int, ...]] = {}
 
-    def place(self, key: Key, messages: Sequence[Message]) -> int:
+    def place(self, key: Key, messages: Sequence[ChatMessage]) -> int:
         """Return how many of ``messages``, the oldest, are summarized."""
         mark = self._marks.get(key)
         if mark is None:
@@ -101,7 +101,7 @@ class SummaryCursor:
                     return end
         return 0
 
-    def go_on(self, key: Key, messages: Sequence[Message]) -> None:
+    def go_on(self, key: Key, messages: Sequence[ChatMessage]) -> None:
         """Mark all of ``messages``, the oldest of the history, as summarized."""
         self._marks.pop(key, None)
         self._marks[key] = tuple(map(_of, messages[-_MARK:]))
@@ -109,11 +109,11 @@ class SummaryCursor:
             del self._marks[next(iter(self._marks))]
 
 
-def _of(message: Message) -> int:
+def _of(message: ChatMessage) -> int:
     return hash((message.get("role"), plain(message["content"])))
 
 
-Summarizer = Callable[[Sequence[Message]], Awaitable[str]]
+Summarizer = Callable[[Sequence[ChatMessage]], Awaitable[str]]
 """Sums up messages in its own words, such as an analyst does; what it raises is answered by the extract."""
 
 
@@ -126,7 +126,7 @@ class _Trimmed:
     """Messages that left a prompt: the first ``start`` are summarized, the next ``taken`` in ``extract``."""
 
     turn: Turn
-    messages: Sequence[Message]
+    messages: Sequence[ChatMessage]
     start: int
     extract: str
     taken: int
@@ -168,7 +168,7 @@ class HistorySummarizer:
         """Wait for the summaries under way."""
         await self._background.drain()
 
-    def keep(self, turn: Turn, trimmed: Sequence[Message], now: datetime, *, into: Collection[str]) -> None:
+    def keep(self, turn: Turn, trimmed: Sequence[ChatMessage], now: datetime, *, into: Collection[str]) -> None:
         """Begin to summarize ``trimmed``, the oldest of the turn's history, redacted, into the named memories."""
         if not trimmed:
             return
@@ -182,7 +182,7 @@ class HistorySummarizer:
             if left.extract and left.is_due and self._background.start("keep summary", self._keep(left, now, memories)):
                 self._under_way |= memories.keys()
 
-    def _trimmed(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Trimmed:
+    def _trimmed(self, turn: Turn, trimmed: Sequence[ChatMessage], start: int) -> _Trimmed:
         return _Trimmed(turn, trimmed, start, *extract(self._shown(trimmed[start:]), self._config.summary_chars))
 
     async def _keep(self, left: _Trimmed, now: datetime, memories: Mapping[Key, RecordStore]) -> None:
@@ -218,18 +218,18 @@ class HistorySummarizer:
         return len(summarized)
 
     async def _remember(
-        self, key: Key, memory: RecordStore, record: MemoryRecord, summarized: Sequence[Message]
+        self, key: Key, memory: RecordStore, record: MemoryRecord, summarized: Sequence[ChatMessage]
     ) -> None:
         await memory.remember(record)
         self._cursor.go_on(key, summarized)
 
-    def _shown(self, messages: Iterable[Message]) -> Iterator[Message]:
+    def _shown(self, messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
         """Yield each message as it may be kept; without content, where that may not."""
         for message in messages:
             shown = self._policy.message(message).value
             yield {**shown, "content": ""} if shown["content"] == WITHHELD else shown
 
-    async def _summarized(self, messages: Sequence[Message]) -> str:
+    async def _summarized(self, messages: Sequence[ChatMessage]) -> str:
         if self._summarizer is None:
             return ""
         try:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from context_builder.assembly.candidate import LONGEST, UNNAMED, Candidate, ContextType
 from context_builder.quoting import RECORD, quoted_line, quoted_lines
 
-Message = dict[str, Any]
+ChatMessage = dict[str, Any]
 """A chat message: ``role``, ``content`` and perhaps ``name`` and others."""
 
 PER_MESSAGE: Final = 3
@@ -65,7 +65,7 @@ def plain(value: object) -> str:
 
 @dataclass(slots=True)
 class Item:
-    """Holds one thing that a section includes or leaves out as a whole.
+    """One thing that a section includes or leaves out as a whole.
 
     ``value`` is what a knapsack adds up. An item of a dialogue has its ``message`` and, where that calls tools, their
     ``answers``; its text is then the longest of theirs. One of a block has its ``candidate``.
@@ -77,8 +77,8 @@ class Item:
     id: str
     text: str
     value: float = 0.0
-    message: Message | None = None
-    answers: tuple[Message, ...] = ()
+    message: ChatMessage | None = None
+    answers: tuple[ChatMessage, ...] = ()
     candidate: Candidate | None = None
     clipped: bool = False
     altered: str = ""
@@ -89,7 +89,7 @@ class Item:
 
 
 class Section(Protocol):
-    """Holds items in order of precedence, and counts their tokens.
+    """A part of a prompt: items in order of precedence, and what they cost.
 
     Sections are messages of their own, so what they cost adds up exactly to what the prompt costs.
     """
@@ -118,7 +118,7 @@ class Section(Protocol):
         """Return the exact tokens of the section with these items; 0 without any."""
         ...
 
-    def messages(self, chosen: Sequence[Item]) -> list[Message]:
+    def messages(self, chosen: Sequence[Item]) -> list[ChatMessage]:
         """Return the section as chat messages; none without items."""
         ...
 
@@ -128,7 +128,7 @@ class Section(Protocol):
 
 
 class Dialogue:
-    """Holds messages of their own, newest first in precedence, oldest first in the prompt."""
+    """A section of which each item is messages of its own: the newest take precedence, the oldest stand first."""
 
     contiguous = True
     opening = 0
@@ -148,7 +148,7 @@ class Dialogue:
     def measure(self, chosen: Sequence[Item]) -> int:
         return sum([item.tokens or self.cost(item) for item in chosen])
 
-    def messages(self, chosen: Sequence[Item]) -> list[Message]:
+    def messages(self, chosen: Sequence[Item]) -> list[ChatMessage]:
         return [dict(message) for item in reversed(chosen) for message in (item.message or {}, *item.answers)]
 
     def with_text(self, item: Item, text: str) -> Item | None:
@@ -197,7 +197,7 @@ class Block:
     def measure(self, chosen: Sequence[Item]) -> int:
         return sum(map(self._counter.message, self.messages(chosen)))
 
-    def messages(self, chosen: Sequence[Item]) -> list[Message]:
+    def messages(self, chosen: Sequence[Item]) -> list[ChatMessage]:
         if not chosen:
             return []
         shown = reversed(chosen) if self._backwards else chosen
@@ -207,7 +207,7 @@ class Block:
     def with_text(self, item: Item, text: str) -> Item | None:
         return replace(item, text=text, tokens=0)
 
-    def _message(self, content: str) -> Message:
+    def _message(self, content: str) -> ChatMessage:
         return {"role": "system", "name": self.name, "content": content}
 
 

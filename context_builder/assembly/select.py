@@ -13,7 +13,7 @@ from context_builder.assembly.candidate import Candidate, ContextType, Signal
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import Governed, Redacted, RedactionPolicy
 from context_builder.assembly.metrics import Metrics, phase
-from context_builder.assembly.section import Item, Message, name_of
+from context_builder.assembly.section import ChatMessage, Item, name_of
 from context_builder.assembly.turn import spoken
 from context_builder.timestamps import moment
 
@@ -25,7 +25,7 @@ _DAY: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class RankingQuery:
-    """Holds what candidates are ranked for: the query's text, and the time of the build, with a time zone."""
+    """What candidates are ranked for: the query's text, and the time of the build, with a time zone."""
 
     text: str
     now: datetime
@@ -179,7 +179,7 @@ def _by_similarity(one: Candidate, other: Candidate) -> tuple[Candidate, Candida
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Holds what one prompt may be made of, as given and as retrieved.
+    """All that one prompt may be made of, as given and as retrieved.
 
     ``required`` are the messages that are always there. ``candidates`` are lists, one a source; of the memories among
     them the ``top_k`` best of at least ``threshold`` similarity are taken, all without these. ``history`` are chat
@@ -191,11 +191,11 @@ class Draft:
     """
 
     query: str
-    required: tuple[Message, ...]
+    required: tuple[ChatMessage, ...]
     candidates: Sequence[Sequence[Candidate]]
     order: Sequence[ContextType]
     config: AssemblyConfig
-    history: Sequence[Message] = ()
+    history: Sequence[ChatMessage] = ()
     top_k: int | None = None
     threshold: float | None = None
     present_texts: Mapping[str, str] = field(default_factory=dict)
@@ -209,7 +209,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Holds what competes for a prompt as it may be shown: ranked, deduplicated and redacted.
+    """What competes for the room in a prompt: deduplicated, ranked, and redacted as it may be shown.
 
     ``refused`` are the receipts of what is out already, ``masked`` the texts that redaction changed, before and after.
     """
@@ -267,7 +267,7 @@ def _redacted(
     redaction_of_governed: RedactionPolicy,
 ) -> Redacted[Candidate]:
     """Return the candidate as it may be shown."""
-    is_governed = bool(governed.rulings) and governed.is_redacted(given.id)
+    is_governed = given.id in governed.redacted
     ruled = governed.rulings[given.id].redacted if is_governed else None
     if not (draft.redacts_all or is_governed):
         return Redacted(given)

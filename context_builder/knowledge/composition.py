@@ -13,9 +13,9 @@ from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
 from context_builder.knowledge.fit import PackageDraft, heading
+from context_builder.knowledge.node import node_of
 from context_builder.knowledge.package import ContextPackage, ContextSource, Coverage, CoverageState, Projection
 from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision
-from context_builder.knowledge.signals import node_of
 from context_builder.knowledge.sources import GRAPH, METADATA, PINNED, SEMANTIC
 from context_builder.knowledge.view import view_of
 from context_builder.tokens.counter import ENCODING
@@ -24,7 +24,7 @@ _OUTCOMES: Final = {Outcome.DROPPED: "excluded"}
 
 
 class PackageIds(NamedTuple):
-    """Holds the ids of a package, and the number of its revision."""
+    """The ids of a package, and the number of its revision."""
 
     package_id: str
     request_id: str
@@ -37,7 +37,7 @@ def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: 
     request, bundle = draft.query.request, draft.fit.bundle
     known = report.known if report else frozenset()
     sources = tuple(
-        _source(item, tokens, pinned=item.id in request.pinned, redacted=draft.governed.is_redacted(item.id))
+        _source(item, tokens, pinned=item.id in request.pinned, redacted=item.id in draft.governed.redacted)
         for item, tokens in zip(bundle.items, draft.fit.tokens, strict=True)
     )
     return ContextPackage(

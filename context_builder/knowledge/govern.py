@@ -29,7 +29,7 @@ from context_builder.knowledge.excerpt import Part, parts_of
 from context_builder.knowledge.filling import UNFOUND
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.local import said_ref
-from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
+from context_builder.knowledge.node import KnowledgeNode, is_found_redacted, node_of
 from context_builder.knowledge.passages import passages_of
 from context_builder.knowledge.services import (
     AccessReport,
@@ -38,7 +38,6 @@ from context_builder.knowledge.services import (
     MetadataIndex,
     SessionSensitivities,
 )
-from context_builder.knowledge.signals import node_of
 from context_builder.memory.memory import Memory
 from context_builder.redaction.redactor import RedactorProtocol
 

@@ -178,13 +178,14 @@ class PackageRecord:
         package_id: str,
         caller_sub: str,
         outcome: float | None,
-        helped: Mapping[str, float],
+        helped: Mapping[str, float | None],
         note: str,
     ) -> bool:
         """Record a caller's feedback in place of an earlier one; return whether there is such a package.
 
         ``outcome`` and the values of ``helped``, by ref, are from 0 to 1. Refs that are not in the package are ignored;
-        those in it that are not named did not help, but when nothing is named, nothing is said of any.
+        those in it that are not named did not help, but when nothing is named, nothing is said of any; nor of those
+        with None.
         """
         return bool(
             await self._one(
@@ -193,7 +194,9 @@ class PackageRecord:
                 package=storable(package_id),
                 caller_sub=as_key(caller_sub),
                 how_good=storable(outcome),
-                what_helped={storable(ref): share for ref, share in helped.items() if math.isfinite(share)},
+                what_helped={
+                    storable(ref): share for ref, share in helped.items() if share is None or math.isfinite(share)
+                },
                 remark=storable(note),
                 at=self._now(),
                 oldest=self._oldest(),
@@ -288,7 +291,7 @@ class TakeLease(Protocol):
 
 @dataclass(slots=True)
 class _Flight:
-    """Holds this process's callers that want the same package; one at a time asks the database."""
+    """Callers in this process that want the same package; one at a time asks the database."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     passengers: int = 0

@@ -153,7 +153,8 @@ class PackageSources:
             asked = query.request.retrieval
             wants = {SEMANTIC: asked.semantic, GRAPH: asked.graph, METADATA: asked.metadata}
             wanted = [name for name, what in wants.items() if what is not None]
-            names = [name for name in wanted if self.health.asks(name)]
+            healthy = self.health.asked()
+            names = [name for name in wanted if name in healthy]
         missing = {name: LEFT_ALONE for name in wanted if name not in names}
         if not (names or query.request.pinned):
             return PackageFindings(missing=missing)

@@ -11,8 +11,8 @@ from context_builder.assembly.retrieve import gather
 from context_builder.assembly.sources import RetrievalQuery
 from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.artifact import ArtifactKind
+from context_builder.knowledge.node import node_of
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval, Scope, SemanticRetrieval
-from context_builder.knowledge.signals import node_of
 from context_builder.knowledge.sources import (
     GRAPH,
     SEMANTIC,

@@ -16,12 +16,15 @@ from context_builder import __version__
 from context_builder.errors import ContextBuilderError
 from context_builder.server import problem
 from context_builder.server.asgi.agents import AgentsMiddleware
-from context_builder.server.asgi.authentication import PAGE, AuthenticationMiddleware, current_caller
 from context_builder.server.asgi.body_limit import BodyLimitMiddleware
-from context_builder.server.asgi.failures import FailureMiddleware
-from context_builder.server.asgi.framing import FramingMiddleware
-from context_builder.server.asgi.host_names import HostMiddleware
-from context_builder.server.asgi.shares import RateMiddleware, TurnMiddleware
+from context_builder.server.asgi.callers import (
+    PAGE,
+    AuthenticationMiddleware,
+    RateMiddleware,
+    TurnMiddleware,
+    current_caller,
+)
+from context_builder.server.asgi.framing import FailureMiddleware, FramingMiddleware, HostMiddleware
 from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,

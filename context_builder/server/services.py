@@ -23,9 +23,8 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.authentication import current_caller
-from context_builder.server.asgi.host_names import HostNames
-from context_builder.server.asgi.shares import ShareLimits, Shares
+from context_builder.server.asgi.callers import ShareLimits, Shares, current_caller
+from context_builder.server.asgi.framing import HostNames
 from context_builder.server.problem import not_found
 from context_builder.server.session_watch import SessionWatches
 from context_builder.session.client import JsonObject
@@ -71,8 +70,8 @@ class VerifyAudit(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Holds the Redis servers; to tenants other than a server's its sessions do not exist. ``tenant_id`` is that of
-    this process.
+    """The Redis servers with their tenants; for another tenant, the sessions of a server do not exist. ``tenant_id`` is
+    that of this process.
     """
 
     servers: SessionServers
@@ -95,7 +94,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Holds everything that routes use.
+    """Everything that routes use.
 
     ``after_put`` is done for a tenant whose documents changed. ``stopping`` is set when the server is about to stop:
     long answers end then. ``has_model`` says that a language model is set up. ``recordings`` are those of this

@@ -57,7 +57,7 @@ from context_builder.storage.redis_availability import until_available
 
 @dataclass(frozen=True, slots=True)
 class SessionDependencies:
-    """Holds what a session works with, shared by all sessions of a process.
+    """What a session works with; all sessions of a process share it.
 
     ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
     Without an ``archive`` or a ``memory``, nothing is put aside for it.
@@ -396,6 +396,10 @@ class Session:
                 with attempt:
                     await self._store.waiting_items.strike(struck, self.conversation.revisions.superseded_since)
         revisions = self.conversation.revisions
+        if self.conversation.undeliverable["archive"] and revisions.superseded_since is not None and not struck:
+            async for attempt in self._committer.attempts():
+                with attempt:
+                    await self._store.waiting_items.supersede(revisions.superseded_since)
         if (self.relays.unremembered or self.conversation.undeliverable["memory"]) and (
             revisions.amended or revisions.renamed
         ):

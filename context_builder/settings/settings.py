@@ -54,7 +54,7 @@ _LOOKS_ALIKE: Final = 0.85
 
 
 class Settings(BaseModel):
-    """Holds everything that can be set, in groups: ``settings.redis.url`` is REDIS_URL."""
+    """Everything that can be set, in groups: ``settings.redis.url`` is REDIS_URL."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -138,7 +138,7 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class SettingDefinition:
     """Describes a setting: its group and field, its default and its meaning."""
 
     group: str
@@ -148,16 +148,16 @@ class Definition:
 
 
 @cache
-def definitions() -> Mapping[str, Definition]:
+def definitions() -> Mapping[str, SettingDefinition]:
     """Return every setting, by its name in the environment, in the order of the documentation."""
     return dict(_definitions())
 
 
-def _definitions() -> Iterator[tuple[str, Definition]]:
+def _definitions() -> Iterator[tuple[str, SettingDefinition]]:
     for group, part in Settings.model_fields.items():
         for field, declared in type(part.default).__pydantic_fields__.items():
             if declared.title:
-                yield declared.title, Definition(group, field, declared.default, declared.description or "")
+                yield declared.title, SettingDefinition(group, field, declared.default, declared.description or "")
 
 
 def load_settings(

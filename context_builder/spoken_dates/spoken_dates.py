@@ -42,7 +42,7 @@ _TOLD: Final = re.compile(r"\s*\((?:week of )?\d{4}(?:-\d\d)?(?:-\d\d)?\)")
 
 
 class SpokenDate(NamedTuple):
-    """Holds words, where they end in the text, and the date that they mean: ISO 8601, cut where it is a month."""
+    """Words, where they end in the text, and the date that they mean: ISO 8601, shorter where it is a month."""
 
     words: str
     end: int

@@ -24,7 +24,7 @@ _MACHINE: Final = re.compile(
     r"\[{1,2}(?P<square>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8}|unknown(?: speaker)?)\]{1,2}\s*:?\s*|"
     r"\((?P<round>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8})\)\s*:?\s*|"
     r"(?P<bare>speaker[ _-]?\w{1,3}|speaker_\d{1,4}|unknown speaker)\s*[:\uff1a](?:\s+|$)|"
-    r"SPEAKER:\s(?P<tag>S\d{1,3}|UU)\s*$"
+    r"SPEAKER:\s(?P<tag>S\d{1,3}|UU)\s*$|(?P<alone>speaker[ _-]?\d{1,3})\s*$"
     r")",
     re.IGNORECASE,
 )
@@ -45,6 +45,9 @@ _BOLD: Final = re.compile(r"\s*\*\*(?P<label>[^*:\n]{1,80})(?::\*\*|\*\*:)\s*")
 _CHANGE: Final = re.compile(r"(?:^|(?<=\s))[-–—]?\s*>{2,3}\s*(?=[^\s>])")
 """Somebody else speaks, or (``>>>``) of something else: https://www.fcc.gov/general/captioning-quality."""
 
+_BRACKETED: Final = re.compile(r"(?:\[(?P<square>[^\[\]]{1,60})\]|\((?P<round>[^()]{1,60})\))\s*(?=[^\s:])")
+"""``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
+
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
 _SHARE: Final = 0.6
 _SHARE_OF_FEW: Final = 0.5
@@ -55,7 +58,7 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|<([^<>]+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LabelledLine:
     """Is a line of an entry with the speaker whom its label names; None where it has no label.
 
     ``begins`` says that somebody else speaks than before, named or not.
@@ -88,18 +91,30 @@ class Labels:
             again |= {one for one in bold if len(bold) > 1 and _is_written_as_name(one)}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
-    def line(self, line: str, *, first: bool = True) -> Line:
+        self._bracketed = _bracketed(first_lines)
+
+    def line(self, line: str, *, first: bool = True) -> LabelledLine:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
         written = _TURN.sub(" ", line).strip() if "[" in line else line.strip()
         line = unbold(written)
         if machine := _MACHINE.match(line):
-            return Line(_machine_name(machine), line[machine.end() :].strip())
+            return LabelledLine(_machine_name(machine), line[machine.end() :].strip())
+        if self._bracketed and (inside := _BRACKETED.match(line)) and (inside[1] or inside[2]) in self._bracketed:
+            return LabelledLine(name_of(inside[1] or inside[2]), line[inside.end() :].strip())
         if prefix := _PREFIX.match(line):
             label, dashed = prefix["label"], bool(prefix["mark"].strip())
             is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
             if is_one and _may_be(label):
-                return Line(_clean(label), line[prefix.end() :].strip())
-        return Line(None, written)
+                return LabelledLine(_clean(label), line[prefix.end() :].strip())
+        return LabelledLine(None, written)
+
+
+def _bracketed(lines: Sequence[str]) -> set[str]:
+    """Return the names that stand in brackets before most entries, of which some come again."""
+    found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
+    names = {one for one in found if _is_written_as_name(one)}
+    again = any(found[one] > 1 for one in names)
+    return names if again and sum(found[one] for one in names) >= _SHARE * len(lines) else set()
 
 
 def unbold(line: str) -> str:
@@ -145,7 +160,7 @@ def _machine_name(found: re.Match[str]) -> str:
     return speaker_name(name)
 
 
-def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[Line]]:
+def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[LabelledLine]]:
     """Yield for each entry, a list of lines, what is said in it by whom; lines without a label join the one before.
 
     Where labels say that the speaker changes, what follows without one is the same speaker's, also in the next entry.
@@ -158,7 +173,7 @@ def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[Line]]:
     goes_on = changes or _stand_alone(texts, labels)
     speaker: str | None = None
     for lines in texts:
-        said: list[Line] = []
+        said: list[LabelledLine] = []
         for line in lines:
             begins = changes and bool(_CHANGE.match(line))
             one = replace(

@@ -59,6 +59,8 @@ SERVICES: Final = (
     Service("Rev", finals.is_rev, finals.read_rev),
     Service("Amazon Transcribe", finals.is_amazon, finals.read_amazon),
     Service("Azure", lambda message: "RecognitionStatus" in message, finals.read_azure),
+    Service("a call", finals.is_call, finals.read_call),
+    Service("WhisperLiveKit", segments.is_lines, segments.read_lines),
     Service("Soniox", finals.is_soniox, finals.read_soniox),
     Service("Discord", chats.is_discord, chats.read_discord),
     Service("Telegram", chats.is_telegram, chats.read_telegram),

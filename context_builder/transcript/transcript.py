@@ -14,6 +14,7 @@ from context_builder.transcript.decoding import decode
 from context_builder.transcript.formats import (
     ass,
     documents,
+    html_exports,
     irc,
     json_lines,
     lines,
@@ -44,14 +45,15 @@ class TextFormat:
 
 TEXTS: Final = (
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
+    TextFormat("a page of a chat", html_exports.is_html, html_exports.read_html),
     TextFormat("XML of captions", ttml.is_xml, ttml.read_ttml),
     TextFormat("JSON", documents.is_json, documents.read_document),
     TextFormat("Audacity's labels", tables.is_labels, tables.read_tsv),
     TextFormat("SubStation Alpha", ass.is_ass, ass.read_ass),
+    TextFormat("IRC", irc.is_irc, irc.read_irc),
     TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
-    TextFormat("IRC", irc.is_irc, irc.read_irc),
     TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),
     TextFormat("lines", lambda _: True, lines.read_lines),
 )
@@ -84,6 +86,8 @@ ENDINGS: Final[dict[str, Read]] = {
     ".txt": _read_text,
     ".md": _read_text,
     ".log": _read_text,
+    ".html": html_exports.read_html,
+    ".htm": html_exports.read_html,
     ".weechatlog": _read_text,
     ".docx": _read_text,
 }

@@ -42,7 +42,7 @@ def written(text: str) -> WrittenDate | None:
             date = date or found["date"]
         elif not time:
             time, half = found["time"], found["before"] or found["after"] or ""
-    if time and not date and _NAMED_MONTH.search(text):
+    if time and not date and _NAMED_MONTH.search(text) and re.search(r"\b\d{4}\b", text):
         date = text
     return WrittenDate(date, time, half) if date and time else None
 

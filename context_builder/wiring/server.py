@@ -23,13 +23,12 @@ from context_builder.knowledge.store import KnowledgeStore, document_space
 from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
-from context_builder.server.access.authenticator import Authenticator
+from context_builder.server.access.authenticator import Authenticator, CachedKeys
 from context_builder.server.access.jwt_verifier import JwtVerifier
-from context_builder.server.access.key_cache import CachedKeys
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
 from context_builder.server.access.local_token import LocalToken, local_token
-from context_builder.server.asgi.host_names import HostNames, is_loopback
-from context_builder.server.asgi.shares import ShareLimits, Shares
+from context_builder.server.asgi.callers import ShareLimits, Shares
+from context_builder.server.asgi.framing import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
@@ -52,7 +51,7 @@ from context_builder.wiring.stores import embedder_of, store_of
 
 @dataclass(frozen=True, slots=True)
 class OpenServices:
-    """Holds the services, and what the banner says of them."""
+    """The services, and what the banner says about them."""
 
     services: Services
     hosted: KnowledgeServices

@@ -40,6 +40,46 @@ LOGS = {
         [IDA, BO],
         [0, 60],
     ),
+    "kakao.txt": (
+        "ida 님과 카카오톡 대화\n\n--------------- 2023년 5월 3일 수요일 ---------------\n"
+        "[ida] [오전 9:00] The pump came.\n[bo] [오후 1:01] Which one?\n",
+        [IDA, BO],
+        [0, 14460],
+    ),
+    "lounge.log": (
+        "[2023-05-03T09:00:00.000Z] <ida> The pump came.\n[2023-05-03T09:01:00.000Z] <bo> Which one?\n",
+        [IDA, BO],
+        [0, 60],
+    ),
+    "wechat.txt": (
+        "ida 2023-05-03 09:00:00\nThe pump came.\n\nbo 2023-05-03 09:01:00\nWhich one?\n",
+        [IDA, BO],
+        [0, 60],
+    ),
+    "posts.csv": (
+        "Post Creation Time,Channel Name,Username,Post Message\n1683104400000,p,ida,The pump came.\n"
+        "1683104460000,p,bo,Which one?\n",
+        [IDA, BO],
+        [0, 60],
+    ),
+    "telegram.html": (
+        '<!DOCTYPE html><html><body><div class="message default" id="1"><div class="date details" '
+        'title="03.05.2023 09:00:00 UTC+00:00">09:00</div><div class="from_name">ida</div><div class="forwarded body">'
+        '<div class="from_name">eve</div><div class="text">Not hers.</div></div><div class="text">The '
+        "<b>pump</b><br>came."
+        '</div></div><div class="message default joined"><div class="date" title="03.05.2023 09:01:00 UTC+00:00"></div>'
+        '<div class="text">At last.</div></div></body></html>',
+        [IDA, "ida | At last."],
+        [0, 60],
+    ),
+    "discord.html": (
+        '<!doctype html><html><body><div class="chatlog__message-container"><div class="chatlog__message"><div '
+        'class="chatlog__reply">eve: Where?</div><span class="chatlog__author">ida</span><span '
+        'class="chatlog__timestamp" '
+        'title="Wednesday, May 3, 2023 9:00 AM">x</span><div class="chatlog__content">The pump came.</div></div></div>',
+        [IDA],
+        [0],
+    ),
     "discord.txt": (
         f"{'=' * 62}\nGuild: Plan\nChannel: Text / general\n{'=' * 62}\n\n[03/05/2023 09:00] ida\nThe pump\ncame.\n\n"
         "{Reactions}\n:ok: (2)\n\n[03/05/2023 09:00] eve\nJoined the server.\n\n[13/05/2023 09:01] bo (pinned)\n"
@@ -77,7 +117,7 @@ def test_who_wrote_what_and_when(tmp_path: Path, name: str) -> None:
     assert [f"{one.speaker} | {one.text}" for one in found.utterances] == lines
     assert [one.at for one in found.utterances] == offsets
     assert found.started is not None
-    assert found.started.strftime("%Y-%m-%d %H:%M") == "2023-05-03 09:00"
+    assert found.started.astimezone().strftime("%Y-%m-%d %H:%M") == "2023-05-03 09:00"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +129,11 @@ def test_who_wrote_what_and_when(tmp_path: Path, name: str) -> None:
         "ida [0.00s - 2.50s]: The pump came.\nbo [2.50s - 4.00s]: Which one?\n",
         "ida: [00:00:02] The pump came.\n\nbo: [00:00:04] Which one?\n",
         "ida [00:00:02] The pump came.\n\nbo [00:00:04] Which one?\n",
+        "ida (00:02): The pump came.\nbo (00:04): Which one?\n",
+        "ida:\t00:02\tThe pump came.\nbo:\t00:04\tWhich one?\n",
+        "ida\n00:02 - 00:04\nThe pump came.\n\nbo\n00:04 - 00:06\nWhich one?\n",
+        "[Monday 09:00] ida\nThe pump came.\n[Monday 09:01] bo\nWhich one?\n",
+        "Talk of 3 May\nbegan at 9:00:00 AM:\n__\n<9:00:03 AM> ida: The pump came.\n\n<9:00:09 AM> bo: Which one?\n",
     ],
 )
 def test_names_and_times_in_other_places_of_a_line(tmp_path: Path, text: str) -> None:
@@ -98,6 +143,15 @@ def test_names_and_times_in_other_places_of_a_line(tmp_path: Path, text: str) ->
 def test_a_log_without_a_day_counts_from_its_first_message(tmp_path: Path) -> None:
     found = transcript(tmp_path, "a.log", "[23:59:50] <ida> The pump came.\n[00:00:10] <bo> Which one?\n")
     assert ([one.at for one in found.utterances], found.started) == ([0, 20], None)
+
+
+def test_labels_alone_and_in_brackets(tmp_path: Path) -> None:
+    assert heard(tmp_path, "a.txt", "Talk of May\n\nSPEAKER_00\nHere.\n\nSPEAKER_01\nWho?\n") == [
+        "SPEAKER_00 | Here.", "SPEAKER_01 | Who?"
+    ]  # fmt: skip
+    lines = ["[Ida] Here.", "(Bo) Who?", "[Ida] The pump (laughs)."]
+    assert heard(tmp_path, "b.txt", "\n".join(lines)) == ["Ida | Here.", "Bo | Who?", "Ida | The pump (laughs)."]
+    assert heard(tmp_path, "c.txt", "[music] Here.\n(laughs) Who?\n[music] On.\n")[0] == "Unknown | [music] Here."
 
 
 def test_bold_names_in_markdown_among_headings(tmp_path: Path) -> None:

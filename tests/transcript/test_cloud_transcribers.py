@@ -63,6 +63,33 @@ DOCUMENTS: dict[str, tuple[object, list[str]]] = {
         },
         ["0.0 Channel 1 | one", "None Channel 2 | Two."],
     ),
+    "Watson": (
+        {
+            "results": [{"final": True, "alternatives": [{"timestamps": [["one", 0.5, 1], ["two", 2.0, 3], "?"]}]}],
+            "speaker_labels": [{"from": 0.5, "to": 1, "speaker": 0}, {"from": 2.0, "to": 3, "speaker": 1}],
+        },
+        ["0.5 Speaker 0 | one", "2.0 Speaker 1 | two"],
+    ),
+    "Gong": (
+        {
+            "callTranscripts": [
+                {"transcript": [{"speakerId": "64", "sentences": [{"start": 500, "text": "One."}, {"text": "Two."}]}]}
+            ]
+        },
+        ["0.5 Speaker 64 | One. Two."],
+    ),
+    "Azure's video indexer": (
+        {
+            "videos": [
+                {"insights": {"transcript": [{"text": "One.", "speakerId": 1, "instances": [{"start": "0:00:00.5"}]}]}}
+            ]
+        },
+        ["0.5 Speaker 1 | One."],
+    ),
+    "messages to a model": (
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "One."}, {"type": "image_url"}]}]},
+        ["None user | One."],
+    ),
     "Amazon's call analytics": (
         {"Transcript": [{"ParticipantRole": "AGENT", "Content": "One.", "BeginOffsetMillis": 500}]},
         ["0.5 AGENT | One."],
@@ -164,6 +191,8 @@ def token(text: str, speaker: str = "1", *, final: bool = True) -> JSON:
 
 
 IDA: JSON = {"participant": {"id": 1, "name": "Ida"}}
+SAID = {"text": "One.", "participantRawID": "4:+15550100", "offset": 1}
+LINES = [{"speaker": 1, "text": "One.", "start": "0:00:00"}, {"speaker": 2, "text": "Two.", "start": "0:00:03"}]
 ITEM = {"Type": "pronunciation"}
 LIVE: dict[str, tuple[list[JSON], list[str]]] = {
     "Google": (
@@ -181,6 +210,44 @@ LIVE: dict[str, tuple[list[JSON], list[str]]] = {
             for partial in (True, False)
         ],
         ["Speaker 0 | One.", "Speaker 1 | Two"],
+    ),
+    "Watson": (
+        [{"state": "listening"}, *({"results": [{"final": one, **guess(word("one", "0s"))}]} for one in (False, True))],
+        ["Unknown | one"],
+    ),
+    "Azure's calls": (
+        [
+            {"kind": "TranscriptionMetadata"},
+            *(
+                {"kind": "TranscriptionData", "transcriptionData": {**SAID, "resultStatus": status}}
+                for status in ("Intermediate", "Final")
+            ),
+        ],
+        ["4:+15550100 | One."],
+    ),
+    "Twilio": (
+        [
+            {"TranscriptionEvent": "transcription-started"},
+            {
+                "TranscriptionEvent": "transcription-content",
+                "TranscriptionData": '{"transcript": "One."}',
+                "Track": "inbound_track",
+                "Final": "true",
+            },
+        ],
+        ["inbound | One."],
+    ),
+    "Zoom": ([{"msg_type": 17, "content": {"user_name": "Ida", "data": "One."}}], ["Ida | One."]),
+    "Gladia's channels": (
+        [
+            {"type": "transcript", "data": {"id": at, "is_final": True, "utterance": {"text": "One.", "channel": at}}}
+            for at in (0, 1)
+        ],
+        ["Channel 0 | One.", "Channel 1 | One."],
+    ),
+    "WhisperLiveKit": (
+        [{"lines": LINES[:1]}, {"lines": LINES}, {"lines": LINES}, {"type": "ready_to_stop"}],
+        ["Speaker 1 | One.", "Speaker 2 | Two."],
     ),
     "Azure": (
         [

@@ -149,11 +149,17 @@ CHATS: dict[str, tuple[object, list[str]]] = {
         ],
         ["user | The pump came.", "assistant | Which one?"],
     ),
+    "a sync of Matrix": (
+        {"rooms": {"join": {"!r": {"timeline": {"events": [
+            {"type": "m.room.message", "sender": "@Ida:x", "origin_server_ts": 1683097200000,
+             "content": {"msgtype": "m.text", "body": "The pump came."}}]}}}}},
+        [IDA],
+    ),
     "Claude": (
         [{"chat_messages": [{"sender": "human", "text": "The pump came.", "created_at": "2023-05-03T09:00:00Z"}]}],
         ["human | The pump came."],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHATS)

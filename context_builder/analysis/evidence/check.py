@@ -18,8 +18,8 @@ from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid,
 from context_builder.analysis.evidence.negation import negates, negates_otherwise
 from context_builder.analysis.evidence.overlap import Terms
 from context_builder.analysis.evidence.people import People, is_one_of
-from context_builder.analysis.evidence.quotes import Message
-from context_builder.analysis.evidence.words import ACCEPTING, SETTLING, Reading, plain, words_of
+from context_builder.analysis.evidence.quotes import MessageWords
+from context_builder.analysis.evidence.words import ACCEPTING, SETTLING, CheckedText, plain, words_of
 from context_builder.analysis.refusal_words import SUSPICIOUS, reads_like_a_refusal
 
 
@@ -47,7 +47,7 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Holds what the check found in one point."""
+    """What the check found in one point."""
 
     rejected: Rejection | None = None
     doubts: tuple[Doubt, ...] = ()
@@ -78,7 +78,7 @@ _CALLED: Final = regex.compile(r"\b(?=(\p{L}{4,} ([\p{L}\p{Nd}-]+))(?![\p{L}\p{N
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """Holds a quote as its speaker said it, in plain words."""
+    """A quote as its speaker said it, in plain form."""
 
     speaker: str
     text: str
@@ -144,12 +144,12 @@ class EvidenceCheck:
         return said or None
 
 
-class _Source(Reading):
-    """Holds a text that a point may rest on; its words and numbers are read once, if they are needed."""
+class _Source(CheckedText):
+    """A text that a point may rest on; its words and numbers are read once, when they are first needed."""
 
     @cached_property
-    def quotable(self) -> Message:
-        return Message(self.plain)
+    def quotable(self) -> MessageWords:
+        return MessageWords(self.plain)
 
     @cached_property
     def _figures(self) -> tuple[Figure, ...]:

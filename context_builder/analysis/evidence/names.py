@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import regex
 
 from context_builder.analysis.evidence.figures import value_of
-from context_builder.analysis.evidence.words import TABLES, UNSPACED, Reading, plain, words_of
+from context_builder.analysis.evidence.words import TABLES, UNSPACED, CheckedText, plain, words_of
 from context_builder.quoting import visible
 from context_builder.tokens.counter import token_ranks
 
@@ -43,7 +43,7 @@ MOST_NAMES: Final = 60
 
 
 class Name(NamedTuple):
-    """Holds a name or an identifier, and whether it is one for sure: at a sentence's begin any word is capitalised."""
+    """A name or an identifier, and whether it surely is one: any word is capitalised at the beginning of a sentence."""
 
     word: str
     certain: bool
@@ -77,9 +77,9 @@ def names_in(text: str) -> Iterator[Name]:
 
 
 class NamesSaid:
-    """Holds what was said, for looking up names."""
+    """What was said, in which names are looked up."""
 
-    def __init__(self, readings: Iterable[Reading]) -> None:
+    def __init__(self, readings: Iterable[CheckedText]) -> None:
         self._said = "".join(reading.spaced for reading in readings)
 
     def has(self, word: str) -> bool:
@@ -114,7 +114,7 @@ class NamesSaid:
 
     @cached_property
     def _in_digits(self) -> str:
-        """Holds what was said with numbers in digits: ``B seven`` is how people read out B7."""
+        """What was said, with its numbers in digits: ``B seven`` is how people read out B7."""
         return f" {' '.join(_with_digits(self._said.split()))} "
 
     @cached_property

@@ -25,8 +25,8 @@ _MOST_STEPS: Final = 10_000
 """Steps after which a quote counts as not said: a real one takes a few hundred."""
 
 
-class Message:
-    """Holds the words of a message, which comes in plain, for looking up quotes, each of them once."""
+class MessageWords:
+    """The words of a plain message, in which quotes are looked up, each of them once."""
 
     def __init__(self, text: str) -> None:
         self._plain = text
@@ -63,7 +63,7 @@ class Message:
 
 
 class _Talk:
-    """Holds words, and what of them need not be quoted: stutter, fillers and false starts."""
+    """The words of a message, and which of them need not be quoted: stutter, fillers and false starts."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self.words = words

@@ -50,8 +50,8 @@ def word_places(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
-class Reading:
-    """Holds a text in the forms that checks look into, each made when it is first looked at."""
+class CheckedText:
+    """A text in the forms that checks look into, each made when it is first looked at."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -30,7 +30,7 @@ from context_builder.analysis.analyst import (
 from context_builder.analysis.evidence import Doubt, EvidenceCheck, check_rewritten, is_told_in
 from context_builder.analysis.evidence.overlap import Terms, caseless_words
 from context_builder.analysis.evidence.people import speaker_of
-from context_builder.analysis.evidence.words import Reading
+from context_builder.analysis.evidence.words import CheckedText
 from context_builder.analysis.openai.schemas import (
     MAX_PREFERENCES,
     MAX_REPLACED,
@@ -159,7 +159,7 @@ def _identifiers(text: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ReadPoints:
-    """Holds the points of a reply that the check accepts, with its doubts about each, and why others were rejected."""
+    """The points of a reply that the check accepts, with its doubts about each, and why others were rejected."""
 
     points: Sequence[tuple[DraftPoint, Sequence[Doubt]]]
     rejected: Counter[str]
@@ -290,8 +290,8 @@ def _speakers(names: Sequence[str], quoted: Sequence[str]) -> tuple[str, ...]:
 def _is_about_the_same(draft: DraftPoint, known: KnownPoint) -> bool:
     """Return whether a point shares words with the one that it is to replace, besides the speakers' names."""
     names = caseless_words(known.by)
-    before = [Reading(known.text), *(Reading(quote.text) for quote in known.evidence)]
-    after = [Reading(draft.text), *(Reading(quote.text) for quote in draft.evidence)]
+    before = [CheckedText(known.text), *(CheckedText(quote.text) for quote in known.evidence)]
+    after = [CheckedText(draft.text), *(CheckedText(quote.text) for quote in draft.evidence)]
     shares = (Terms(before).share_of(draft.text, without=names), Terms(after).share_of(known.text, without=names))
     return any(share is not None and share >= SAME_SUBJECT for share in shares)
 
@@ -342,7 +342,7 @@ def _loses(text: str, old: Sequence[KnownPoint]) -> bool:
     """Return whether a sentence does not say one of the ``old`` points that must not get lost."""
     if len(old) == 1:
         return False
-    said = Terms([Reading(text)])
+    said = Terms([CheckedText(text)])
     shares = (said.share_of(point.text, without=caseless_words(point.by)) for point in old if point.kind in _BINDING)
     return any(share is not None and share < STILL_SAID for share in shares)
 

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from ulid import ULID
 
-from context_builder.server.access.caller import Caller, Role, caller_of
-from context_builder.server.access.credential_reference import digest_of
+from context_builder.server.access.caller import Caller, Role, caller_of, digest_of
 from context_builder.storage.sql_functions import SqlFunctions
 
 _KEY: Final = re.compile(r"cbk_([0-9A-HJKMNP-TV-Z]{26})_[A-Za-z0-9_-]{43}")
@@ -20,7 +19,7 @@ _NO_DIGEST: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """Holds a key when it is made: ``secret`` is the key itself, which is shown once."""
+    """A key when it is made: ``secret`` is the key itself, which is shown once."""
 
     id: str
     secret: str

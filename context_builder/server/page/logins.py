@@ -12,8 +12,7 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.server.access.authenticator import Authenticator, account_of
-from context_builder.server.access.caller import Caller
-from context_builder.server.access.credential_reference import CredentialReference, digest_of
+from context_builder.server.access.caller import Caller, CredentialReference, digest_of
 from context_builder.storage.redis_availability import translated
 from context_builder.storage.shared_secret import SharedSecret
 
@@ -42,7 +41,7 @@ _WRONG: Final = "context_builder:page_wrong:"
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Holds who is logged in, and the token that their forms carry."""
+    """Who is logged in, and the token that their forms carry."""
 
     cookie: str
     caller: Caller

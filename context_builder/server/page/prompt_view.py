@@ -34,8 +34,8 @@ _NOT_RATED: Final = frozenset({"session", "knowledge"})
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Holds what a part of the prompt takes; ``begin`` and ``share`` are shares of the budget, 0 to 1."""
+class BudgetPart:
+    """What a part of the prompt takes; ``begin`` and ``share`` are shares of the budget, 0 to 1."""
 
     name: str
     label: str
@@ -54,7 +54,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptGroup:
-    """Holds receipts of one section; of those alone that are ranked there are scores and signals to show."""
+    """The receipts of one section; only those of ranked candidates have scores and signals to show."""
 
     label: str
     receipts: Sequence[Receipt]
@@ -74,13 +74,13 @@ class ReceiptGroup:
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """Holds a prompt within ``budget`` tokens, and what changed since it had ``before`` tokens."""
+    """A prompt within ``budget`` tokens, and what changed since it had ``before`` tokens."""
 
     budget: int
     before: int
     tokens: int
     messages: Sequence[Mapping[str, Any]]
-    parts: Sequence[Part]
+    parts: Sequence[BudgetPart]
     taken: Sequence[ReceiptGroup]
     left: Sequence[ReceiptGroup]
     changes: Sequence[Change]
@@ -158,10 +158,10 @@ def _tokens(receipts: Sequence[Receipt]) -> dict[tuple[str, str], int]:
     return held
 
 
-def _parts(counts: Mapping[str, int], budget: int) -> list[Part]:
+def _parts(counts: Mapping[str, int], budget: int) -> list[BudgetPart]:
     parts, begin = [], 0
     for name, label in PARTS.items():
         if tokens := counts.get(name, 0):
-            parts.append(Part(name, label, tokens, begin / budget, tokens / budget))
+            parts.append(BudgetPart(name, label, tokens, begin / budget, tokens / budget))
             begin += tokens
     return parts

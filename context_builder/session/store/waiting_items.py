@@ -11,9 +11,11 @@ from typing import Any
 import orjson
 from redis.asyncio import Redis
 
-from context_builder.errors import EntryUnreadable
+from context_builder.errors import EntryUnreadable, MessageError
 from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, StruckMessage
 from context_builder.session.keys import Keys
+from context_builder.session.messages.message_index import id_field, number_in
+from context_builder.session.messages.reference import read_reference
 from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
@@ -41,20 +43,19 @@ class WaitingItems:
                     return without.encode()
             return entry
 
-        def row(entry: bytes) -> bytes:
-            with suppress(orjson.JSONDecodeError):
-                held = orjson.loads(entry)
-                if since is not None and isinstance(held, Mapping) and held.get("summary_seq", -1) >= since:
-                    return b""
-            return entry
-
         texts, ids = {text for _, text in struck if text}, {message.id for message in messages}
         keys = self._keys
         await self._revise(keys.memory_outbox, batch)
         await self._revise(keys.memory_dead, lambda letter: _of_letter(letter, batch))
-        await self._revise(keys.outbox, row)
-        await self._revise(keys.archive_dead, lambda letter: _of_letter(letter, row))
+        if since is not None:
+            await self._revise(keys.outbox, lambda entry: _before(entry, since))
+            await self.supersede(since)
         await self._revise(keys.agent_items, lambda item: b"" if _is_struck(item, ids, texts) else item)
+        places = {message.entry_id for message in messages}
+        async with translated():
+            held = await self._client.hmget(keys.message_index, [id_field(place) for place in places])
+        numbers = {number for one in held if one and (number := number_in(one)) is not None}
+        await self._revise(keys.dead, lambda letter: _without_words(letter, places, numbers))
 
     async def correct(self, amendments: Sequence[Amendment], names: Sequence[tuple[str, str]]) -> None:
         """Let what waits for the memory say what was corrected since, and who said it: what the memory refuses is put
@@ -71,6 +72,10 @@ class WaitingItems:
         await self._revise(self._keys.memory_outbox, batch)
         await self._revise(self._keys.memory_dead, lambda letter: _of_letter(letter, batch))
 
+    async def supersede(self, since: int) -> None:
+        """Let the archive's dead letters hold no summary ``since`` a number: put back, it would not be marked."""
+        await self._revise(self._keys.archive_dead, lambda letter: _of_letter(letter, lambda row: _before(row, since)))
+
     async def _revise(self, key: str, revise: Revise) -> None:
         async with translated():
             items: list[bytes] = await self._client.lrange(key, 0, -1)
@@ -79,9 +84,28 @@ class WaitingItems:
                 await self._replace(keys=[key], args=[item, after])
 
 
+def _without_words(encoded: bytes, ids: Container[int], numbers: Container[int]) -> bytes:
+    """Return a dead letter of the input, without its content if that was to correct one of these messages."""
+    letter = DeadLetter.decode(encoded)
+    with suppress(orjson.JSONDecodeError, AttributeError, MessageError):
+        about = read_reference(orjson.loads(letter.raw).get("corrects"), "corrects")
+        if about.id in ids if about.number is None else about.number in numbers:
+            return replace(letter, raw=b"", size=0).encode()
+    return encoded
+
+
 def _changed(items: Sequence[bytes], revise: Revise) -> list[tuple[bytes, bytes]]:
     """Return the items that are to change, each with what it is to be."""
     return [(item, after) for item in items if (after := revise(item)) != item]
+
+
+def _before(row: bytes, since: int) -> bytes:
+    """Return a summary's row as it is, if its number is below another one."""
+    with suppress(orjson.JSONDecodeError):
+        held = orjson.loads(row)
+        if isinstance(held, Mapping) and held.get("summary_seq", -1) >= since:
+            return b""
+    return row
 
 
 def _of_letter(encoded: bytes, revise: Revise) -> bytes:

@@ -11,7 +11,7 @@ from typing import Final
 from context_builder.transcript.fields import Object, each_object, optional_text, seconds
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, runs, sentences
+from context_builder.transcript.word_runs import SpokenWord, runs, sentences
 
 _MILLISECOND: Final = 0.001
 
@@ -55,11 +55,11 @@ def _utterances(entries: object, source: Source) -> Iterator[Utterance]:
             source.problem(f'{where} has no "text"')
 
 
-def _words(entries: object, source: Source) -> Iterator[Word]:
+def _words(entries: object, source: Source) -> Iterator[SpokenWord]:
     for where, one in each_object(entries, "words", source):
         if word := optional_text(one, "text", "word"):
             start, end = (seconds(one, key, where, source, _MILLISECOND) for key in ("start", "end"))
-            yield Word(word, _speaker(one), start, end)
+            yield SpokenWord(word, _speaker(one), start, end)
 
 
 def _speaker(entry: Object) -> str:

@@ -27,7 +27,8 @@ def read_azure(document: Object, source: Source) -> Transcript:
         whole = "combinedRecognizedPhrases" if "combinedRecognizedPhrases" in document else "combinedPhrases"
         for _, one in each_object(document.get(whole) or [], whole, source):
             text = optional_text(one, "display", "text", "lexical")
-            said += [Utterance(_who(one, several=False), each) for each in sentences(text)]
+            several = len(document[whole]) > 1
+            said += [Utterance(_who(one, several=several), each) for each in sentences(text)]
     return Transcript(sorted(said, key=lambda one: one.at or 0.0))
 
 

@@ -18,6 +18,7 @@ from context_builder.transcript.formats import (
     rev,
     speechmatics,
     turns,
+    watson,
     whisper,
     whisper_cpp,
     youtube,
@@ -39,6 +40,7 @@ class Format:
 
 SPEECH: Final = (
     Format("Deepgram", deepgram.is_deepgram, deepgram.read_deepgram),
+    Format("Watson", watson.is_watson, watson.read_watson),
     Format("Google", google_speech.is_google, google_speech.read_google),
     Format("Speechmatics", speechmatics.is_speechmatics, speechmatics.read_speechmatics),
     Format("Azure", azure.is_azure, azure.read_azure),

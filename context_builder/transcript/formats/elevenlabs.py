@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from context_builder.transcript.fields import Object, each_object, optional_text, seconds
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, speaker_name
-from context_builder.transcript.word_runs import Word, of_channels, runs
+from context_builder.transcript.word_runs import SpokenWord, of_channels, runs
 
 
 def is_elevenlabs(document: Object) -> bool:
@@ -27,8 +27,8 @@ def read_elevenlabs(document: Object, source: Source) -> Transcript:
     return Transcript([*runs(_words(document["words"], source))])
 
 
-def _words(entries: object, source: Source) -> Iterator[Word]:
+def _words(entries: object, source: Source) -> Iterator[SpokenWord]:
     for where, one in each_object(entries, "words", source):
         if one.get("type") != "spacing" and (word := optional_text(one, "text")):
             start, end = seconds(one, "start", where, source), seconds(one, "end", where, source)
-            yield Word(word, speaker_name(one.get("speaker_id")), start, end)
+            yield SpokenWord(word, speaker_name(one.get("speaker_id")), start, end)

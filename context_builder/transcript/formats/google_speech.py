@@ -12,7 +12,7 @@ from typing import Final
 from context_builder.transcript.fields import Object, each_object, inner, optional_text
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, of_channels, sentences
+from context_builder.transcript.word_runs import SpokenWord, of_channels, sentences
 
 _TAGS: Final = ("speakerLabel", "speakerTag", "speaker_label", "speaker_tag")
 """How the second and the first version call who says a word, in JSON and in Python."""
@@ -33,7 +33,7 @@ def read_google(document: Object, source: Source) -> Transcript:
     if tagged:
         is_whole = len(tagged) == 1 or (tagged[-1][0].at or 0.0) <= (tagged[0][0].at or 0.0)
         return Transcript(of_channels([tagged[-1] if is_whole else [word for words in tagged for word in words]]))
-    channels: dict[str, list[Word]] = {}
+    channels: dict[str, list[SpokenWord]] = {}
     said: list[Utterance] = []
     for one, found in results:
         channel = one.get("channelTag", one.get("channel_tag"))
@@ -55,17 +55,17 @@ def best(result: Object) -> Object:
     return next((one for one in listed if isinstance(one, dict)), {}) if isinstance(listed, list) else {}
 
 
-def words_of(alternative: Object, channel: str = UNKNOWN_SPEAKER) -> Sequence[Word]:
+def words_of(alternative: Object, channel: str = UNKNOWN_SPEAKER) -> Sequence[SpokenWord]:
     return [*_words(alternative, channel)]
 
 
-def _words(alternative: Object, channel: str) -> Iterator[Word]:
+def _words(alternative: Object, channel: str) -> Iterator[SpokenWord]:
     listed = alternative.get("words")
     for one in listed if isinstance(listed, list) else []:
         if isinstance(one, dict) and (word := optional_text(one, "word")):
             tag = next((one[key] for key in _TAGS if one.get(key)), None)
             start, end = _seconds(one, "start"), _seconds(one, "end")
-            yield Word(word, channel if tag is None else speaker_name(tag), start, end)
+            yield SpokenWord(word, channel if tag is None else speaker_name(tag), start, end)
 
 
 def _seconds(word: Object, name: str) -> float | None:

@@ -24,18 +24,22 @@ _RANGE: Final = re.compile(rf"\s*{_BETWEEN}:?\s*")
 """``[00:00.000 --> 00:02.500]`` and ``[0.00s -> 2.50s]``."""
 
 _WHO: Final = r"\s*(?P<who>[^\s:\[\]][^:\[\]\n]{0,78}?):?\s*"
+_OFFSET: Final = r"(?P<start>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,:]\d{1,6})?)"
 _NAMED_RANGE: Final = re.compile(rf"{_WHO}{_BETWEEN}:?\s+(?P<text>\S.*)")
-_NAMED: Final = re.compile(
-    rf"{_WHO}\[(?P<start>(?:\d{{1,3}}:)?\d{{1,3}}:\d{{2}}(?:[.,:]\d{{1,6}})?)\]:?\s+(?P<text>\S.*)"
+_NAMED_FORMS: Final = (
+    re.compile(rf"{_WHO}\[{_OFFSET}\]:?\s+(?P<text>\S.*)"),
+    re.compile(rf"{_WHO}\({_OFFSET}\):\s+(?P<text>\S.*)"),
+    _NAMED_RANGE,
 )
-"""``SPEAKER_00 [0.00s - 2.50s]: …``, ``Ida: [00:00:02] …`` (Sonix) and ``Ida [00:00:02] …`` (Trint)."""
+"""``SPEAKER_00 [0.00s - 2.50s]: …``, ``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
 
 _BEFORE: Final = re.compile(
     r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)\)|"
+    r"<(?P<angle>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:\s?[AaPp]\.?[Mm]\b\.?)?)>|"
     r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)(?=\s))\s*(?:[-–—|]\s+)?"
 )
 _REV: Final = re.compile(
-    r"(?P<who>[^\s:][^:\t\n]{0,79}?)(?:\t\s*| {2,})(?P<time>\d{1,3}:\d{2}:\d{2}(?:[.,]\d{1,6})?)"
+    r"(?P<who>[^\s:][^:\t\n]{0,79}?):?(?:\t\s*| {2,})(?P<time>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)"
     r"(?:\t\s*| {2,})(?P<text>\S.*)"
 )
 """Who, when, and what on one line, as Rev writes it."""
@@ -44,6 +48,7 @@ _VERSE: Final = re.compile(r"\s*(?P<times>(?:\[\d{1,3}:\d{2}(?:[.:]\d{1,3})?\]\s
 _WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
 """A line of lyrics with each time at which it is sung, and the times of its words."""
 
+_NAMES: Final = re.compile(r"[^\s:][^:]{0,79}:\s")
 _ALONE: Final = re.compile(r"\s*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?\s*")
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
@@ -76,7 +81,9 @@ def read_lines(source: Source) -> Transcript:
         since = iter(since_first([line.at for line in lines if line.at is not None]))
         lines = [line if line.at is None else replace(line, at=next(since)) for line in lines]
     timed = sum(line.at is not None for line in lines)
-    by_time = timed >= _SHARE * max(1, len(lines)) and not any(line.is_below for line in lines)
+    named = [bool(_NAMES.match(line.text)) for line in lines if line.at is not None]
+    by_time = timed >= _SHARE * max(1, len(lines)) or (timed > 1 and all(named))
+    by_time = by_time and not any(line.is_below for line in lines)
     begins_one = [not by_time or line.at is not None for line in lines]
     labels = Labels([line.text for line, begins in zip(lines, begins_one, strict=True) if begins])
     spoken = [(line, labels.line(line.text, first=begins)) for line, begins in zip(lines, begins_one, strict=True)]
@@ -136,7 +143,7 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
     """Yield the lines that say something; a time alone is that of the next one."""
     pending: float | None = None
     told = [line for line in written if line.strip()]
-    named = next((form for form in (_NAMED, _NAMED_RANGE) if told and all(form.fullmatch(line) for line in told)), None)
+    named = next((form for form in _NAMED_FORMS if told and all(form.fullmatch(line) for line in told)), None)
     for number, line in enumerate(written, start=first):
         if not line.strip() or _LYRICS.fullmatch(line) or _WHISPERCPP.fullmatch(line):
             continue
@@ -150,7 +157,7 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
             end = _offset(one["end"], source, number) if named is _NAMED_RANGE else None
             yield _Line(number, plain(f"{one['who']}: {one['text']}"), _offset(one["start"], source, number), end)
         elif before := _BEFORE.match(line):
-            time = before["square"] or before["round"] or before["bare"]
+            time = next(one for one in before.groups() if one)
             at = _offset(time, source, number)
             yield _Line(number, plain(line[before.end() :]), at, is_of_day=is_of_day(time))
         elif rev := _REV.fullmatch(line):

@@ -20,6 +20,8 @@ from context_builder.transcript.written_dates import WrittenDate, moment_of, ord
 _STAMP: Final = r"\[(?P<stamp>[^\[\]\n]{8,60})\]"
 _BEFORE: Final = re.compile(rf"{_STAMP}\s+(?P<name>[^\n:]{{1,100}}?)(?:\s+\(pinned\))?:?\s*")
 _BEHIND: Final = re.compile(rf"(?P<name>[^\n]{{1,100}}?),\s+{_STAMP}:?\s*")
+_DAY: Final = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},? \d{1,2}:\d{2}(?::\d{2})?(?:\s?[AP]M)?"
+_OPEN: Final = re.compile(rf"(?:> )?(?P<name>[^\s:][^\n:]{{0,99}}?)(?: \[\w+\] @)?\s+(?P<stamp>{_DAY})(?: Z)?:?\s*")
 _ALONE: Final = re.compile(
     r"(?P<stamp>[A-Z][a-z]{2} \d{1,2}, \d{4},? +\d{1,2}:\d{2}:\d{2}\s?[AP]M)(?: \(.{1,80}\))?\s*"
 )
@@ -69,7 +71,9 @@ def read_message_blocks(source: Source) -> Transcript:
 
 def _headings(lines: Sequence[str]) -> list[_Heading]:
     """Return the headings in the form that most of them have."""
-    return max(([*_of_form(lines, form)] for form in (_BEFORE, _BEHIND, _ALONE)), key=len)
+    found = max(([*_of_form(lines, form)] for form in (_BEFORE, _BEHIND, _OPEN, _ALONE)), key=len)
+    is_sure = (found and "[" in lines[found[0].line]) or len(found) > 1
+    return found if is_sure else []
 
 
 def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:

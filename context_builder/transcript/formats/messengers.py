@@ -86,7 +86,7 @@ def _teams(one: Object) -> Iterator[Said]:
 
 
 def _signal_cli(one: Object) -> Iterator[Said]:
-    envelope = inner(one, "envelope")
+    envelope = inner(one, "envelope") or inner(one, "params", "envelope")
     message = inner(envelope, "dataMessage") or inner(envelope, "syncMessage", "sentMessage")
     message = inner(envelope, "editMessage", "dataMessage") or message
     who = optional_text(envelope, "sourceName", "sourceNumber", "source")
@@ -138,6 +138,7 @@ MESSENGERS: Final = (
     Messenger("Skype", ("originalarrivaltime", "messagetype"), _skype),
     Messenger("Teams", ("messageType", "createdDateTime", "body"), _teams),
     Messenger("signal-cli", ("envelope",), _signal_cli),
+    Messenger("signal-cli", ("jsonrpc", "params"), _signal_cli),
     Messenger("signal-export", ("sender", "body", "date"), _signal_export),
     Messenger("Mattermost", ("type", "post"), _mattermost),
     Messenger("Mattermost", ("type", "direct_post"), _mattermost),
@@ -198,6 +199,7 @@ def _moment(value: Any, where: str) -> float:
     """Return the epoch seconds of a moment. Raises :class:`ValueError` where it is none."""
     if isinstance(value, dict):  # MongoDB's
         value = value.get("$date")
+        value = value.get("$numberLong") if isinstance(value, dict) else value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return epoch_seconds(value, f"the moment of {where}")
     if not isinstance(value, str) or not value.strip():

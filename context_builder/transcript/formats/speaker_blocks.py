@@ -28,13 +28,15 @@ _FORMS: Final = tuple(
         rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
         rf"{_NAME}\s*[-–—|•·,:]\s*{_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
-        rf"[\[(]?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
+        rf"[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
 )
 _SURE: Final = 3
 """Forms, the first, one line of which is enough."""
 
-_ALONE: Final = re.compile(rf"[\[(]?{_TIME}[\])]?")
+_ALONE: Final = re.compile(rf"(?::[\w+-]{{1,40}}:\s*)?[\[(]?{_TIME}(?:\s?[-–—]\s?{_END})?[\])]?")
+"""With an emoji of the person's status before it (Slack), or an end behind it."""
+
 _SENTENCE: Final = re.compile(r".*[.?!,;…]")
 _UNSAID: Final = re.compile(
     r"Transcribed by https?://\S+|.{1,80} (?:started|stopped) transcription|"
@@ -108,7 +110,7 @@ def _is_consistent(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
     if not found or any(_SENTENCE.fullmatch(one.name) for one in found):
         return False
     times = _times(found)
-    begins = all(one.line == 0 or not lines[one.line - 1].strip() for one in found)
+    begins = all(one.line == 0 or not lines[one.line - 1].strip() or lines[one.line][0] == "[" for one in found)
     again = len({one.name for one in found}) < len(found)
     starts = {-1, *(one.line for one in found)}
     has_text = all(_next(lines, one.text) not in starts for one in found)
@@ -133,7 +135,7 @@ def _name_below(lines: Sequence[str]) -> list[_Heading]:
         below = _next(lines, place + 1)
         if below < 0 or not _may_be_name(lines[below]):
             return []
-        found.append(_Heading(place, below + 1, lines[below].strip(), lines[place].strip(" \t[]()")))
+        found.append(_Heading(place, below + 1, lines[below].strip(), _time_alone(lines[place])))
     return found if _of_two(lines, found) else []
 
 
@@ -143,7 +145,7 @@ def _name_above(lines: Sequence[str]) -> list[_Heading]:
     for place in _times_alone(lines):
         if place == 0 or not _may_be_name(lines[place - 1]):
             return []
-        found.append(_Heading(place - 1, place + 1, lines[place - 1].strip(), lines[place].strip(" \t[]()")))
+        found.append(_Heading(place - 1, place + 1, lines[place - 1].strip(), _time_alone(lines[place])))
     return found if _of_two(lines, found) else []
 
 
@@ -156,7 +158,12 @@ def _of_two(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
 def _times_alone(lines: Sequence[str]) -> list[int]:
     """Return the lines with a time alone; where some say which half of the day, those: Slack has others in a block."""
     places = [place for place, line in enumerate(lines) if len(line) < 40 and _ALONE.fullmatch(line.strip())]
-    return [place for place in places if is_of_day(lines[place])] or places
+    return [place for place in places if is_of_day(_time_alone(lines[place]))] or places
+
+
+def _time_alone(line: str) -> str:
+    found = _ALONE.fullmatch(line.strip())
+    return found["time"] if found else ""
 
 
 def _may_be_name(line: str) -> bool:

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Final
 
 from context_builder.transcript.fields import optional_text, parse
-from context_builder.transcript.labels import Line, spoken
+from context_builder.transcript.labels import LabelledLine, spoken
 from context_builder.transcript.offsets import CLOCK, offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -167,18 +167,20 @@ def _named(cue: Cue) -> list[str]:
     return cue.lines
 
 
-def _voiced(lines: list[str]) -> list[Line]:
+def _voiced(lines: list[str]) -> list[LabelledLine]:
     """Return what the voices of a cue say, by WebVTT's tags; nothing where it has none."""
     if not any("<v" in line and _VOICE.search(line) for line in lines):
         return []
-    said: list[Line] = []
+    said: list[LabelledLine] = []
     for line in lines:
         before, *voices = _VOICE.split(line)
-        parts = [Line(None, plain(before))]
-        parts += [Line(name_of(plain(who)), plain(text)) for who, text in zip(voices[::2], voices[1::2], strict=True)]
+        parts = [LabelledLine(None, plain(before))]
+        parts += [
+            LabelledLine(name_of(plain(who)), plain(text)) for who, text in zip(voices[::2], voices[1::2], strict=True)
+        ]
         for part in parts:
             if said and part.speaker in (None, said[-1].speaker):
-                said[-1] = Line(said[-1].speaker, f"{said[-1].text} {part.text}".strip())
+                said[-1] = LabelledLine(said[-1].speaker, f"{said[-1].text} {part.text}".strip())
             elif part.text or part.speaker:
                 said.append(part)
     return [one for one in said if one.text]

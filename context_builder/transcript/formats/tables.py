@@ -12,7 +12,7 @@ from typing import Final
 from context_builder.timestamps import moment
 from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.whisper import labelled
-from context_builder.transcript.moments import iso
+from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -22,20 +22,21 @@ _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d")
 _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": ("start", "start time", "start_time", "starttime", "begin", "from", "time", "timestamp", "timecode"),
-    "date": ("date", "datetime", "created_at"),
+    "date": ("date", "datetime", "created_at", "post creation time"),
     "end": ("end", "end time", "end_time", "endtime", "to", "stop"),
-    "speaker": ("speaker", "speaker name", "speaker_name", "speakername", "name", "who", "author"),
+    "speaker": ("speaker", "speaker name", "speaker_name", "speakername", "name", "who", "author", "username"),
     "text": (
         "text",
         "sentence",
         "transcript",
         "content",
         "contents",
+        "post message",
         "message",
         "utterance",
         "words",
         "caption",
-        "lines",
+        "dialogue",
     ),
 }
 """How the columns are called, in small letters."""
@@ -101,7 +102,8 @@ def _date(row: Sequence[str], columns: dict[str, int], source: Source, line: int
     place = columns.get("date", len(row))
     if place < len(row) and row[place].strip():
         with source.one_entry(line):
-            return iso(row[place]).timestamp()
+            cell = row[place].strip()
+            return epoch_seconds(int(cell), "the date") if cell.isdigit() else iso(cell).timestamp()
     return None
 
 

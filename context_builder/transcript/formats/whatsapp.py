@@ -44,6 +44,7 @@ _EDITED: Final = re.compile(
     r"\s*<[^<>\n]*(?:edited|bearbeitet|editó|editad[oa]|modifi|modificat|bewerkt|отредактировано)[^<>\n]*>\s*",
     re.IGNORECASE,
 )
+_POLL: Final = re.compile(r"[^\W\d_]{3,12} ?:\n")
 _UNSAID: Final = re.compile(
     r"(?:This message was deleted|You deleted this message|Diese Nachricht wurde gelöscht|"
     r"Du hast diese Nachricht gelöscht|"
@@ -120,7 +121,11 @@ def _text(written: str) -> str:
     """Return what somebody wrote, without files, and nothing of what the program says."""
     edited = _EDITED.sub(" ", written)
     said, mark, told = edited.partition(_MARK)
-    if mark and (not said.strip() or _FILE.match(told.strip()) or _OMITTED.match(told.strip())):
+    if (
+        mark
+        and not _POLL.match(told)
+        and (not said.strip() or _FILE.match(told.strip()) or _OMITTED.match(told.strip()))
+    ):
         edited = said
     lines = [_MARKS.sub("", line).strip() for line in edited.split("\n")]
     lines = [line for line in lines if not _FILE.fullmatch(line) and not _OMITTED.fullmatch(line)]

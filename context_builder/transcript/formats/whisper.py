@@ -15,7 +15,7 @@ from context_builder.transcript.labels import spoken
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, runs, sentences
+from context_builder.transcript.word_runs import SpokenWord, runs, sentences
 
 _ALONE: Final = frozenset({"text", "language", "usage", "logprobs", "task", "duration", "x_groq", "model"})
 """Fields beside a text that stands alone."""
@@ -90,11 +90,11 @@ def _times(one: Object, where: str, source: Source, unit: float) -> tuple[float 
     return seconds(one, "start", where, source, unit), seconds(one, "end", where, source, unit)
 
 
-def _words(entries: object, where: str, source: Source, unit: float) -> Iterator[Word]:
+def _words(entries: object, where: str, source: Source, unit: float) -> Iterator[SpokenWord]:
     for name, one in each_object(entries, f"{where}.words", source):
         if word := optional_text(one, "word", "text"):
             start, end = seconds(one, "start", name, source, unit), seconds(one, "end", name, source, unit)
-            yield Word(word, speaker_name(one.get("speaker")), start, end)
+            yield SpokenWord(word, speaker_name(one.get("speaker")), start, end)
 
 
 def _tells(word: Any) -> bool:

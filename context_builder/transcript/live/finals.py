@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from context_builder.transcript.fields import Object, inner, objects, optional_text, seconds
+from context_builder.transcript.fields import Object, inner, objects, optional_text, parse, seconds
 from context_builder.transcript.formats.google_speech import best, words_of
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, runs
+from context_builder.transcript.word_runs import SpokenWord, runs
 
 _COMMITTED: Final = ("committed_transcript", "committed_transcript_with_timestamps")
 _ELEVENLABS: Final = frozenset({"session_started", "partial_transcript", *_COMMITTED})
@@ -23,18 +23,18 @@ _ENDS: Final = ("<end>", "<fin>")
 
 
 def is_google(message: Message) -> bool:
-    return isinstance(message.get("results"), list) or "speechEventType" in message
+    return isinstance(message.get("results"), list) or "speechEventType" in message or "state" in message
 
 
 def read_google(message: Message, stream: Stream) -> Iterator[Utterance]:
-    """Yield what the final results of a streamed response say. Raises :class:`ValueError`."""
+    """Yield what the final results of a streamed response say, also Riva's and Watson's. Raises :class:`ValueError`."""
     for one in objects(message.get("results") or [], "results"):
-        if one.get("isFinal", one.get("is_final")) is not True:
+        if not any(one.get(key) is True for key in ("isFinal", "is_final", "final")):
             continue
         text = optional_text(best(one), "transcript")
         end = one.get("resultEndTime", one.get("resultEndOffset"))
         channel = one.get("channelTag")
-        if text and stream.is_new("google", str(channel), str(end or message.get("resultIndex") or text), text):
+        if text and stream.is_new("google", str(channel), str(end or message.get("result_index")), text):
             who = channel_name(channel) if channel else UNKNOWN_SPEAKER
             words = words_of(best(one), who)
             yield from _by_speakers(words, Utterance(who, text))
@@ -57,16 +57,16 @@ def read_amazon(message: Message, stream: Stream) -> Iterator[Utterance]:
         yield from _by_speakers([*_amazons_words(alternatives[0], who)], Utterance(who, text))
 
 
-def _amazons_words(alternative: Object, who: str) -> Iterator[Word]:
+def _amazons_words(alternative: Object, who: str) -> Iterator[SpokenWord]:
     last = who
     for one in objects(alternative.get("Items") or [], "Items"):
         if content := optional_text(one, "Content"):
             label = one.get("Speaker")
             last = last if label is None else speaker_name(label)
-            yield Word(content, last, joined=one.get("Type") == "punctuation")
+            yield SpokenWord(content, last, joined=one.get("Type") == "punctuation")
 
 
-def _by_speakers(words: Sequence[Word], whole: Utterance) -> Iterator[Utterance]:
+def _by_speakers(words: Sequence[SpokenWord], whole: Utterance) -> Iterator[Utterance]:
     """Yield what each speaker says of it, where words tell; else the whole as it is written."""
     speakers = {word.speaker for word in words}
     yield from runs(words) if speakers - {whole.speaker} else [whole]
@@ -147,3 +147,28 @@ def read_recall(message: Message, stream: Stream) -> Iterator[Utterance]:
     key = ("recall", str(person.get("id")), begun, text)
     if text and (begun is None or stream.is_new(*key)):
         yield Utterance(speaker_name(optional_text(person, "name") or person.get("id")), text)
+
+
+def is_call(message: Message) -> bool:
+    """Return whether it is of a call: Azure's Communication Services, Twilio, or Zoom's real-time media."""
+    return (
+        message.get("kind") in ("TranscriptionData", "TranscriptionMetadata")
+        or "TranscriptionEvent" in message
+        or isinstance(message.get("msg_type"), int)
+    )
+
+
+def read_call(message: Message, stream: Stream) -> Iterator[Utterance]:
+    """Yield what a participant of a call says. Raises :class:`ValueError`."""
+    azure, zoom = inner(message, "transcriptionData"), inner(message, "content")
+    if azure.get("resultStatus") == "Final" and (text := optional_text(azure, "text")):
+        if stream.is_new("call", str(azure.get("offset")), text):
+            yield Utterance(speaker_name(azure.get("participantRawID")), text)
+    elif message.get("TranscriptionEvent") == "transcription-content" and str(message.get("Final")).lower() == "true":
+        told = message.get("TranscriptionData")
+        data = parse(told) if isinstance(told, str) else told
+        text = optional_text(data, "transcript") if isinstance(data, dict) else ""
+        if text and stream.is_new("call", str(message.get("SequenceId")), str(message.get("Track")), text):
+            yield Utterance(speaker_name(str(message.get("Track") or "").removesuffix("_track")), text)
+    elif text := optional_text(zoom, "data"):
+        yield Utterance(speaker_name(optional_text(zoom, "user_name") or zoom.get("user_id")), text)

@@ -29,6 +29,24 @@ def read_segments(message: Message, stream: Stream) -> Iterator[Utterance]:
         yield from _said(one, str(message.get("uid") or ""), stream)
 
 
+def is_lines(message: Message) -> bool:
+    """Return whether it is of WhisperLiveKit: all lines so far, of which the last one still grows."""
+    return isinstance(message.get("lines"), list) or message.get("type") == "ready_to_stop"
+
+
+def read_lines(message: Message, stream: Stream) -> Iterator[Utterance]:
+    """Yield the lines that are complete. Raises :class:`ValueError`."""
+    if message.get("type") == "ready_to_stop":
+        yield from stream.release("lines")
+        return
+    lines = [one for one in objects(message["lines"], "lines") if optional_text(one, "text")]
+    for one in lines[:-1]:
+        if stream.is_new("line", str(one.get("start"))):
+            yield Utterance(_speaker(one), optional_text(one, "text"))
+    if lines and not stream.was_seen(("line", str(lines[-1].get("start")))):
+        stream.put("lines", [Utterance(_speaker(lines[-1]), optional_text(lines[-1], "text"))])
+
+
 def read_plain(message: Message, stream: Stream) -> Iterator[Utterance]:
     """Yield what an object with a text says, if it is final. Raises :class:`ValueError`."""
     yield from _said(message, str(message.get("uid") or ""), stream)

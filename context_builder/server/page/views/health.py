@@ -11,7 +11,7 @@ from fastapi import Query, Request
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER
 from context_builder.server.page.health_report import MOST_COSTS, health_report
 from context_builder.server.page.page_route import FormHere, page_router
@@ -27,7 +27,7 @@ MOST_SHOWN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ShownLetter:
-    """Holds a dead letter of a session. ``name`` is a hash: numbers change when another letter is put back."""
+    """A dead letter of a session. ``name`` is a hash: numbers change when another letter is put back."""
 
     origin: Origin
     name: str

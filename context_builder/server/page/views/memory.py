@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse
 from context_builder.domains import DOMAINS
 from context_builder.errors import CannotForget
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER
 from context_builder.server.page.choices import once, remembered_to_choose, with_chosen
 from context_builder.server.page.form_page import form_page, values_of

@@ -20,7 +20,7 @@ from context_builder.errors import MemoryRejected, SessionIdError, TokenLimitExc
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.choices import (
     documents_to_choose,
@@ -49,7 +49,7 @@ _MOST_RATED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class PromptForm:
-    """Holds the fields as they were sent."""
+    """The fields as they were sent."""
 
     session: str = ""
     query: str = ""
