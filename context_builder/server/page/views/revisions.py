@@ -22,15 +22,15 @@ from context_builder.session.client import JsonObject, SessionClient
 
 router = page_router()
 
+OFFERED: Final = 20
+"""Messages that are offered at once, the newest first."""
+
 DONE: Final = {
     "correct": "The message is corrected.",
     "rename": "The speaker is called otherwise now.",
     "strike": "The message is struck: nothing is left of it.",
 }
 """What the page says once it is done; an address names no more than which of these."""
-
-OFFERED: Final = 20
-"""Messages that are offered at once, the newest first."""
 
 MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
 
