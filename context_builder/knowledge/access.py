@@ -14,7 +14,7 @@ from context_builder.assembly.access import Access, AccessQuestion, Redacted, Ru
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.gather import told_failure
-from context_builder.errors import KnowledgeError
+from context_builder.errors import DatabaseError
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
 from context_builder.knowledge.excerpt import Part, parts_of
 from context_builder.knowledge.filling import UNFOUND
@@ -65,7 +65,7 @@ class PackageAccess:
         """Return a ruling for each candidate by its id, as policies know it by the source in its place."""
         try:
             report = await self._policy.decide(question.agent, sources, DecisionContext(question.query, question.now))
-        except KnowledgeError as error:
+        except DatabaseError as error:
             question.failures["policy"] = f"{told_failure(error)}; all is denied"
             return {one.id: Ruling(Access.DENIED, "no decision could be had") for one in candidates}
         question.reports.append(report)
@@ -84,7 +84,7 @@ class PackageAccess:
         cut = [ref for ref, node in nodes.items() if node.content is None]
         try:
             nodes |= await self._index.nodes(question.agent.tenant, cut, MAX_CONTENT) if cut else {}
-        except KnowledgeError as error:
+        except DatabaseError as error:
             question.failures["redaction"] = f"{told_failure(error)}; what is to be redacted is withheld"
 
         def shown(policy: RedactionPolicy) -> dict[str, Ruling]:

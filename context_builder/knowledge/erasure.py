@@ -17,7 +17,7 @@ _PAGE: Final = 500
 
 
 class PackageErasure:
-    """Erases sources from packages. Raises :class:`~context_builder.errors.KnowledgeError` when the database fails."""
+    """Erases sources from packages. Raises :class:`~context_builder.errors.DatabaseError` when the database fails."""
 
     def __init__(self, record: PackageRecord, cache: PackageCache, viewer: Viewer, index: MetadataIndex) -> None:
         self._record = record

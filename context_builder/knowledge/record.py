@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from context_builder.clock import Clock, SystemClock
+from context_builder.database.database import Database
 from context_builder.errors import IdempotencyClash
 from context_builder.knowledge.outcomes import RatedPackage
 from context_builder.knowledge.revision import (
@@ -25,7 +26,6 @@ from context_builder.knowledge.revision import (
 from context_builder.knowledge.single_flight import SingleFlights
 from context_builder.knowledge.store import check_tenant
 from context_builder.memory.rows import as_key, storable
-from context_builder.storage.sql_functions import SqlFunctions
 from context_builder.timestamps import in_utc
 
 RETENTION_DAYS: Final = 90
@@ -38,13 +38,13 @@ _NUL: Final = rb"\u0000"
 
 
 class PackageRecord:
-    """Keeps the record of context packages. Every call raises :class:`~context_builder.errors.KnowledgeError`.
+    """Keeps the record of context packages. Every call raises :class:`~context_builder.errors.DatabaseError`.
 
     Writers of one tenant run one after the other, for some milliseconds each.
     """
 
     def __init__(
-        self, functions: SqlFunctions, *, retention_days: int = RETENTION_DAYS, clock: Clock | None = None
+        self, functions: Database, *, retention_days: int = RETENTION_DAYS, clock: Clock | None = None
     ) -> None:
         self._functions = functions
         self._retention_days = retention_days
@@ -82,7 +82,7 @@ class PackageRecord:
         """Record a build's package, decision, audit and event together, and return the revision's number.
 
         Texts of sources that were erased while it was being built are left out. Raises
-        :class:`~context_builder.errors.KnowledgeDataRejected` when :meth:`begin` has noted no such request.
+        :class:`~context_builder.errors.DataRejected` when :meth:`begin` has noted no such request.
         """
         return int(await self._one("context_package_finish", tenant_id, built=_described(revision)))
 

@@ -17,7 +17,7 @@ import structlog
 from context_builder.analysis.bounded_process import Runner, TookTooLong
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.gather import told_failure
-from context_builder.errors import KnowledgeError, KnowledgeUnavailable
+from context_builder.errors import DatabaseError, DatabaseUnavailable
 from context_builder.knowledge.services import MemoryRedaction
 from context_builder.redaction.redactor import RedactorProtocol
 
@@ -114,7 +114,7 @@ class PreparedRedactor:
         self._answers.set({})
         try:
             redacted = await self.service.redact(list(texts.seen)) if texts.seen else []
-        except KnowledgeError as error:
+        except DatabaseError as error:
             return told_failure(error)
         self._answers.set(dict(zip(texts.seen, redacted, strict=True)))
         return ""
@@ -123,7 +123,7 @@ class PreparedRedactor:
         """Return what the service made of the text."""
         redacted = self._answers.get().get(text)
         if redacted is None:
-            raise KnowledgeUnavailable("the redaction service did not redact it")
+            raise DatabaseUnavailable("the redaction service did not redact it")
         return redacted
 
 

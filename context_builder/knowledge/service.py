@@ -28,7 +28,13 @@ from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.retriever import Retriever
 from context_builder.assembly.retrieval.source import MemorySource
 from context_builder.clock import Clock
-from context_builder.errors import AuditOfAnother, ContextBuilderError, KnowledgeError, PackageUnknown, ProjectUnknown
+from context_builder.errors import (
+    AuditOfAnother,
+    ContextBuilderError,
+    DatabaseError,
+    PackageUnknown,
+    ProjectUnknown,
+)
 from context_builder.knowledge.access import PackageAccess, TurnAccess, TurnMemories
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import TEXTS, PackageCache, is_withheld
@@ -151,7 +157,7 @@ class PackageService:
     ``sensitivities`` are those of sessions. Its ``viewer`` decides what agents may see of anything else, and its
     ``erasure`` takes erased sources out of packages.
 
-    Everything raises :class:`~context_builder.errors.KnowledgeError` where the database does not do what is asked.
+    Everything raises :class:`~context_builder.errors.DatabaseError` where the database does not do what is asked.
     """
 
     def __init__(
@@ -268,7 +274,7 @@ class PackageService:
             async with asyncio.timeout(self._config.retrieval_time):
                 whole = Scope(project_id=scope.project_id)
                 return bool(await self._services.index.find(tenant_id, MetadataRetrieval(limit=1), whole, 1))
-        except (KnowledgeError, TimeoutError):
+        except (DatabaseError, TimeoutError):
             return True  # the package tells what was not there
 
     async def get(self, agent: Agent, package_id: str) -> Served:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from context_builder.errors import KnowledgeError, KnowledgeUnavailable
+from context_builder.errors import DatabaseError, DatabaseUnavailable
 from context_builder.knowledge.revision import RecordedPackage
 
 LEASE: Final = 10.0
@@ -109,13 +109,13 @@ class SingleFlights:
         finally:
             renewal.cancel()
             await asyncio.wait([renewal])
-            with suppress(KnowledgeError):  # which runs out by itself
+            with suppress(DatabaseError):  # which runs out by itself
                 await self._release(tenant_id, package_id, holder)
 
     async def _renew(self, tenant_id: str, package_id: str, after: int, holder: str) -> None:
         while True:
             await asyncio.sleep(LEASE / 3)
-            with suppress(KnowledgeError):
+            with suppress(DatabaseError):
                 await self._lease(tenant_id, package_id, after, holder, LEASE)
 
 
@@ -124,4 +124,4 @@ def _patience() -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise KnowledgeUnavailable("others have been rebuilding this package for too long") from None
+        raise DatabaseUnavailable("others have been rebuilding this package for too long") from None

@@ -18,11 +18,9 @@ from context_builder.errors import (
     ArtifactChanged,
     AuditOfAnother,
     ContextBuilderError,
+    DatabaseUnavailable,
+    DataRejected,
     IdempotencyClash,
-    KnowledgeDataRejected,
-    KnowledgeUnavailable,
-    MemoryDataRejected,
-    MemoryUnavailable,
     PackageUnknown,
     PinnedOverBudget,
     ProjectUnknown,
@@ -153,8 +151,7 @@ def _wrong(error: Mapping[str, Any]) -> str:
     return text[:1].lower() + text[1:]
 
 
-_UNAVAILABLE: Final = (StoreUnavailable, KnowledgeUnavailable, MemoryUnavailable)
-_REFUSED_DATA: Final = (KnowledgeDataRejected, MemoryDataRejected)
+_UNAVAILABLE: Final = (StoreUnavailable, DatabaseUnavailable)
 
 
 def problem_of(error: ContextBuilderError) -> Problem:
@@ -175,7 +172,7 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(412, "changed", "it is not, or no longer, what If-Match or If-None-Match says")
     if isinstance(error, IdempotencyClash):
         return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
-    if isinstance(error, _REFUSED_DATA):
+    if isinstance(error, DataRejected):
         return Problem(_UNPROCESSABLE, "refused_data", "the database cannot hold this")
     return internal_error()
 

@@ -11,6 +11,8 @@ from pydantic import AfterValidator
 from redis.asyncio import Redis
 
 from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.database.database import Database
+from context_builder.database.shared_secret import SharedSecret
 from context_builder.errors import SessionIdError
 from context_builder.knowledge.audit_chain import AuditReport
 from context_builder.knowledge.governance import Agent
@@ -32,8 +34,6 @@ from context_builder.session.client import JsonObject
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.registry import RegisteredSession
-from context_builder.storage.shared_secret import SharedSecret
-from context_builder.storage.sql_functions import SqlFunctions
 
 
 class Knowing(NamedTuple):
@@ -107,7 +107,7 @@ class Services:
     sessions: Sessions
     knowledge: KnowledgeStore
     packages: PackageService
-    functions: SqlFunctions
+    functions: Database
     memory: MemoryStore
     build_turn: BuildTurn
     policies: PolicyStore

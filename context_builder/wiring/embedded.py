@@ -20,10 +20,11 @@ from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
 from context_builder.errors import EngineError, MissingExtra
+from context_builder.knowledge.record import RETENTION_DAYS
 from context_builder.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from context_builder.storage.postgres import MovingDatabase
+    from context_builder.database.postgres import StartedServer
 
 log = structlog.get_logger(__name__)
 
@@ -104,17 +105,22 @@ def restart_when_killed(client: Redis, engine: RedisEngine) -> Redis:
     return client
 
 
-async def embedded_database(home: Path) -> MovingDatabase:
-    """Return the embedded PostgreSQL, running and with this package's tables; it is started again when it was killed.
+def embedded_database(home: Path, retention_days: int = RETENTION_DAYS) -> StartedServer:
+    """Return how to start the embedded PostgreSQL, with this package's tables, and again when it was killed.
 
-    Raises :class:`~context_builder.errors.EngineError` and :class:`~context_builder.errors.ArchiveError`.
+    The record of packages is kept for at least ``retention_days`` there.
     """
-    from context_builder.storage.migrations import apply
-    from context_builder.storage.postgres import MovingDatabase
+    from context_builder.database.migrations import apply, retain
+    from context_builder.database.postgres import StartedServer
 
     engine = PostgresEngine(home)
-    address = await asyncio.to_thread(engine.ensure)
-    await apply(address.url)
+
+    async def start() -> str:
+        address = await asyncio.to_thread(engine.ensure)
+        await apply(address.url)
+        if retention_days < RETENTION_DAYS:  # which the database does not take from whoever calls it
+            await retain(address.url, retention_days)
+        return address.url
 
     async def restarted() -> str | None:
         try:
@@ -126,4 +132,4 @@ async def embedded_database(home: Path) -> MovingDatabase:
             log.warning("postgres.restarted", postgres=address.name)
         return address.url if address is not None else None
 
-    return MovingDatabase(address.url, restarted)
+    return StartedServer("the embedded PostgreSQL", start, restarted)

@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from context_builder.errors import (
     ContextBuilderError,
-    KnowledgeRejected,
+    DatabaseRejected,
+    DatabaseUnavailable,
     KnowledgeTimeout,
-    KnowledgeUnavailable,
-    MemoryRejected,
-    MemoryUnavailable,
 )
 
 T = TypeVar("T")
-
-_REFUSALS: Final = (MemoryRejected, KnowledgeRejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ class Failure:
     @property
     def counts(self) -> bool:
         """Return whether the failure counts against the source's health; a refused request does not."""
-        return not isinstance(self.error, _REFUSALS)
+        return not isinstance(self.error, DatabaseRejected)
 
 
 @dataclass(slots=True)
@@ -85,7 +81,9 @@ def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:
     reason = "timeout" if isinstance(error, TimeoutError) else "error"
     kind = type(error).__name__
     message = f"{kind}: {error}" if isinstance(error, ContextBuilderError) else kind
-    return Failure(name, "rejected" if isinstance(error, _REFUSALS) else reason, message, told_failure(error), error)
+    if isinstance(error, DatabaseRejected):
+        reason = "rejected"
+    return Failure(name, reason, message, told_failure(error), error)
 
 
 def told_failure(error: Exception) -> str:
@@ -93,9 +91,9 @@ def told_failure(error: Exception) -> str:
     match error:
         case KnowledgeTimeout():
             return _timed_out(error.seconds)
-        case KnowledgeUnavailable() | MemoryUnavailable() | TimeoutError():
+        case DatabaseUnavailable() | TimeoutError():
             return "does not answer"
-        case KnowledgeRejected() | MemoryRejected():
+        case DatabaseRejected():
             return "refuses what it was asked"
     return "failed"
 

@@ -10,7 +10,7 @@ from context_builder.assembly.health import HealthState
 from context_builder.assembly.retrieval.gather import Failure, failure_of
 from context_builder.assembly.retrieval.source import MemoryRecord, RetrievalQuery
 from context_builder.assembly.turn import DEFAULT_TENANT
-from context_builder.errors import MemoryUnavailable, NoMemoryStore
+from context_builder.errors import DatabaseUnavailable, NoMemoryStore
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
 from context_builder.spoken_dates import dated
 from context_builder.timestamps import day_of, moment
@@ -97,12 +97,12 @@ class StoreAccess:
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         """Search like :meth:`MemoryStore.search`; raises :class:`~context_builder.errors.NoMemoryStore` without a store
-        and :class:`~context_builder.errors.MemoryUnavailable` while it is down.
+        and :class:`~context_builder.errors.DatabaseUnavailable` while it is down.
         """
         if self._store is None:
             raise NoMemoryStore("the builder was given no memory store")
         if self._state is HealthState.DOWN:
-            raise MemoryUnavailable(f"{self._store.name} is not asked: it failed too often")
+            raise DatabaseUnavailable(f"{self._store.name} is not asked: it failed too often")
         self._under_way += 1
         try:
             found = await self._store.search(tenant_id, query)

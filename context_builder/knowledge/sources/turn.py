@@ -11,7 +11,7 @@ from typing import Final
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.retrieval.gather import gather
 from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
-from context_builder.errors import KnowledgeUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.artifact import ArtifactKind
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.signals import node_of
@@ -50,7 +50,7 @@ class TurnKnowledgeSource:
         self._admission = admission
 
     async def find(self, query: RetrievalQuery) -> Sequence[Candidate]:
-        """Return what fits. Raises :class:`KnowledgeUnavailable` where no source answers in time."""
+        """Return what fits. Raises :class:`DatabaseUnavailable` where no source answers in time."""
         sessions = dict.fromkeys((*self._scope.session_ids, *([query.session_id] if query.session_id else ())))
         request = ContextBuildRequest(
             intent=query.query[:_LONGEST_INTENT],
@@ -71,7 +71,7 @@ class TurnKnowledgeSource:
         )
         found = await gather({one.name: one.find(asked) for one in self._sources}, self._patience)
         if not found.answers:
-            raise KnowledgeUnavailable("; ".join(f"{one.name}: {one.message}" for one in found.failures))
+            raise DatabaseUnavailable("; ".join(f"{one.name}: {one.message}" for one in found.failures))
         return list(_merged(chain.from_iterable(found.answers.values()), query.session_id))
 
     async def warm_up(self) -> None:
