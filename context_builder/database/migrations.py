@@ -13,6 +13,9 @@ from context_builder.database.postgres import connected
 if TYPE_CHECKING:
     import asyncpg
 
+RETENTION_DAYS: Final = 90
+"""Days for which the database keeps the record of packages at least, where :func:`retain` said nothing else."""
+
 _STATEMENT_TIMEOUT: Final = 60.0  # seconds; an existing table may be large
 _IDLE_TIMEOUT: Final = "10s"  # after which a program that stopped in between holds up no other one
 _LOCK: Final = 0x636F6E74657874  # "context", in ASCII: any number that no other program uses

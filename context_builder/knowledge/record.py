@@ -13,6 +13,7 @@ import orjson
 
 from context_builder.clock import Clock, SystemClock
 from context_builder.database.database import Database
+from context_builder.database.migrations import RETENTION_DAYS
 from context_builder.errors import IdempotencyClash
 from context_builder.knowledge.outcomes import RatedPackage
 from context_builder.knowledge.revision import (
@@ -27,9 +28,6 @@ from context_builder.knowledge.single_flight import SingleFlights
 from context_builder.knowledge.store import check_tenant
 from context_builder.memory.rows import as_key, storable
 from context_builder.timestamps import in_utc
-
-RETENTION_DAYS: Final = 90
-"""Days for which a package is kept."""
 
 KEY_TIME: Final = 86_400.0
 """Seconds for which an Idempotency-Key is kept."""

@@ -17,6 +17,7 @@ from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.errors import DatabaseError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
+from context_builder.memory.redacting import RedactingMemory
 from context_builder.recording.folder import file_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.host.host import SessionHost, open_host
@@ -107,8 +108,7 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
         stores = await stack.enter_async_context(open_stores(settings, many=many))
         archive, memory = stores.archive, stores.memory
         if settings.prompt.redact != "none":
-            from context_builder.memory.redacting import RedactingMemory
-            from context_builder.wiring.builders import redactor_of
+            from context_builder.wiring.builders import redactor_of  # takes 0.4 s: few daemons redact or build prompts
 
             redactor = redactor_of(settings)  # whose extra is asked for also where nothing is remembered
             memory = RedactingMemory(memory, redactor) if memory is not None else None
@@ -166,7 +166,7 @@ async def open_builder_with(
     settings: Settings, store: MemoryStore | None, **rules: Any
 ) -> AsyncIterator[ContextBuilder]:
     """Open the configured builder over a memory that is open."""
-    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, builder_of
+    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, builder_of  # as above
 
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(running_servers(settings))

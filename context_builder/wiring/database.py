@@ -6,17 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from context_builder.database.database import Database
+from context_builder.database.postgres import PostgresDatabase, StartedServer
+from context_builder.database.supabase import SupabaseDatabase
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.errors import SettingError
 from context_builder.settings.settings import Settings
 from context_builder.wiring.embedded import Described, embedded_database, has_postgres, home_of, require_postgres
-
-if TYPE_CHECKING:
-    from context_builder.database.database import Database
-    from context_builder.database.postgres import PostgresDatabase, StartedServer
-    from context_builder.database.supabase import SupabaseDatabase
 
 _OF_ARCHIVE: Final = 2
 """Connections for the archive, which sends a row now and then."""
@@ -43,14 +41,9 @@ def database_of(settings: Settings) -> ChosenDatabase | None:
     where, each = settings.archive, settings.archive.connections
     whole: PostgresDatabase | SupabaseDatabase
     server = None
-    # Vendors' packages take a second to import: each only where it is used.
     if where.supabase_url and where.supabase_key and not where.database_url:
-        from context_builder.database.supabase import SupabaseDatabase
-
         whole = SupabaseDatabase(where.supabase_url, where.supabase_key.get_secret_value())
     elif where.database_url or has_postgres():
-        from context_builder.database.postgres import PostgresDatabase
-
         address: str | StartedServer
         if where.database_url:
             address = where.database_url.get_secret_value()

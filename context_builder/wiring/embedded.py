@@ -7,24 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from context_builder.database.migrations import RETENTION_DAYS, apply, retain
+from context_builder.database.postgres import StartedServer
 from context_builder.engines import embeddings
 from context_builder.engines.embeddings import EmbeddingEngine
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
 from context_builder.errors import EngineError, MissingExtra
-from context_builder.knowledge.record import RETENTION_DAYS
 from context_builder.settings.settings import Settings
-
-if TYPE_CHECKING:
-    from context_builder.database.postgres import StartedServer
 
 log = structlog.get_logger(__name__)
 
@@ -110,9 +108,6 @@ def embedded_database(home: Path, retention_days: int = RETENTION_DAYS) -> Start
 
     The record of packages is kept for at least ``retention_days`` there.
     """
-    from context_builder.database.migrations import apply, retain
-    from context_builder.database.postgres import StartedServer
-
     engine = PostgresEngine(home)
 
     async def start() -> str:

@@ -52,7 +52,7 @@ async def chosen_services(where: KnowledgeServiceSettings, local: KnowledgeServi
         )
         return
     require_extra("grpc", "grpc", "a service over gRPC")
-    from context_builder.knowledge.grpc import clients
+    from context_builder.knowledge.grpc import clients  # needs the extra
     from context_builder.knowledge.grpc.channel import ServiceChannel
 
     async with AsyncExitStack() as stack:
@@ -157,7 +157,7 @@ async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id:
 def redactor_of_packages() -> RedactorProtocol:
     """Return the redactor of confidential sources: secrets and personal data. Without the extra for these it refuses
     every text, which so is withheld: what is masked by half is not redacted."""
-    from context_builder.redaction.secrets import SecretRedactor
+    from context_builder.redaction.secrets import SecretRedactor  # whose patterns take time to compile
 
     try:
         from context_builder.redaction.pii import PiiRedactor

@@ -10,6 +10,9 @@ from typing import Final, TypedDict
 import structlog
 
 from context_builder.archive.archive import Archive
+from context_builder.archive.postgres import PostgresArchive
+from context_builder.archive.supabase import SupabaseArchive
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.engines.embeddings import MODEL
 from context_builder.memory.embedder import CachedEmbedder, Embedder
 from context_builder.memory.engine_embedder import EngineEmbedder
@@ -17,6 +20,7 @@ from context_builder.memory.joining import JoiningMemory
 from context_builder.memory.memory import MemoryStore
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
+from context_builder.memory.sql_memory import SqlMemory
 from context_builder.settings.settings import Settings
 from context_builder.wiring.costs import budget_for, prices_of
 from context_builder.wiring.database import ChosenDatabase, database_of
@@ -90,13 +94,11 @@ def store_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Memor
     Raises :class:`~context_builder.errors.MissingExtra` where there is none.
     """
     if settings.somabrain.base_url:
-        from context_builder.memory.somabrain import SomaBrainClient
+        from context_builder.memory.somabrain import SomaBrainClient  # takes 0.2 s, for httpx
         from context_builder.memory.somabrain_store import SomaBrainStore
 
         somabrain = SomaBrainStore(SomaBrainClient(settings.somabrain))
         return somabrain, Described(somabrain.name)
-    from context_builder.memory.sql_memory import SqlMemory
-
     if database is None:
         require_postgres()
         raise AssertionError("there is a PostgreSQL, and no database of it")
@@ -148,11 +150,6 @@ def archive_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Arc
         return None, Described(IN_REDIS_ALONE, "ARCHIVE is off")
     if database is None:
         return None, Described(IN_REDIS_ALONE, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to keep them for good")
-    from context_builder.archive.postgres import PostgresArchive
-    from context_builder.database.postgres import PostgresDatabase
-
     if isinstance(database.archive, PostgresDatabase):
         return PostgresArchive(database.archive), database.described
-    from context_builder.archive.supabase import SupabaseArchive
-
     return SupabaseArchive(database.archive), database.described
