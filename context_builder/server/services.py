@@ -29,7 +29,7 @@ from context_builder.server.asgi.authentication import current_caller
 from context_builder.server.asgi.host_names import HostNames
 from context_builder.server.asgi.shares import ShareLimits, Shares
 from context_builder.server.problem import not_found
-from context_builder.server.session_watch import SessionWatches
+from context_builder.server.shared_look import SharedLooks
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.servers import SessionServers
@@ -120,7 +120,7 @@ class Services:
     trusted_proxies: tuple[str, ...] = ()
     shares: Shares = field(default_factory=lambda: Shares(ShareLimits()))
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    watches: SessionWatches = field(default_factory=SessionWatches)
+    looks: SharedLooks = field(default_factory=SharedLooks)
 
 
 _STATE: Final = "services"
