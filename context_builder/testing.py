@@ -24,7 +24,15 @@ from context_builder.analysis.analyst import (
 from context_builder.archive.archive import SAME_BY, RevisedSummaryRow, SummaryRow, as_record
 from context_builder.clock import Instant
 from context_builder.errors import AnalystError, DatabaseError
-from context_builder.memory.memory import Memory, MemoryFeedback, MemoryFilter, MemoryQuery, Rating, SearchResult
+from context_builder.memory.memory import (
+    Memory,
+    MemoryFeedback,
+    MemoryFilter,
+    MemoryQuery,
+    OnEmbedded,
+    Rating,
+    SearchResult,
+)
 from context_builder.memory.preferences import KIND as PREFERENCE
 from context_builder.timestamps import epoch
 
@@ -225,7 +233,7 @@ class InMemoryStore:
             self._ratings.pop((tenant_id, name), None)
         return len(gone)
 
-    async def embed_missing(self, tenant_id: str) -> int:
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
         """Return 0: it is searched by words."""
         return 0
 

@@ -79,30 +79,36 @@ class RecordedClient:
     async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]:
         """Return the recorded reply as parsed by ``read``."""
         if question.task == "verification":
-            return read(await self._verdicts(question)), NO_USAGE
+            return read(await self._verdicts(question, read)), NO_USAGE
         key = _key(question.task, question.varying)
         if key not in self._replies:
-            self._record(key, question, await self._asked(question))
+            self._record(key, question, await self._asked(question, read))
         self.used.add(key)
         return read(parse_reply(question.reply, json.dumps(self._replies[key]))), NO_USAGE
 
-    async def _verdicts(self, question: Question) -> Any:
+    async def _verdicts(self, question: Question, read: Callable[..., Any]) -> Any:
         """Return the verdicts, which are recorded by their sentences: whatever else is in doubt, they stay the same."""
         sentences = [one for one in re.split(r"\n(?=\d+ )", question.varying.strip()[len("<points>\n") :]) if one]
         keys = [_key(question.task, sentence.partition(" ")[2].removesuffix("\n</points>")) for sentence in sentences]
         if any(key not in self._replies for key in keys):
-            reply: Any = await self._asked(question)
+            reply: Any = await self._asked(question, read)
             for key, verdict in zip(keys, reply.of(len(keys)), strict=True):
                 self._record(key, question, verdict)
         self.used.update(keys)
         verdicts = [{"number": number, "supported": self._replies[key]} for number, key in enumerate(keys, start=1)]
         return parse_reply(question.reply, json.dumps({"verdicts": verdicts}))
 
-    async def _asked(self, question: Question) -> Any:
+    async def _asked(self, question: Question, read: Callable[..., Any]) -> Any:
+        """Return the model's reply, which is asked for again where it cannot be read."""
         if self._model is None:
             what = f"a question of the task {question.task!r} that the recorded model was not asked"
             raise CassetteError(f"{self._path.name}: {what}; record its reply: ./scripts/gallery --record")
-        return (await self._model.ask(question, lambda reply: reply))[0]
+
+        def readable(reply: Any) -> Any:
+            read(reply)
+            return reply
+
+        return (await self._model.ask(question, readable))[0]
 
     def _record(self, key: str, question: Question, reply: Any) -> None:
         self._replies[key] = reply.model_dump(mode="json", by_alias=True) if isinstance(reply, Reply) else reply
@@ -215,11 +221,14 @@ def _arguments() -> argparse.Namespace:
 async def _show(path: Path, *, record: bool, plain: bool) -> str:
     analyst: Analyst = TextAnalyst()
     if not plain:
-        analyst, _ = recorded_analyst(path.with_suffix(".replies.jsonl"), record=record)
+        analyst, client = recorded_analyst(path.with_suffix(".replies.jsonl"), record=record)
     try:
-        return await shown(messages_of(path), analyst)
+        text = await shown(messages_of(path), analyst)
     finally:
         await analyst.close()
+    if record and not plain:
+        client.prune()
+    return text
 
 
 def _differences(now: str, page: str) -> Iterator[str]:

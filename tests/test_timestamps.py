@@ -10,7 +10,7 @@ import pytest
 
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.assembly.candidate import label_of
-from context_builder.assembly.ranking.signals import recency
+from context_builder.assembly.select import recency
 from context_builder.assembly.session_state import session_turn
 from context_builder.clock import Instant
 from context_builder.database.migrations import apply

@@ -209,7 +209,7 @@ class SummaryResult:
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """Asks to rewrite ``points``, oldest first, as fewer whole sentences of together at most ``tokens`` tokens.
+    """Asks to shorten ``points``, oldest first, to together at most ``tokens`` tokens, as fewer whole sentences.
 
     The points ``beside`` them stay as they are.
     """
@@ -230,11 +230,13 @@ class CompactedPoint:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """Holds the sentences that the check accepted; ``kept`` are ids of points whose sentence it ``rejected``."""
+    """Holds the sentences that the check accepted, and how many it ``rejected``; ``dropped`` are ids of points that
+    nobody needs any more. All others stay as they are.
+    """
 
     points: tuple[CompactedPoint, ...]
     analyst: str
-    kept: frozenset[int] = frozenset()
+    dropped: frozenset[int] = frozenset()
     rejected: int = 0
     usage: Usage = NO_USAGE
 

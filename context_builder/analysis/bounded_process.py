@@ -71,6 +71,11 @@ class BoundedProcess:
                 await asyncio.wait({answer})  # the next one's turn comes when the process is free
                 raise
 
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do the same while the caller's thread waits, where nobody else asks."""
+        value: T = self._ask(function, args, kwargs)
+        return value
+
     def close(self) -> None:
         """End the process, and what it is doing."""
         self._end()

@@ -186,11 +186,10 @@ class HalvingAnalyst(Analyst):
 
         parts, usage = await self._parts("summary", request.points, ask, probe=POINT_PROBE)
         results = [part.result for part in parts if part.result is not None]
-        refused = [point.id for part in parts if part.result is None for point in part.items]
         return CompactionResult(
             tuple(point for result in results for point in result.points),
             self.name,
-            frozenset(refused).union(*(result.kept for result in results)),
+            frozenset().union(*(result.dropped for result in results)),
             sum(result.rejected for result in results),
             spent + usage,
         )

@@ -1,4 +1,4 @@
-"""The two doors to the pipeline: a turn's prompt, and a context put together from strategies."""
+"""The builder: a turn's prompt, or a context put together from strategies."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from context_builder.assembly.access import AccessPolicy
 from context_builder.assembly.background import Background
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.build_context import BuildOptions, Context, build_context
+from context_builder.assembly.build_turn import BuiltContext, build_turn, preferences_for
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.context_request import BuildOptions, ContextRequest
-from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.overflow.summarizer import HistorySummarizer, Summarizer
-from context_builder.assembly.phases import Metrics
-from context_builder.assembly.pipeline import Pipeline
-from context_builder.assembly.prompt.built_context import BuiltContext
-from context_builder.assembly.prompt.context import Context
-from context_builder.assembly.ranking.signals import RankingSignal
-from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.assembly.retrieval.preference_history import (
+from context_builder.assembly.govern import AccessPolicy, RedactionPolicy
+from context_builder.assembly.health import HealthProvider, OnDegraded
+from context_builder.assembly.metrics import ContextBuilderMetrics, Metrics
+from context_builder.assembly.overflow import HistorySummarizer, Summarizer
+from context_builder.assembly.preference_history import (
     FindPreferences,
     PreferenceHistory,
     PreferenceReader,
     by_patterns,
 )
-from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegraded, Retriever
-from context_builder.assembly.retrieval.somabrain_source import KeptBySomaBrain, SomaBrain, SomaBrainSource
-from context_builder.assembly.retrieval.source import MemorySource, RecordStore
-from context_builder.assembly.retrieval.store_source import StoreSource
-from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, StrategyRequest, no_session
+from context_builder.assembly.retrieve import Retriever
+from context_builder.assembly.section import MessageTokenCounter
+from context_builder.assembly.select import RankingSignal
+from context_builder.assembly.services import ContextCache, PromptServices
+from context_builder.assembly.sources import (
+    KeptBySomaBrain,
+    MemorySource,
+    RecordStore,
+    SomaBrain,
+    SomaBrainSource,
+    StoreSource,
+)
+from context_builder.assembly.strategies import ContextStrategy, ReadSession, StrategyRequest, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
-from context_builder.assembly.turn_request import TurnAssembly, preferences_for
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryFilter, MemoryStore, Rating
@@ -93,46 +95,46 @@ class ContextBuilder:
         self._config = config
         metrics = metrics or ContextBuilderMetrics()
         clock = clock or SystemClock()
-        self._counter = MessageTokenCounter(token_counter or TokenCounter("gpt-4o").count)
-        self._policy = RedactionPolicy(redactor or NoopRedactor())
+        redaction = RedactionPolicy(redactor or NoopRedactor())
         memories: list[MemorySource] = [SomaBrainSource(somabrain)] if somabrain is not None else []
         if store is not None:
             memories.append(_source_of(store, config.scope))
         memories += sources
-        self._retriever = Retriever(
-            memories,
-            store,
-            config,
-            metrics,
-            health_provider=health_provider,
-            on_degraded=on_degraded,
-            monotonic=lambda: clock.now().monotonic,
+        self._services = PromptServices(
+            config=config,
+            retriever=Retriever(
+                memories,
+                store,
+                config,
+                metrics,
+                health_provider=health_provider,
+                on_degraded=on_degraded,
+                monotonic=lambda: clock.now().monotonic,
+            ),
+            counter=MessageTokenCounter(token_counter or TokenCounter("gpt-4o").count),
+            redaction=redaction,
+            redaction_of_governed=redaction,
+            metrics=metrics,
+            background=Background(most=config.background_max, timeout=config.background_timeout),
+            cache=ContextCache(config.cache_seconds, config.cache_size),
+            clock=clock,
+            access=access_policy,
+            signals=signals,
         )
         self._overflow = HistorySummarizer(
             [one for one in memories if isinstance(one, RecordStore)],
             config,
             metrics,
-            self._policy,
+            redaction,
             summarizer=summarizer,
-        )
-        self._background = Background(most=config.background_max, timeout=config.background_timeout)
-        self._pipeline = Pipeline(
-            config,
-            self._retriever,
-            self._counter,
-            self._policy,
-            metrics,
-            self._background,
-            clock,
-            access_policy,
-            signals,
         )
         self._options = BuildOptions()
         self._read_session = read_session
         self._find_preferences: FindPreferences = by_patterns
         if preference_reader is not None:
             patience = config.deadline / 10
-            self._find_preferences = PreferenceHistory(preference_reader, self._policy, self._background, patience)
+            background = self._services.background
+            self._find_preferences = PreferenceHistory(preference_reader, redaction, background, patience)
 
     async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int | None = None) -> BuiltContext:
         """Return the messages of a turn within ``max_prompt_tokens``, by default the configured limit or 4000.
@@ -150,20 +152,16 @@ class ContextBuilder:
         :class:`~context_builder.errors.ContextError` for a tenant without a name or a history that is no list.
         """
         given, limit = Turn.read(turn), self._config.limit(max_prompt_tokens)
-        return await self._pipeline.build(
-            TurnAssembly(
-                given, limit, self._config, self._counter, self._policy, self._overflow, self._find_preferences
-            )
-        )
+        return await build_turn(self._services, given, limit, self._overflow, self._find_preferences)
 
     async def preload(self, patience: float | None = None) -> None:
         """Load what the first turn needs: tokenizer and redactor, off the event loop, and the memories' connections,
         waiting ``patience`` seconds for these, else no longer than a turn would.
         """
         await asyncio.gather(
-            asyncio.to_thread(self._counter.text, "warm"),
-            asyncio.to_thread(self._policy.text, "warm"),
-            self._retriever.warm_up(self._config.deadline if patience is None else patience),
+            asyncio.to_thread(self._services.counter.text, "warm"),
+            asyncio.to_thread(self._services.redaction.text, "warm"),
+            self._services.retriever.warm_up(self._config.deadline if patience is None else patience),
         )
 
     async def preferences(self, user_id: str, tenant_id: str = DEFAULT_TENANT) -> list[Candidate]:
@@ -173,8 +171,8 @@ class ContextBuilder:
         """
         if self._store is None:
             return []
-        request = StrategyRequest("", self._pipeline.now(), tenant_id, user_id, find_preferences=self._find_preferences)
-        retrieved = await self._retriever.retrieve(None, {"preferences": preferences_for(request)})
+        request = StrategyRequest("", self._services.now(), tenant_id, user_id, find_preferences=self._find_preferences)
+        retrieved = await self._services.retriever.retrieve(None, {"preferences": preferences_for(request)})
         return list(retrieved.found.get("preferences", ()))
 
     async def feedback(self, context: BuiltContext, helped: Mapping[str, float]) -> None:
@@ -189,9 +187,9 @@ class ContextBuilder:
         if unknown := helped.keys() - {snippet["id"] for snippet in context.snippets}:
             raise ValueError(f"not among the context's snippets: {', '.join(sorted(unknown))}")
         user_id = context.debug["user_id"]
-        ratings = [Rating(name, score, self._pipeline.now(), user_id) for name, score in helped.items()]
+        ratings = [Rating(name, score, self._services.now(), user_id) for name, score in helped.items()]
         await self._store.rate(context.debug["tenant_id"] or DEFAULT_TENANT, ratings)
-        self._pipeline.clear_cache()
+        self._services.cache.clear()
 
     async def forget(
         self,
@@ -210,16 +208,16 @@ class ContextBuilder:
         try:
             return await self._store.forget(tenant(tenant_id) or DEFAULT_TENANT, ids=ids, filter=filter)
         finally:
-            self._pipeline.clear_cache()
+            self._services.cache.clear()
 
     async def drain(self) -> None:
         """Wait until running summaries are stored; call it before the program ends."""
-        await asyncio.gather(self._overflow.drain(), self._background.drain())
+        await asyncio.gather(self._overflow.drain(), self._services.background.drain())
 
     async def cancel_reading(self) -> None:
         """Cancel what a ``preference_reader`` is doing and tokens that are counted for metrics alone, in a program that
         builds no later turn; summaries go on."""
-        await self._background.cancel()
+        await self._services.background.cancel()
 
     @classmethod
     def new(cls, store: MemoryStore | None = None, **options: Any) -> Self:
@@ -234,8 +232,14 @@ class ContextBuilder:
         all else, and the health of the memories, is shared with this builder.
         """
         changed = copy.copy(self)
-        retriever = self._retriever if source is None else self._retriever.with_memory(source)
-        changed._pipeline = self._pipeline.governed(retriever, access_policy, redaction)
+        services = self._services
+        changed._services = replace(
+            services,
+            retriever=services.retriever if source is None else services.retriever.with_memory(source),
+            redaction_of_governed=redaction,
+            access=access_policy,
+            cache=ContextCache(0.0, 0),
+        )
         return changed
 
     def with_strategy(self, strategy: ContextStrategy, *, optional: bool = False) -> Self:
@@ -280,17 +284,17 @@ class ContextBuilder:
         options = self._options
         query = options.query
         if self._config.redact_user_message:
-            query = self._policy.text(query).text or ""
+            query = self._services.redaction.text(query).text or ""
         request = StrategyRequest(
             query=query,
-            now=self._pipeline.now(),
+            now=self._services.now(),
             tenant_id=options.tenant_id,
             user_id=options.user_id,
             conversation_id=options.conversation_id,
             find_preferences=self._find_preferences,
             read_session=self._read_session,
         )
-        return await self._pipeline.build(ContextRequest(options, self._config, self._counter, self._policy, request))
+        return await build_context(self._services, options, request)
 
     def _with(self, **changes: Any) -> Self:
         changed = copy.copy(self)

@@ -73,15 +73,6 @@ class Candidate:
     projections: tuple[str, ...] = ()
     memory: Memory | None = None
 
-    def ranked(self, score: float, signals: tuple[Signal, ...]) -> Candidate:
-        """Return the candidate with its score and the signals that add up to it. A constructor call is several times as
-        fast as ``replace``, and every candidate of every prompt takes this step.
-        """
-        return Candidate(
-            self.id, self.text, self.type, self.base_score, score, self.label, self.role, self.speaker, self.time,
-            self.origins, self.metadata, signals, self.evidence, self.projections, self.memory,
-        )  # fmt: skip
-
     def signal(self, name: str) -> float:
         """Return the score of the signal ``name``; 0 where the candidate was not ranked by it."""
         return next((one.score for one in self.signals if one.name == name), 0.0)

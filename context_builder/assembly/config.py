@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from context_builder.assembly.budget.allocation import Choose
-from context_builder.assembly.health import HealthState
+from context_builder.assembly.budget import Choose
 from context_builder.config import CONFIG, Count, Seconds, Share, setting
+
+
+class HealthState(StrEnum):
+    """Tells how much is asked of the memory: everything, little, or nothing."""
+
+    NORMAL = "normal"
+    DEGRADED = "degraded"
+    DOWN = "down"
+
 
 Scope = Literal["tenant", "session"]
 Natural = Annotated[int, Field(ge=0)]

@@ -16,22 +16,32 @@ turns that is too much for a memory is one failure.
 
 from __future__ import annotations
 
+import copy
 import math
-from enum import StrEnum
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 
+import structlog
+
+from context_builder.assembly.config import AssemblyConfig, HealthState
+from context_builder.assembly.metrics import Metrics, report
 from context_builder.breaker import BreakerState, CircuitBreaker
+from context_builder.errors import (
+    ContextBuilderError,
+    DatabaseRejected,
+    DatabaseUnavailable,
+    KnowledgeTimeout,
+)
 
+log = structlog.get_logger(__name__)
 
-class HealthState(StrEnum):
-    """Tells how much is asked of the memory: everything, little, or nothing."""
-
-    NORMAL = "normal"
-    DEGRADED = "degraded"
-    DOWN = "down"
+HealthProvider = Callable[[], HealthState]
+OnDegraded = Callable[[float], object]
 
 
 class Health:
-    """Tracks a memory's health from outcomes; ``now`` is in seconds on a clock that never goes back.
+    """The health of one memory, by the outcomes of its calls.
 
     Every ``now`` is in seconds on a clock that never goes back.
     """
@@ -74,3 +84,139 @@ class Health:
             return self._down_window
         self._degraded_until = now + self._degraded_window
         return self._degraded_window if before is HealthState.NORMAL else None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a source gave nothing.
+
+    ``reason`` is one word for a metric, ``message`` is for whoever runs the program, ``told`` for whoever asked.
+    ``error`` is None when time ran out.
+    """
+
+    name: str
+    reason: str
+    message: str
+    told: str
+    error: Exception | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Return whether the failure counts against the source's health; a refused request does not."""
+        return not isinstance(self.error, DatabaseRejected)
+
+
+def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:
+    """Return why ``name`` gave nothing: ``error``, or that ``deadline`` seconds ran out.
+
+    What an error says is told only where the words are ours: others quote keys and what people said.
+    """
+    if error is None:
+        return Failure(name, "timeout", f"no answer within {deadline * 1000:.0f} ms", _timed_out(deadline))
+    reason = "timeout" if isinstance(error, TimeoutError) else "error"
+    kind = type(error).__name__
+    message = f"{kind}: {error}" if isinstance(error, ContextBuilderError) else kind
+    return Failure(
+        name, "rejected" if isinstance(error, DatabaseRejected) else reason, message, told_failure(error), error
+    )
+
+
+def told_failure(error: Exception) -> str:
+    """Return what went wrong in words for whoever asked, who is not told which servers there are."""
+    match error:
+        case KnowledgeTimeout():
+            return _timed_out(error.seconds)
+        case DatabaseUnavailable() | TimeoutError():
+            return "does not answer"
+        case DatabaseRejected():
+            return "refuses what it was asked"
+    return "failed"
+
+
+def _timed_out(seconds: float) -> str:
+    return f"timed out after {seconds:g} s"
+
+
+class SourceHealth:
+    """Keeps the health of each source from how it answered; or asks ``health_provider`` for it, when given.
+
+    ``on_degraded`` is called when less will be asked from now on, with the seconds that lasts.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        config: AssemblyConfig,
+        metrics: Metrics,
+        *,
+        health_provider: HealthProvider | None = None,
+        on_degraded: OnDegraded | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._metrics = metrics
+        self._health_provider = health_provider
+        self._on_degraded = on_degraded
+        self.monotonic = monotonic
+        self._health = {name: self._new() for name in names}
+
+    def with_source(self, name: str) -> SourceHealth:
+        """Return the health of one more source, and of these: what is learned of them is known to both."""
+        changed = copy.copy(self)
+        changed._health = {**self._health, name: self._new()}
+        return changed
+
+    def states(self) -> dict[str, HealthState]:
+        """Return the health of each source: what the provider says of all, else what was learned."""
+        now, provided = self.monotonic(), self._provided()
+        return {name: provided or health.state(now) for name, health in self._health.items()}
+
+    def asked(self) -> frozenset[str]:
+        """Return the names of the sources that are healthy enough to be asked now."""
+        return frozenset(name for name, state in self.states().items() if self._config.memories_wanted(state) > 0)
+
+    def recovered(self, name: str) -> None:
+        """Ask the source of this name for everything again."""
+        self._health[name].recovered()
+
+    def learn(self, failures: Iterable[Failure], answered: Collection[str], state: HealthState, began: float) -> None:
+        """Take what failed, and what answered, of questions asked at ``began``, when the healthiest was ``state``."""
+        now = self.monotonic()
+        worse: list[float | None] = []
+        for failure in failures:
+            report(self._metrics, "inc_degradation", failure.reason)
+            log.warning("memory.failed", memory=failure.name, reason=failure.reason)
+            if failure.counts and (health := self._health.get(failure.name)) is not None:
+                worse.append(health.failed(now, began))
+        for name in answered:
+            if (health := self._health.get(name)) is not None:
+                health.succeeded(now)
+        if worse and self._health_provider is not None:
+            worse = [self._config.degraded_window if state is HealthState.NORMAL else None]
+        if self._on_degraded is not None and (lasting := [seconds for seconds in worse if seconds is not None]):
+            _tell(self._on_degraded, max(lasting))
+
+    def _new(self) -> Health:
+        return Health(
+            degraded_window=self._config.degraded_window,
+            down_window=self._config.down_window,
+            failures_until_down=self._config.failures_until_down,
+        )
+
+    def _provided(self) -> HealthState | None:
+        """Return what the provider says; None without one, and when it cannot tell."""
+        if self._health_provider is None:
+            return None
+        try:
+            return HealthState(getattr(provided := self._health_provider(), "value", provided))
+        except Exception:  # the application's own code, of any kind: a turn is built without its advice
+            log.exception("memory.health_provider_failed")
+            return None
+
+
+def _tell(listener: OnDegraded, seconds: float) -> None:
+    """Tell a listener, whose failure is not the turn's."""
+    try:
+        listener(seconds)
+    except Exception:  # the application's own code, of any kind: the turn goes on
+        log.exception("memory.on_degraded_failed")

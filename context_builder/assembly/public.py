@@ -1,22 +1,18 @@
 """The names of the read side that others may import."""
 
-from context_builder.assembly.access import Access, AccessPolicy, AccessQuestion, Ruling
-from context_builder.assembly.budget.receipt import Outcome, Receipt, added
-from context_builder.assembly.budget.token_window import TokenWindowManager, window_of
+from context_builder.assembly.budget import Outcome, Receipt, added
+from context_builder.assembly.build_context import Context, ContextFormatter, ContextMetadata, ModelType
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.candidate import Candidate, ContextType, Signal
-from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.health import HealthState
-from context_builder.assembly.health import HealthState as SomabrainHealthState
+from context_builder.assembly.config import AssemblyConfig, HealthState
+from context_builder.assembly.config import HealthState as SomabrainHealthState
+from context_builder.assembly.govern import Access, AccessPolicy, AccessQuestion, Ruling
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.prompt.built_context import BuiltContext
-from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
-from context_builder.assembly.prompt.formatter import ContextFormatter
-from context_builder.assembly.ranking.query_kind import QueryKind, kind_of
-from context_builder.assembly.retrieval.preference_history import Preference, stated_preferences
-from context_builder.assembly.retrieval.somabrain_source import SomaBrain
-from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
+from context_builder.assembly.preference_history import Preference, stated_preferences
+from context_builder.assembly.query_kind import QueryKind, kind_of
 from context_builder.assembly.session_state import session_turn
+from context_builder.assembly.sources import MemorySource, RetrievalQuery, SomaBrain
 from context_builder.assembly.strategies import (
     ContextStrategy,
     QueryStrategy,
@@ -27,6 +23,7 @@ from context_builder.assembly.strategies import (
     StrategyRequest,
     UserPreferencesStrategy,
 )
+from context_builder.assembly.token_window import TokenWindowManager, window_of
 from context_builder.tokens.counter import estimate_tokens
 
 __all__ = [

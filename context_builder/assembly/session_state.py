@@ -22,6 +22,9 @@ State = Mapping[str, Any]
 ASSISTANT: Final = "Consilience"
 """The assistant's name as a speaker."""
 
+_UNNAMED: Final = frozenset({None, ASSISTANT, "Unknown"})
+"""Names of an assistant that is the only one; of several, each has a name of its own, which the prompt tells."""
+
 LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 """Stands for a time that is not known."""
 
@@ -105,13 +108,14 @@ def _name(entry: Mapping[str, Any]) -> str:
 
 
 def _message(entry: Mapping[str, Any]) -> Candidate:
-    own = entry.get("speaker") == ASSISTANT or entry.get("type") == "consilience"
+    speaker = str(entry.get("speaker") or "") or None
+    own = speaker == ASSISTANT or entry.get("type") == "consilience"
     return Candidate(
         id=message_name(_name(entry)),
         text=str(entry.get("text") or ""),
         type=ContextType.RECENT,
         role="assistant" if own else "user",
-        speaker=None if own else str(entry.get("speaker") or "") or None,
+        speaker=None if own and speaker in _UNNAMED else speaker,
         time=_time(entry.get("timestamp")),
         origins=_ORIGINS,
     )
@@ -138,20 +142,31 @@ def session_turn(state: State, query: str = "", **named: Any) -> dict[str, Any]:
     """Return the envelope for :meth:`ContextBuilder.build_for_turn`: messages as history, then summary and topic.
 
     Without a ``query`` the newest thing that people said is the turn's message. A message that is the turn's own is
-    not in its history too. ``named`` are further keys of the envelope, such as ``tenant_id``.
+    not in its history too, and the history of a session that has a summary begins with something that people said.
+    ``named`` are further keys of the envelope, such as ``tenant_id``.
     """
     messages = published_messages(state)
     newest = next((message for message in messages if message.role == "user"), None)
     if newest is not None and (not query.strip() or newest.text.strip() == query.strip()):
         query = query if query.strip() else spoken(newest)["content"]
         messages.remove(newest)
+    known = summarized(state)
+    asked = max((place for place, one in enumerate(messages, 1) if one.role == "user"), default=0)
+    unasked = (
+        messages[asked:] if known else []
+    )  # what these answer is in the summary, and so they stand there, after it
     return {
         "session_id": state.get("session_id"),
         "user_message": query,
-        "history": [spoken(with_dates(message)) for message in reversed(messages)],
-        "summary": [_entry(known) for known in reversed([*topic(state), *summarized(state)])],
+        "history": [spoken(with_dates(one)) for one in reversed(messages[:asked] if known else messages)],
+        "summary": [_entry(one) for one in reversed([*topic(state), *map(_as_known, unasked), *known])],
         **named,
     }
+
+
+def _as_known(message: Candidate) -> Candidate:
+    text = with_dates(message).text
+    return replace(message, text=f"{quoted_name(message.speaker or ASSISTANT)}: {text}", type=ContextType.SUMMARY)
 
 
 def _entry(known: Candidate) -> dict[str, str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.assembly.budget.message_tokens import Message, plain
 from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.section import ChatMessage, plain
 from context_builder.errors import ContextError
 from context_builder.quoting import quoted_message
 
@@ -29,7 +29,7 @@ class Turn:
 
     system_prompt: str
     user_message: str
-    history: tuple[Message, ...]
+    history: tuple[ChatMessage, ...]
     tenant_id: str | None = None
     session_id: str | None = None
     persona_id: str | None = None
@@ -87,7 +87,7 @@ def _listed(history: object) -> Iterable[Any]:
     return history
 
 
-def _messages(history: Iterable[Any]) -> Iterable[Message]:
+def _messages(history: Iterable[Any]) -> Iterable[ChatMessage]:
     for entry in history:
         if (
             type(entry) is dict
@@ -102,7 +102,7 @@ def _messages(history: Iterable[Any]) -> Iterable[Message]:
             yield _message(dump())
 
 
-def _message(entry: Mapping[str, Any]) -> Message:
+def _message(entry: Mapping[str, Any]) -> ChatMessage:
     role, content = entry.get("role"), entry.get("content")
     known = {
         "role": role if _is_role(role) else "user",
@@ -123,7 +123,7 @@ def _id(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def spoken(candidate: Candidate) -> Message:
+def spoken(candidate: Candidate) -> ChatMessage:
     """Return a chat message of the conversation; its speaker's name stands before the text where there are several."""
     own = candidate.role == "assistant" and not candidate.speaker
     said = candidate.text if own else quoted_message(candidate.speaker, candidate.text)

@@ -22,9 +22,9 @@ from context_builder.errors import ProjectUnknown, require_extra
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
-    from context_builder.assembly.budget.receipt import Receipt
+    from context_builder.assembly.budget import Receipt
+    from context_builder.assembly.build_turn import BuiltContext
     from context_builder.assembly.builder import ContextBuilder
-    from context_builder.assembly.prompt.built_context import BuiltContext
     from context_builder.settings.settings import Settings
 
 MORE: Final = 500

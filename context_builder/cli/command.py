@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
@@ -38,13 +39,20 @@ INTERRUPTED: Final = 130
 
 
 def settings_in_force(**overrides: Any) -> Settings:
-    """Return the settings; names in ``.env`` that look misspelt are told on standard error."""
-    from context_builder.settings.settings import load_settings, misspelt
+    """Return the settings; names that look misspelt are told on standard error, once."""
+    from context_builder.settings.settings import load_settings
 
-    loaded = load_settings(**overrides)
-    for name, meant in misspelt():
-        typer.echo(f"context-builder: .env: {plain(name, 80)} is not a setting; did you mean {meant}?", err=True)
-    return loaded
+    tell_misspelt()
+    return load_settings(**overrides)
+
+
+@cache
+def tell_misspelt() -> None:
+    """Name on standard error what is set, and looks like a setting that is misspelt."""
+    from context_builder.settings.settings import misspelt
+
+    for one in misspelt():
+        typer.echo(f"context-builder: {plain(str(one), 200)}", err=True)
 
 
 def silence_threshold() -> float:
@@ -147,6 +155,21 @@ def run(
         raise typer.Exit(interrupted) from None
     except ContextBuilderError as error:
         raise typer.Exit(told(error)) from None
+    except BaseExceptionGroup as group:  # of tasks beside each other, whose errors are told as any
+        if (ours := _of_this_package(group)) is None:
+            raise
+        raise typer.Exit(told(ours)) from None
+
+
+def _of_this_package(group: BaseExceptionGroup) -> ContextBuilderError | None:
+    """Return the first of this package's errors in a group; None where there are others, too."""
+    ours, others = group.split(ContextBuilderError)
+    if ours is None or others is not None:
+        return None
+    first: BaseException = ours
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first if isinstance(first, ContextBuilderError) else None
 
 
 def told(error: ContextBuilderError) -> int:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from context_builder import log
 from context_builder.cli.command import legible, print_json, run, settings_in_force
@@ -55,8 +64,8 @@ def ingest(
 
         context-builder ingest . --project kelp --sensitivity confidential --prune
     """
-    for module in ("pathspec", "markdown_it", "ulid"):
-        require_extra("knowledge", module, "ingest")
+    for needed in ("pathspec", "markdown_it", "ulid"):
+        require_extra("knowledge", needed, "ingest")
     from context_builder.knowledge.artifact import Sensitivity, Status
     from context_builder.knowledge.ingest.ingest import IngestOptions
 
@@ -78,15 +87,10 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
     settings = settings_in_force()
     log.configure("error", settings.process.log_format)  # what cannot be embedded is said in the output
     tenant_id = tenant or settings.memory.tenant_id
-    columns = (TextColumn("Reading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*_columns("Reading"), console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("files", total=None)
-
-        def on_file(done: int, total: int) -> None:
-            progress.update(bar, completed=done, total=total)
-
         async with open_knowledge(settings) as knowledge:
-            result = await ingest_folder(knowledge.store, tenant_id, folder, options, on_file)
+            result = await ingest_folder(knowledge.store, tenant_id, folder, options, _shown_in(progress, bar))
             projected = await _projected(settings, knowledge.store, tenant_id)
     if result.erased:
         async with open_package_service(settings, tenant_id) as packages:
@@ -116,6 +120,15 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
         typer.echo(f"Documents are found by words alone: {plain(hint, 200)}", err=True)
 
 
+def _columns(what: str) -> tuple[ProgressColumn, ...]:
+    return TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+
+
+def _shown_in(progress: Progress, bar: TaskID) -> Callable[[int, int], None]:
+    """Return what shows in a bar how many are done, and of how many."""
+    return lambda done, total: progress.update(bar, completed=done, total=total)
+
+
 async def _projected(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
     """Let the model, if there is one, write shorter texts of documents; return how many documents got some."""
     from context_builder.wiring.knowledge import make_projections
@@ -140,8 +153,9 @@ async def _embedded(settings: Settings, tenant_id: str) -> tuple[int, str]:
     if embedder_of(settings) is None:
         return 0, described.hint
     try:
-        with Console(stderr=True).status("Embedding passages, so that they are found by meaning …"):
-            return await memory.embed_missing(document_space(tenant_id)), ""
+        with Progress(*_columns("Embedding"), console=Console(stderr=True), transient=True) as progress:
+            bar = progress.add_task("passages", total=None)
+            return await memory.embed_missing(document_space(tenant_id), _shown_in(progress, bar)), ""
     except DatabaseError as error:
         return 0, str(error)
     finally:

@@ -34,7 +34,7 @@ async def _mcp() -> None:
 
     log.configure(settings.process.log_level, settings.process.log_format)
     async with open_services(settings, for_this_user=True) as opened:
-        from context_builder.server.agent_tools import agent_server
+        from context_builder.server.agent_server import agent_server
 
         caller = local_caller(settings.memory.tenant_id)
         server = agent_server(opened.services, lambda: caller)

@@ -70,6 +70,21 @@ def build(
             callback=_each_legible,
         ),
     ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            help="Kind of source to search by likeness, such as document, code or message; may be repeated.",
+            callback=_each_legible,
+        ),
+    ] = None,
+    speaker: Annotated[
+        str, typer.Option("--speaker", help="Of what was said, only this person's: a whole name.", callback=legible)
+    ] = "",
+    since: Annotated[
+        str, typer.Option("--since", help="Of what was said, from this day or moment on, such as 2026-03-02.")
+    ] = "",
+    until: Annotated[str, typer.Option("--until", help="Last day of it, or moment before which it was said.")] = "",
     pin: Annotated[
         list[str] | None,
         typer.Option("--pin", help="Ref of a required source; may be repeated.", callback=_each_legible),
@@ -90,11 +105,16 @@ def build(
     fields. The package is recorded and cached as on the server, for this user with the role writer. The exit status is
     1 if even the shortest form of the pinned sources exceeds the budget.
 
+    --kind, --speaker, --since and --until narrow down the search by likeness; sources that the graph links to what it
+    finds come in too. Days are in UTC.
+
     Examples:
 
         context-builder package build --intent "Choose a labelling strategy" --project kelp
 
         context-builder package build -i "Why so loud?" --session monday --budget 1500 --explain
+
+        context-builder package build -i "What did Ann decide?" --speaker Ann --since 2026-03-01 --kind message
     """
     fields: dict[str, Any] = {
         "intent": intent,
@@ -102,6 +122,7 @@ def build(
         "task_id": task,
         "scope": {"project_id": project, "module_id": module, "session_ids": session or []},
         "pinned": pin or [],
+        "retrieval": {"semantic": {"kinds": kind or [], "speaker": speaker, **_times(since, until)}},
     }
     _one_form(as_json=as_json, as_prompt=as_prompt)
     run(_build(fields, tenant, explain=explain, as_json=as_json, as_prompt=as_prompt))
@@ -294,6 +315,21 @@ async def _list(
         typer.echo(f"{one.package_id}  {one.created_at.isoformat(timespec='seconds')}")
     if not found:
         typer.echo(f"No package of this {by} is on record.", err=True)
+
+
+def _times(since: str, until: str) -> dict[str, Any]:
+    """Return what the options name, as moments. Raises :class:`typer.BadParameter`."""
+    if not (since or until):
+        return {}
+    require_extra("server", "fastapi", "package")
+    from context_builder.server.problem import Problem
+    from context_builder.server.routes.memories import memory_filter
+
+    try:
+        where = memory_filter(since=since, until=until)
+    except Problem as problem:
+        raise typer.BadParameter(str(problem.detail)) from None
+    return {name: at for name, at in (("since", where.since), ("until", where.until)) if at is not None}
 
 
 def _request(fields: dict[str, Any]) -> ContextBuildRequest:

@@ -142,10 +142,11 @@ def replay_command(
 ) -> None:
     """Push a transcript into a session as a listener would, with the times at which it was said.
 
-    Read are: subtitles (.vtt, .srt, .sbv, .ttml, YouTube's .json3), JSON of Deepgram, AssemblyAI, Speechmatics, Amazon
-    Transcribe, Rev, ElevenLabs, Whisper and its descendants, and Fireflies; text, tables and Word documents of Whisper,
-    Otter, Teams, Google Meet, Rev and Fireflies; chats of WhatsApp and Zoom; exports of Slack, Matrix and Discord, also
-    as a .zip; and JSON lines with "speaker", "text", and the time as "t_est" (seconds) or "timestamp" (ISO 8601).
+    Read are: subtitles (.vtt, .srt, .sbv, .ass, .ttml, YouTube's .json3), JSON of Deepgram, AssemblyAI, Speechmatics,
+    Amazon Transcribe, Azure, Google, Gladia, Rev, ElevenLabs, Whisper and its descendants, and Fireflies; text, tables
+    and Word documents of Whisper, Otter, Teams, Google Meet, Rev and Fireflies; chats of WhatsApp, Zoom, Slack, Matrix,
+    Discord, Telegram, Teams, Signal and others, also as a .zip; logs of IRC; and JSON lines with "speaker", "text", and
+    the time as "t_est" (seconds) or "timestamp" (ISO 8601).
 
     What cannot be read is named on standard error, and the rest is pushed. Message numbers continue those of the
     session. Ctrl-C stops between two messages and prints how to continue from there.

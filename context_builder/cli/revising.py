@@ -106,9 +106,9 @@ async def _revise(session_id: str, reference: MessageReference | None, revise: R
     async with open_app(settings) as app:
         await existing(app.redis, session_id)
         client = SessionClient(app.redis, session_id)
-        if reference is not None:
-            await _check(client, reference)
         try:
+            if reference is not None:
+                await _check(client, reference)
             await revise(client)
         except MessageError as error:
             raise StoreError(str(error)) from None

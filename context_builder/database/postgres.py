@@ -243,6 +243,9 @@ async def _transaction(connection: asyncpg.Connection, setting: str) -> AsyncIte
     try:
         await connection.execute(f"BEGIN; {setting}")
         yield
+    except TimeoutError:  # nothing answers, so a rollback would not be answered either
+        connection.terminate()
+        raise
     except BaseException:  # being cancelled, too: the connection goes back to the pool
         await _rolled_back(connection)
         raise

@@ -31,6 +31,13 @@ OWNERS_FIRST: Final = 3.0
 """Seconds after another Redis is back in which nobody takes a session: its owner may have to restore what Redis lost,
 and a machine on which much starts again is slow. One that was full, or could not be reached, has lost nothing."""
 
+STEADY: Final = 30.0
+"""Seconds that a worker runs sessions, after which it takes them again at once when it had to hand them over."""
+
+LONGEST_PAUSE: Final = 5.0
+"""Seconds without sessions, at most, of a worker that had to hand them over again and again: what starts often does
+nothing else. Others may have them meanwhile."""
+
 
 class RunResult(Enum):
     """Tells how a session left its runner."""
@@ -38,7 +45,9 @@ class RunResult(Enum):
     DONE = "done"
     """It sleeps, or was ended, or was forgotten: nobody need run it before its next message."""
     UNFINISHED = "unfinished"
-    """Somebody else has it, or is to have it."""
+    """Somebody else is to have it."""
+    LOST = "lost"
+    """Somebody else has it."""
 
 
 class SessionRunner:
@@ -65,6 +74,8 @@ class SessionRunner:
         self._early: set[Session] = set()
         self._left = asyncio.Condition()
         self._is_open = self._has_been_open = False
+        self._opened_at = -inf
+        self._pause = 0.0
         self._history: tuple[object, object] | None = None
 
     def __contains__(self, session_id: str) -> bool:
@@ -94,7 +105,7 @@ class SessionRunner:
             return await self._after(session)
         except LeaseLost as lost:
             log.info("fleet.session_lost", session_id=session_id, reason=str(lost))
-            return RunResult.UNFINISHED
+            return RunResult.LOST
         finally:
             del self._running[session_id]
             self._early.discard(session)
@@ -134,8 +145,9 @@ class SessionRunner:
             raise ConnectionLost(str(error)) from None
         except StoreError:  # a user of this Redis may not be allowed to ask
             wait = OWNERS_FIRST if self._has_been_open else 0.0
-        await asyncio.sleep(wait)
+        await asyncio.sleep(max(wait, self._pause))
         self._is_open = self._has_been_open = True
+        self._opened_at = asyncio.get_running_loop().time()
 
     async def _time_for_owners(self) -> float:
         """Return how many seconds owners need yet: none in the Redis that was there before, or has long been there."""
@@ -150,6 +162,9 @@ class SessionRunner:
 
     def hand_over(self) -> None:
         """Let every session leave once Redis has all of it, however long that is away, and take no more."""
+        if self._is_open and self._running:
+            was_steady = asyncio.get_running_loop().time() - self._opened_at > STEADY
+            self._pause = 0.0 if was_steady else min(LONGEST_PAUSE, 2 * self._pause + 0.5)
         self._is_open = False
         for session in self._running.values():
             session.hand_over()

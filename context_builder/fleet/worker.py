@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -73,6 +74,16 @@ AWAY: Final = timedelta(seconds=0.5)
 RETRY: Final = timedelta(seconds=10)
 """Wait before a session is run again that could not be run."""
 
+SOMEBODYS: Final = timedelta(seconds=LEASE)
+"""Wait before a session is waited for that somebody else has: workers that are slow to start would take it from each
+other for ever."""
+
+LEFT_ALONE: Final = 5.0
+"""Seconds that sessions wait for a worker, all of which are overloaded, until those take some all the same."""
+
+TAKEN_ALL_THE_SAME: Final = 10
+"""Sessions that an overloaded worker then takes between two looks."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -103,7 +114,7 @@ class FleetWorker:
 
     ``session_of`` makes a session of its id, whose lease should live :data:`LEASE` seconds. ``url`` leads docket to the
     same Redis as ``redis``, whose name is ``server``; ``arrivals`` hear what is pushed there. While ``meter`` finds the
-    process overloaded, it takes no more.
+    process overloaded, it takes no more, but those that every worker leaves alone.
     """
 
     def __init__(
@@ -125,6 +136,7 @@ class FleetWorker:
         self._docket = open_docket(url)
         self._sleepers = Sleepers(redis, self.name, rules.conversation_state_ttl)
         self._waiting = 0
+        self._waits_since: float | None = None
         self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep, lambda: self._waiting)
         here, keep_last = self._runner.__contains__, rules.summary_keep_last
         self._discovery = Discovery(redis, config.scan, self._start, here, arrivals, keep_last=keep_last)
@@ -191,19 +203,21 @@ class FleetWorker:
             await asyncio.wait([serving], timeout=1.0)
 
     async def _tell_workload(self, docket_worker: Worker) -> None:
-        """Publish how busy this process is, and take no session while it is overloaded, for ever.
+        """Publish how busy this process is, and take no session while it is overloaded and others may, for ever.
 
         As this is done each second, here is also told that the server is away, and that it is back.
         """
         vain = 0
         while True:
             workload = self._meter.now
-            docket_worker.concurrency = 0 if workload.overloaded else self._config.concurrency
+            most = 0 if workload.overloaded else self._config.concurrency
             try:
                 async with translated():
                     await self._redis.set(WORKLOAD + self.name, orjson.dumps(workload.as_json()), px=WORKLOAD_MS)
                     is_full = len(self._runner) >= self._config.concurrency
                     self._waiting = await self._count_waiting() if is_full else 0
+                    if workload.overloaded and await self._are_left_alone():
+                        most = min(self._config.concurrency, len(self._runner) + TAKEN_ALL_THE_SAME)
             except StoreUnavailable as error:
                 vain += 1
                 if vain == AWAY_AFTER:
@@ -214,7 +228,19 @@ class FleetWorker:
                 if vain >= AWAY_AFTER:
                     log.info("fleet.server_back", server=self.server)
                 vain = 0
+            docket_worker.concurrency = most
             await asyncio.sleep(HEARTBEAT.total_seconds())
+
+    async def _are_left_alone(self) -> bool:
+        """Return whether there have been sessions for some time that no worker takes, of a worker that died, too."""
+        stream, group = self._docket.stream_key, self._docket.worker_group_name
+        waiting = await self._count_waiting()
+        if not waiting:
+            idle = int(2 * REDELIVERY.total_seconds() * 1000)
+            waiting = len(await self._redis.xpending_range(stream, group, "-", "+", 1, idle=idle))
+        now = time.monotonic()
+        self._waits_since = (self._waits_since or now) if waiting else None
+        return self._waits_since is not None and now - self._waits_since >= LEFT_ALONE
 
     async def _count_waiting(self) -> int:
         """Return how many sessions no worker has a place for: docket's entries that were given to none."""
@@ -286,8 +312,11 @@ def _session_task(runner: SessionRunner, start: Callable[[Collection[str]], Any]
         del look_again
         wait = timedelta(0)
         try:
-            if await runner.run(session_id) is RunResult.DONE:
+            result = await runner.run(session_id)
+            if result is RunResult.DONE:
                 return
+            if result is RunResult.LOST:
+                wait = SOMEBODYS
         except StoreUnavailable:  # whom another worker may reach
             wait = AWAY
         except Exception as error:  # noqa: BLE001 a session that fails leaves the others alone

@@ -1,26 +1,33 @@
 """For LangChain and LangGraph: a conversation as a chat history, a retriever over memory, and memory as a store.
 
 What is asynchronous here runs in the event loop in which the object was made. Called without ``await`` from another
-thread, as LangGraph does for a graph that is invoked so, it waits for that loop; from the loop itself it cannot.
+thread, as LangGraph does for a graph that is invoked so, it waits for that loop; from the loop itself it cannot. For
+programs without a loop, :func:`open_items` runs one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from threading import Thread
 from typing import Any, Final, TypeVar
 
 import structlog
 from pydantic import PrivateAttr, SkipValidation
 
-from context_builder.errors import ContextBuilderError, MissingExtra, needs_extra
+from context_builder.errors import ContextBuilderError, MissingExtra, SettingError, needs_extra
 from context_builder.integrations.live_session import LiveSession
 from context_builder.knowledge.store import SEPARATOR
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
 from context_builder.quoting import quoted_message
+from context_builder.settings.settings import Settings, load_settings
+from context_builder.wiring.app import open_memory
 
 try:
     from langchain_core.chat_history import BaseChatMessageHistory
@@ -37,6 +44,7 @@ try:
         Result,
         SearchItem,
         SearchOp,
+        TTLConfig,
         get_text_at_path,
         tokenize_path,
         validate_op_namespace,
@@ -62,7 +70,7 @@ T = TypeVar("T")
 class ConversationHistory(BaseChatMessageHistory):
     """Shows a session as LangChain's history: its summary, memories and newest messages, within the token budget.
 
-    What is added is said in the session, by ``speaker`` unless the message has a name, or by the assistant. Results
+    What is added is said in the session, by ``speaker`` or the assistant, or under the message's own name. Results
     of tools are nothing that anybody said. Raises :class:`StoreError` as :class:`SessionClient` does.
     """
 
@@ -88,7 +96,7 @@ class ConversationHistory(BaseChatMessageHistory):
             if isinstance(message, HumanMessage):
                 await self._live.hear(message.name or self._speaker, str(message.text))
             elif isinstance(message, AIMessage):
-                await self._live.answer(str(message.text))
+                await self._live.answer(str(message.text), agent=message.name)
 
     def clear(self) -> None:
         """Refuse: what others said in the conversation is not one program's to delete."""
@@ -126,12 +134,23 @@ class MemoryItems(BaseStore):
     """Keeps LangGraph's items in a memory, in a space of the tenant's own, where only this store finds them.
 
     ``fields`` are the paths of what in a value is found by a query, by default all of it, by words and by meaning as
-    the memory can. Items do not expire.
+    the memory can. Items expire as ``ttl`` and :meth:`put` say, by default never; what has expired is not found, and is
+    deleted when it is come upon.
     """
 
-    __slots__ = ("_fields", "_loop", "_memory", "_space")
+    supports_ttl = True
 
-    def __init__(self, memory: MemoryStore, *, tenant_id: str = "default", fields: Sequence[str] = ("$",)) -> None:
+    __slots__ = ("_fields", "_loop", "_memory", "_space", "ttl_config")
+
+    def __init__(
+        self,
+        memory: MemoryStore,
+        *,
+        tenant_id: str = "default",
+        fields: Sequence[str] = ("$",),
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        self.ttl_config = ttl
         self._memory = memory
         self._space = f"{tenant_id}{SEPARATOR}langgraph"
         self._fields = tuple(fields)
@@ -145,12 +164,17 @@ class MemoryItems(BaseStore):
         listed = list(ops)
         for op in listed:
             validate_op_namespace(op)
-        return [await self._done(op) for op in listed]
+        if asyncio.get_running_loop() is not self._loop:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._all_done(listed), self._loop))
+        return await self._all_done(listed)
+
+    async def _all_done(self, ops: Sequence[Op]) -> list[Result]:
+        return [await self._done(op) for op in ops]
 
     async def _done(self, op: Op) -> Result:
         match op:
             case GetOp():
-                return await self._get(op.namespace, op.key)
+                return await self._get(op)
             case SearchOp():
                 return await self._search(op)
             case PutOp():
@@ -160,17 +184,20 @@ class MemoryItems(BaseStore):
                 return await self._namespaces(op)
         raise ValueError(f"Unknown operation type: {type(op)}")
 
-    async def _get(self, namespace: tuple[str, ...], key: str) -> Item | None:
-        place = _place(namespace, key)
-        found = await self._memory.search(self._space, MemoryQuery("", 1, filter=MemoryFilter(session_id=place)))
+    async def _get(self, op: GetOp) -> Item | None:
+        found = await self._current(await self._at(op.namespace, op.key), refresh=op.refresh_ttl)
         return _item(found[0], scored=False) if found else None
+
+    async def _at(self, namespace: tuple[str, ...], key: str) -> list[SearchResult]:
+        place = _place(namespace, key)
+        return await self._memory.search(self._space, MemoryQuery("", 1, filter=MemoryFilter(session_id=place)))
 
     async def _put(self, op: PutOp) -> None:
         place = _place(op.namespace, op.key)
         if op.value is None:
             await self._memory.forget(self._space, ids=[place])
             return
-        before, now = await self._get(op.namespace, op.key), datetime.now(UTC)
+        before, now = await self._current(await self._at(op.namespace, op.key), refresh=False), datetime.now(UTC)
         kept = Memory(
             place,
             "" if op.index is False else self._text(dict(op.value), op.index or self._fields),
@@ -182,8 +209,9 @@ class MemoryItems(BaseStore):
                 "namespace": list(op.namespace),
                 "key": op.key,
                 "value": dict(op.value),
-                "created_at": (before.created_at if before else now).isoformat(),
+                "created_at": before[0].memory.metadata["created_at"] if before else now.isoformat(),
                 "indexed": op.index is not False,
+                **_lasting(op.ttl, now),
             },
         )
         await self._memory.remember(self._space, [kept])
@@ -192,18 +220,44 @@ class MemoryItems(BaseStore):
         wanted = op.offset + op.limit
         within = MemoryFilter(kinds=(_KIND,), tags=(".".join(op.namespace_prefix),) if op.namespace_prefix else ())
         most = max(wanted, MOST) if op.filter or op.query else wanted
-        asked = MemoryQuery(op.query or "", most, filter=within, standalone=True)
-        results = await self._memory.search(self._space, asked)
-        found = [
-            _item(one, scored=bool(op.query))
+        asked = MemoryQuery(op.query or "", most, filter=within, standalone=True, with_repeats=True)
+        results = await self._current(await self._memory.search(self._space, asked), refresh=False)
+        found = {
+            one.memory.id: (one, item)
             for one in results
-            if not op.query or one.memory.metadata.get("indexed", True)
+            if (not op.query or one.memory.metadata.get("indexed", True))
+            and _passes(item := _item(one, scored=bool(op.query)), op.filter)
+        }
+        shown = list(found.values())[op.offset : wanted]
+        if op.refresh_ttl:
+            await self._refresh([one for one, _ in shown])
+        return [item for _, item in shown]
+
+    async def _current(self, found: Sequence[SearchResult], *, refresh: bool) -> list[SearchResult]:
+        """Return what has not expired, and delete the rest."""
+        now = datetime.now(UTC)
+        expired = [one.memory.id for one in found if _has_expired(one.memory, now)]
+        if expired:
+            await self._memory.forget(self._space, ids=expired)
+        current = [one for one in found if one.memory.id not in expired]
+        if refresh:
+            await self._refresh(current)
+        return current
+
+    async def _refresh(self, found: Sequence[SearchResult]) -> None:
+        """Let items last as long as they do from now on."""
+        now = datetime.now(UTC)
+        lasting = [
+            replace(one.memory, metadata={**one.memory.metadata, **_lasting(ttl, now)})
+            for one in found
+            if (ttl := one.memory.metadata.get("ttl")) is not None
         ]
-        return _passing(found, op.filter)[op.offset : wanted]
+        if lasting:
+            await self._memory.remember(self._space, lasting)
 
     async def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         newest = MemoryQuery("", MOST_LISTED, filter=MemoryFilter(kinds=(_KIND,)), with_texts=False)
-        found = await self._memory.search(self._space, newest)
+        found = await self._current(await self._memory.search(self._space, newest), refresh=False)
         if len(found) == MOST_LISTED:
             log.warning("langgraph.namespaces_cut", looked_through=MOST_LISTED)
         known = InMemoryStore()  # LangGraph's own idea of what matches
@@ -215,12 +269,20 @@ class MemoryItems(BaseStore):
         return "\n".join(text for path in paths for text in get_text_at_path(value, path))
 
 
-def _passing(items: list[SearchItem], wanted: dict[str, Any] | None) -> list[SearchItem]:
-    """Return the items whose values LangGraph's own store would let through."""
-    return [item for item in items if _passes(item, wanted)] if wanted else items
+def _lasting(ttl: float | None, now: datetime) -> dict[str, Any]:
+    """Return what is kept of an item that expires ``ttl`` minutes from now."""
+    return {} if ttl is None else {"ttl": ttl, "expires_at": (now + timedelta(minutes=ttl)).isoformat()}
 
 
-def _passes(item: SearchItem, wanted: dict[str, Any]) -> bool:
+def _has_expired(kept: Memory, now: datetime) -> bool:
+    until = kept.metadata.get("expires_at")
+    return until is not None and datetime.fromisoformat(until) <= now
+
+
+def _passes(item: SearchItem, wanted: dict[str, Any] | None) -> bool:
+    """Return whether LangGraph's own store would let the item's value through."""
+    if not wanted:
+        return True
     store = InMemoryStore()
     store.put(("one",), "one", item.value)
     try:
@@ -263,12 +325,53 @@ def _document(found: SearchResult) -> Document:
     return Document(id=kept.id, page_content=quoted_message(kept.speaker, kept.text), metadata=about)
 
 
+@contextmanager
+def open_items(
+    settings: Settings | None = None, *, fields: Sequence[str] = ("$",), ttl: TTLConfig | None = None
+) -> Iterator[MemoryItems]:
+    """Open the memory that the settings name as a store, for a program without an event loop: one runs in a thread.
+
+    Raises :class:`SettingError` where the settings name no memory, and what opening it raises.
+    """
+    settings = settings or load_settings()
+    ready: Future[MemoryItems] = Future()
+    loop = asyncio.new_event_loop()
+    over = asyncio.Event()
+
+    async def serve() -> None:
+        async with open_memory(settings) as (memory, name):
+            if memory is None:
+                raise SettingError(f"no memory for LangGraph's items: {name}")
+            ready.set_result(MemoryItems(memory, tenant_id=settings.memory.tenant_id, fields=fields, ttl=ttl))
+            await over.wait()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            try:
+                runner.run(serve())
+            except BaseException as error:
+                if ready.done():
+                    raise
+                ready.set_exception(error)
+
+    thread = Thread(target=run, name="langgraph items", daemon=True)
+    thread.start()
+    items = ready.result()
+    try:
+        yield items
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join()
+
+
 def _own_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop in which an object is made."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
-        raise ContextBuilderError("make it inside the event loop that is to run it, as in async def main()") from None
+        raise ContextBuilderError(
+            "make it inside the event loop that is to run it, as in async def main(); without one, open_items() does"
+        ) from None
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:

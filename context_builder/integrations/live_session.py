@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
-from typing import Any, Final, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
 from redis.asyncio import Redis
 
 from context_builder.assembly.builder import ContextBuilder
+from context_builder.clock import SystemClock
 from context_builder.errors import ContextBuilderError
 from context_builder.json_values import objects_of
 from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
-from context_builder.session.messages.message import CONSILIENCE
+from context_builder.session.conversation.memory_batch import message_id
+from context_builder.session.messages.message import CONSILIENCE, from_fields
+from context_builder.session.messages.reference import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.spoken_dates import undated
 from context_builder.wiring.app import open_builder
@@ -31,10 +34,20 @@ UNKNOWN: Final = "Unknown"
 PATIENCE: Final = 1.0
 """Seconds that a reply waits for the record when Redis stands still; the memory has its own, shorter deadline."""
 
+CUT_OFF: Final = " —"
+"""Mark after the words of an agent that was interrupted."""
+
 _TALK: Final = frozenset({"user", "assistant"})
 _ROLES: Final = _TALK | {"system", "developer"}
 
 T = TypeVar("T")
+
+
+class PushedMessage(NamedTuple):
+    """Names what was said in a session: by its number, and by the id under which the memory has it."""
+
+    number: int
+    memory_id: str
 
 
 class LiveSession:
@@ -62,30 +75,51 @@ class LiveSession:
         self._turn = dict(turn or {})
         self._one_at_a_time = asyncio.Lock()
         self._number: int | None = None
+        self._answered_at: datetime | None = None
 
-    async def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> None:
+    async def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> PushedMessage | None:
         """Push what somebody said; a blank text is nothing. Raises :class:`StoreError` as :meth:`SessionClient.push`.
 
         Nobody but the assistant speaks in its name.
         """
-        await self.push((speaker, text, at))
-
-    async def answer(self, text: str, at: datetime | None = None) -> None:
-        """Push what the assistant said; a blank text is nothing."""
-        if words := _storable(text).strip():
-            await self.client.push(contributed(words, at or datetime.now().astimezone()))
-
-    async def push(self, *said: tuple[str | None, str, datetime | None]) -> None:
-        """Push what people said, the oldest first, in one step."""
+        words = _storable(text).strip()
+        if not words:
+            return None
         async with self._one_at_a_time:  # numbers are given, and arrive, in this order
             number = await self.client.next_number() if self._number is None else self._number
-            messages: list[JsonObject] = []
-            for speaker, text, at in said:
-                if words := _storable(text).strip():
-                    time = at or datetime.now().astimezone()
-                    messages.append(spoken(self.session_id, number + len(messages), named(speaker), words, time))
-            await self.client.push(*messages)
-            self._number = number + len(messages)
+            message = spoken(self.session_id, number, named(speaker), words, at or datetime.now().astimezone())
+            await self.client.push(message)
+            self._number = number + 1
+        return self._pushed(message)
+
+    async def answer(
+        self, text: str, at: datetime | None = None, *, agent: str | None = None, interrupted: bool = False
+    ) -> PushedMessage | None:
+        """Push what the assistant said; a blank text is nothing.
+
+        Where several agents take part, ``agent`` is the name of the one that spoke. One that was ``interrupted`` said
+        no more than ``text``, after which there is a dash.
+        """
+        words = _storable(text).strip()
+        if not words:
+            return None
+        time = at or datetime.now().astimezone()
+        if self._answered_at is not None and _milliseconds(time) == _milliseconds(self._answered_at):
+            time = self._answered_at + timedelta(milliseconds=1)  # answers are numbered by it
+        self._answered_at = time
+        metadata = {"interrupted": True} if interrupted else {}
+        words = f"{words}{CUT_OFF}" if interrupted and not words.endswith(CUT_OFF) else words
+        message = contributed(words, time, metadata, _storable(agent or "").strip() or CONSILIENCE)
+        await self.client.push(message)
+        return self._pushed(message)
+
+    async def take_back(self, pushed: PushedMessage) -> None:
+        """Strike what was pushed, so that nothing of it is left anywhere."""
+        await self.client.strike(MessageReference(number=pushed.number))
+
+    def _pushed(self, message: JsonObject) -> PushedMessage:
+        known = from_fields(message, SystemClock().now())
+        return PushedMessage(message["message_number"], message_id(self.session_id, known.first_identity.hex()))
 
     async def record(self, query: str = "", known: Sequence[str] = ()) -> list[JsonObject]:
         """Return what belongs before ``query`` in a prompt, as chat messages: summary, memories, what was said lately.
@@ -202,6 +236,10 @@ def named(speaker: object) -> str:
     return f"{name} (speaker)" if name == CONSILIENCE else name
 
 
+def _milliseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1000)
+
+
 def _storable(text: str) -> str:
     """Return the text with a mark in place of each half of a surrogate pair, which JSON does not hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -213,5 +251,7 @@ def _is_told(message: str, told: str) -> bool:
 
 
 def _wordings(message: str) -> list[str]:
-    """Return the message in one line, with its speaker's name before it and without."""
-    return [" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip()]
+    """Return the message in one line, with its speaker's name before it and without, and as it was before it was cut
+    off."""
+    lines = [" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip()]
+    return [*lines, *(line.removesuffix(CUT_OFF) for line in lines if line.endswith(CUT_OFF))]

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing
 from context_builder.session.client import JsonObject
+from context_builder.session.config import SessionConfig
 from context_builder.transcript.repeats import without, words
 from context_builder.transcript.restated import RestatedSpeech
 
 try:
-    from livekit.agents import Agent, AgentSession, ConversationItemAddedEvent, UserInputTranscribedEvent
-    from livekit.agents.llm import ChatChunk, ChatContext, ChatItem, ChatMessage, Tool
+    from livekit.agents import (
+        Agent,
+        AgentSession,
+        AgentStateChangedEvent,
+        ConversationItemAddedEvent,
+        UserInputTranscribedEvent,
+        UserStateChangedEvent,
+    )
+    from livekit.agents.llm import AgentHandoff, ChatChunk, ChatContext, ChatItem, ChatMessage, Tool
     from livekit.agents.types import FlushSentinel
     from livekit.agents.voice import ModelSettings
+    from livekit.rtc import EventEmitter
 except ModuleNotFoundError as error:
     raise MissingExtra(needs_extra("livekit", "LiveKit Agents")) from error
 
@@ -37,6 +47,8 @@ class _SessionSpeech:
         self._answer = ""
         self._was_cut_off = False
         self._spoken = ""
+        self.agent: str | None = None
+        """Name of the agent that speaks; None where it is the only one."""
 
     def transcribed(self, speaker: str | None, text: str) -> str:
         """Return what is new of a final transcript."""
@@ -67,28 +79,74 @@ class _SessionSpeech:
         return without(text, len(before)) if may_be_again and now[: len(before)] == before else text
 
 
-class ConversationFeed:
+class ConversationFeed(EventEmitter[Literal["silence"]]):
     """Says in a session what is said in one or several of LiveKit's, in the background and in order.
 
-    :meth:`close` it in the end.
+    ``names`` are those of participants by identity, of speakers whom a transcriber tells apart, and of agents by id.
+    The only agent speaks as the assistant; after a handoff each has its name, else its id. Of a reply that was
+    interrupted, what was spoken is kept, with a dash after it.
+
+    The event ``silence`` comes when nobody, agents included, has spoken for ``silence`` seconds, once in each silence,
+    with these seconds. :meth:`close` it in the end.
     """
 
-    def __init__(self, live: LiveSession) -> None:
+    def __init__(
+        self, live: LiveSession, *, names: Mapping[str, str] | None = None, silence: float = SessionConfig().silence
+    ) -> None:
+        super().__init__()
         self._outgoing = Outgoing(live)
+        self._names = dict(names or {})
+        self._seconds = silence
+        self._speaking: set[tuple[int, str]] = set()
+        self._silence: asyncio.TimerHandle | None = None
+        self._telling: set[asyncio.Task[None]] = set()
 
     def follow(self, session: AgentSession[Any], participant: str | None = None) -> None:
         """Follow a session: its final transcripts, messages that are typed, and what the agent says.
 
         Who speaks is the ``participant``, by identity; without one, whom the transcriber tells apart, else the
-        participant that the session is linked to. Where several take part, each has a session of its own.
+        participant that the session is linked to. Where several take part, each has a session of its own. A realtime
+        model gets the record in the instructions of its :class:`ConversationAgent`, anew whenever the agent listens.
         """
         speech = _SessionSpeech()
         session.on("user_input_transcribed", partial(self._transcribed, session, participant, speech))
         session.on("conversation_item_added", partial(self._added, session, participant, speech))
+        session.on("user_state_changed", partial(self._changed, session, "user"))
+        session.on("agent_state_changed", partial(self._changed, session, "agent"))
 
     async def close(self) -> None:
         """Say the rest."""
+        self._stop_waiting()
+        for task in self._telling:
+            task.cancel()
         await self._outgoing.close()
+
+    def _changed(
+        self, session: AgentSession[Any], who: str, event: UserStateChangedEvent | AgentStateChangedEvent
+    ) -> None:
+        self._stop_waiting()
+        if event.new_state in {"speaking", "thinking"}:
+            self._speaking.add((id(session), who))
+        else:
+            self._speaking.discard((id(session), who))
+        if not self._speaking:
+            self._silence = asyncio.get_running_loop().call_later(self._seconds, self.emit, "silence", self._seconds)
+        if (
+            who == "agent"
+            and event.new_state == "listening"
+            and isinstance(agent := _agent(session), ConversationAgent)
+        ):
+            task = asyncio.create_task(agent.tell_record(), name="tells a realtime model the record")
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    def _stop_waiting(self) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+
+    def _named(self, speaker: str | None) -> str | None:
+        return self._names.get(speaker, speaker) if speaker is not None else None
 
     def _transcribed(
         self,
@@ -99,7 +157,7 @@ class ConversationFeed:
     ) -> None:
         if event.is_final and event.transcript.strip():
             speaker = participant or event.speaker_id or _linked(session)
-            self._outgoing.hear(speaker, speech.transcribed(speaker, event.transcript))
+            self._outgoing.hear(self._named(speaker), speech.transcribed(speaker, event.transcript))
 
     def _added(
         self,
@@ -109,24 +167,48 @@ class ConversationFeed:
         event: ConversationItemAddedEvent,
     ) -> None:
         item = event.item
+        if isinstance(item, AgentHandoff):
+            is_first = item.old_agent_id is None
+            speech.agent = self._names.get(item.new_agent_id, None if is_first else item.new_agent_id)
         if not isinstance(item, ChatMessage):
             return
         text = item.text_content or ""
         if item.role == "assistant":
-            self._outgoing.answer(speech.answered(text, cut_off=bool(item.interrupted)))
+            was_cut_off = bool(item.interrupted)
+            said = speech.answered(text, cut_off=was_cut_off)
+            self._outgoing.answer(said, agent=speech.agent, interrupted=was_cut_off)
         elif item.role == "user" and speech.typed(text):
-            self._outgoing.hear(participant or _linked(session), text)
+            self._outgoing.hear(self._named(participant or _linked(session)), text)
 
 
 class ConversationAgent(Agent):
     """Replies with the conversation's record: give it as the agent, or derive yours from it.
 
-    Without Redis a reply goes out without the record, and the log says so.
+    Without Redis a reply goes out without the record, and the log says so. A realtime model passes by
+    :meth:`llm_node`: it is told the record in its instructions, by :meth:`tell_record`.
     """
 
     def __init__(self, live: LiveSession, **options: Any) -> None:
         super().__init__(**options)
         self._live = live
+        self._own_instructions = self.instructions
+        self._told_instructions = self.instructions
+
+    async def tell_record(self) -> None:
+        """Put the record, as it is now, behind the instructions of a realtime model; of any other, change nothing."""
+        try:
+            realtime = self.realtime_llm_session
+        except RuntimeError:  # another model, or it does not run
+            return
+        if self.instructions != self._told_instructions:  # the program has changed them
+            self._own_instructions = self.instructions
+        known = [one.text_content or "" for one in realtime.chat_ctx.items if isinstance(one, ChatMessage)]
+        record = "\n\n".join(str(one["content"]) for one in await self._live.record_or_nothing(known=known))
+        own = self._own_instructions
+        plain = own if isinstance(own, str) else own.render(modality="audio")
+        if (told := f"{plain}\n\n{record}".strip() if record else plain) != self.instructions:
+            self._told_instructions = told
+            await self.update_instructions(told)
 
     async def llm_node(
         self, chat_ctx: ChatContext, tools: list[Tool], model_settings: ModelSettings
@@ -154,6 +236,14 @@ def _said_as(item: ChatItem, text: str) -> ChatItem:
         return item
     others = [part for part in item.content if not isinstance(part, str)]
     return item.model_copy(update={"content": [text, *others]})
+
+
+def _agent(session: AgentSession[Any]) -> Agent | None:
+    """Return the session's agent; None before it has started."""
+    try:
+        return session.current_agent
+    except RuntimeError:
+        return None
 
 
 def _linked(session: AgentSession[Any]) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from context_builder.errors import DatabaseError, MissingExtra, StoreError, needs_extra
-from context_builder.integrations.live_session import LiveSession, with_record
+from context_builder.integrations.live_session import LiveSession, PushedMessage, with_record
 from context_builder.integrations.package_client import PackageClient
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
@@ -31,22 +31,26 @@ RETENTION: Final = 604_800
 class ConversationSession:
     """Implements the SDK's ``Session`` over a session that a daemon runs; give it to ``Runner.run(session=…)``.
 
-    The user speaks in the conversation as ``speaker``. :meth:`with_record` puts the conversation's record before the
-    question. :meth:`pop_item` and :meth:`clear_session` are about what the SDK keeps; what was said in the
-    conversation stays said, until ``context-builder forget`` deletes it, and these items with it.
+    The user speaks in the conversation as ``speaker``, and the agent as the assistant; where there are several, each
+    under its own name once :meth:`with_record` has been asked or a handoff made, the first as ``agent``.
+    :meth:`with_record` puts the conversation's record before the question. What :meth:`pop_item` takes back is struck
+    from the conversation too; :meth:`clear_session` is about what the SDK keeps, and what was said stays said, until
+    ``context-builder forget`` deletes it, and these items with it.
 
     Every method raises :class:`StoreError` as :class:`SessionClient` does.
     """
 
     session_settings: SessionSettings | None = None
 
-    def __init__(self, live: LiveSession, *, speaker: str = "User", retention: float = RETENTION) -> None:
+    def __init__(
+        self, live: LiveSession, *, speaker: str = "User", agent: str | None = None, retention: float = RETENTION
+    ) -> None:
         self.session_id = live.session_id
         self._live = live
         self._speaker = speaker
         self._retention = int(retention)
         self._key = Keys(live.session_id).agent_items
-        self._taken_back: list[str] = []
+        self._agent = agent
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the items, oldest first; with a ``limit``, the newest so many."""
@@ -56,35 +60,31 @@ class ConversationSession:
             return []
         async with translated():
             kept = await _awaited(self._live.redis.lrange(self._key, 0 if limit is None else -limit, -1))
-        return [self._item(raw) for raw in kept]
+        return [self._kept(raw)[0] for raw in kept]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep the items, and say in the conversation what of them was said."""
         if not items:
             return
-        written = [json.dumps(item) for item in items]
-        for raw, item in zip(written, items, strict=True):
-            if raw in self._taken_back:  # the SDK tries again: it was said before
-                self._taken_back.remove(raw)
-            else:
-                await self._say(cast("Mapping[str, Any]", item))
+        written = [json.dumps([item, await self._say(cast("Mapping[str, Any]", item))]) for item in items]
         async with translated(), self._live.redis.pipeline(transaction=True) as pipe:
             pipe.rpush(self._key, *written)
             pipe.expire(self._key, self._retention)
             await pipe.execute()
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Remove and return the newest item; ``None`` when there is none."""
+        """Remove and return the newest item, and strike what it said; ``None`` when there is none."""
         async with translated():
             raw = await _awaited(self._live.redis.rpop(self._key))
         if raw is None:
             return None
-        self._taken_back.append(raw.decode())
-        return self._item(raw)
+        item, pushed = self._kept(raw)
+        if pushed is not None:
+            await self._live.take_back(pushed)
+        return item
 
     async def clear_session(self) -> None:
         """Remove all items."""
-        self._taken_back.clear()
         async with translated():
             await self._live.redis.delete(self._key)
 
@@ -93,23 +93,46 @@ class ConversationSession:
 
         The SDK keeps none of it. Without Redis the input stays as it is, and the log says so.
         """
+        if self._agent is not None or data.agent.handoffs:
+            self._agent = data.agent.name
         given = data.model_data
         items = cast("list[Mapping[str, Any]]", given.input)
         together = await with_record(self._live, items, _role_and_text, _message, _said_as, self._speaker)
         return ModelInputData(input=cast("list[TResponseInputItem]", together), instructions=given.instructions)
 
-    async def _say(self, item: Mapping[str, Any]) -> None:
-        match item.get("role"):
-            case "user":
-                await self._live.hear(self._speaker, text_of(item))
-            case "assistant":
-                await self._live.answer(text_of(item))
+    async def _say(self, item: Mapping[str, Any]) -> PushedMessage | None:
+        match item:
+            case {"role": "user"}:
+                return await self._live.hear(self._speaker, text_of(item))
+            case {"role": "assistant"}:
+                return await self._live.answer(text_of(item), agent=self._agent)
+            case {"type": "function_call_output", "output": str() as output}:
+                self._agent = _handed_to(output) or self._agent
+        return None
 
-    def _item(self, raw: bytes) -> TResponseInputItem:
+    def _kept(self, raw: bytes) -> tuple[TResponseInputItem, PushedMessage | None]:
+        """Return an item, and as what it was said in the conversation."""
         try:
-            return cast("TResponseInputItem", json.loads(raw))
+            held = json.loads(raw)
         except ValueError as error:
             raise StoreError(f"{self._key}: not JSON: {error}") from None
+        match held:
+            case [item, [int() as number, str() as memory_id]]:
+                return cast("TResponseInputItem", item), PushedMessage(number, memory_id)
+            case [item, _] | item:
+                return cast("TResponseInputItem", item), None
+
+
+def _handed_to(output: str) -> str | None:
+    """Return the agent that a handoff's output names; None for the output of any other tool."""
+    try:
+        held = json.loads(output)
+    except ValueError:
+        return None
+    match held:
+        case {"assistant": str() as name, **others} if not others:
+            return name
+    return None
 
 
 def text_of(item: Mapping[str, Any]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -21,7 +23,7 @@ MOST_WAITING: Final = 10_000
 GRACE: Final = 3.0
 """Seconds for which the end waits for Redis."""
 
-Said = tuple[str | None, str, datetime]
+Push = Callable[[], Awaitable[object]]
 
 
 class Outgoing:
@@ -29,17 +31,18 @@ class Outgoing:
 
     def __init__(self, live: LiveSession) -> None:
         self._live = live
-        self._queue: asyncio.Queue[tuple[bool, Said]] = asyncio.Queue(MOST_WAITING)
+        self._queue: asyncio.Queue[Push] = asyncio.Queue(MOST_WAITING)
         self._task: asyncio.Task[None] | None = None
         self._waiting = 0
 
     def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> None:
         """Say in a moment what somebody said."""
-        self._put(is_own=False, said=(speaker, text, at or datetime.now().astimezone()))
+        self._put(partial(self._live.hear, speaker, text, at or datetime.now().astimezone()))
 
-    def answer(self, text: str) -> None:
-        """Say in a moment what the assistant said."""
-        self._put(is_own=True, said=(None, text, datetime.now().astimezone()))
+    def answer(self, text: str, *, agent: str | None = None, interrupted: bool = False) -> None:
+        """Say in a moment what the assistant said, as :meth:`LiveSession.answer`."""
+        now = datetime.now().astimezone()
+        self._put(partial(self._live.answer, text, now, agent=agent, interrupted=interrupted))
 
     async def close(self, patience: float = GRACE) -> None:
         """Say the rest, for ``patience`` seconds at most."""
@@ -53,9 +56,9 @@ class Outgoing:
         if self._waiting:
             log.error("integration.not_said", session_id=self._live.session_id, messages=self._waiting)
 
-    def _put(self, *, is_own: bool, said: Said) -> None:
+    def _put(self, push: Push) -> None:
         try:
-            self._queue.put_nowait((is_own, said))
+            self._queue.put_nowait(push)
             self._waiting += 1
         except asyncio.QueueFull:
             log.error("integration.not_said", session_id=self._live.session_id, messages=1)
@@ -64,11 +67,11 @@ class Outgoing:
 
     async def _say_all(self) -> None:
         while True:
-            is_own, (speaker, text, at) = await self._queue.get()
+            push = await self._queue.get()
             try:
                 async for attempt in until_available():
                     with attempt:
-                        await (self._live.answer(text, at) if is_own else self._live.hear(speaker, text, at))
+                        await push()
             except StoreError as error:  # for good: no password, no right
                 log.exception("integration.not_said", kind=type(error).__name__, messages=1, exc_info=False)
             self._waiting -= 1

@@ -26,6 +26,7 @@ try:
         BotStartedSpeakingFrame,
         BotStoppedSpeakingFrame,
         Frame,
+        InterruptionFrame,
         LLMContextAssistantTurnFrame,
         LLMContextFrame,
         TranscriptionFrame,
@@ -42,9 +43,10 @@ except ModuleNotFoundError as error:
 class ConversationListener(FrameProcessor):
     """Says in the session what people and the bot say, in the background and in order; stands after the transcriber.
 
-    A speaker is the transcription's user id, or what ``names`` calls it. The event ``on_silence`` comes when nobody,
-    the bot included, has spoken for ``silence`` seconds by the frames of voice activity, once in each silence, with
-    these seconds. Every frame is passed on.
+    A speaker is the transcription's user id, or what ``names`` calls it. The bot speaks as ``agent``, by default as the
+    assistant; of a turn that is interrupted, what was spoken is kept, with a dash after it. The event ``on_silence``
+    comes when nobody, the bot included, has spoken for ``silence`` seconds by the frames of voice activity, once in
+    each silence, with these seconds. Every frame is passed on.
     """
 
     def __init__(
@@ -52,12 +54,15 @@ class ConversationListener(FrameProcessor):
         live: LiveSession,
         *,
         names: Mapping[str, str] | None = None,
+        agent: str | None = None,
         silence: float = SessionConfig().silence,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self._outgoing = Outgoing(live)
         self._names = dict(names or {})
+        self._agent = agent
+        self._was_interrupted = False
         self._seconds = silence
         self._speaking: set[type[Frame]] = set()
         self._silence: asyncio.Task[None] | None = None
@@ -79,7 +84,10 @@ class ConversationListener(FrameProcessor):
                 self._scripted.append(frame.text or "")
             case LLMContextAssistantTurnFrame():
                 self._answered(frame.text or "")
+            case InterruptionFrame():
+                self._was_interrupted = self._was_interrupted or BotStartedSpeakingFrame in self._speaking
             case VADUserStartedSpeakingFrame() | BotStartedSpeakingFrame():
+                self._was_interrupted = self._was_interrupted and not isinstance(frame, BotStartedSpeakingFrame)
                 self._speaking.add(type(frame))
                 await self._stop_waiting()
             case VADUserStoppedSpeakingFrame():
@@ -92,18 +100,19 @@ class ConversationListener(FrameProcessor):
 
     def _answered(self, text: str) -> None:
         """Say a turn of the bot, in which what it was told to speak may be, as far as it was spoken."""
-        told = words(text)
+        told, was_interrupted = words(text), self._was_interrupted
+        self._was_interrupted = False
         if told and told == words(self._answer):  # of what was said already
             return
         spoken = " ".join(told)
         self._scripted = [one for one in self._scripted if not _begins_in(words(one), spoken)]
         self._say_scripted()
-        self._outgoing.answer(text)
+        self._outgoing.answer(text, agent=self._agent, interrupted=was_interrupted)
 
     def _say_scripted(self) -> None:
         """Say what the bot was told to speak, such as a greeting, which the model's context does not get."""
         for text in self._scripted:
-            self._outgoing.answer(text)
+            self._outgoing.answer(text, agent=self._agent)
             self._answer = f"{self._answer} {text}".strip()
         self._scripted = []
 

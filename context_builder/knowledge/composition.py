@@ -9,18 +9,14 @@ from typing import Any, Final, NamedTuple
 import orjson
 from ulid import ULID
 
-from context_builder.assembly.budget.receipt import Outcome, Receipt
-from context_builder.assembly.budget.section import Item
+from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Candidate
-from context_builder.knowledge.bundle import heading
+from context_builder.assembly.section import Item
+from context_builder.knowledge.fit import PackageDraft, heading
+from context_builder.knowledge.node import node_of
 from context_builder.knowledge.package import ContextPackage, ContextSource, Coverage, CoverageState, Projection
-from context_builder.knowledge.package_request import PackageDraft
 from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision
-from context_builder.knowledge.signals import node_of
-from context_builder.knowledge.sources.graph import GRAPH
-from context_builder.knowledge.sources.metadata import METADATA
-from context_builder.knowledge.sources.pinned import PINNED
-from context_builder.knowledge.sources.semantic import SEMANTIC
+from context_builder.knowledge.sources import GRAPH, METADATA, PINNED, SEMANTIC
 from context_builder.knowledge.view import view_of
 from context_builder.tokens.counter import ENCODING
 
@@ -37,11 +33,11 @@ class PackageIds(NamedTuple):
 
 def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: bool) -> ContextPackage:
     """Return the package of a draft; ``is_cached`` says whether it can be."""
-    receipts, report, now = draft.fit.receipts(), draft.report, draft.now
+    receipts, report, now = draft.fit.receipts(), draft.access.report, draft.now
     request, bundle = draft.query.request, draft.fit.bundle
     known = report.known if report else frozenset()
     sources = tuple(
-        _source(item, tokens, pinned=item.id in request.pinned, redacted=draft.retrieved.is_redacted(item.id))
+        _source(item, tokens, pinned=item.id in request.pinned, redacted=item.id in draft.governed.redacted)
         for item, tokens in zip(bundle.items, draft.fit.tokens, strict=True)
     )
     return ContextPackage(
@@ -72,9 +68,8 @@ def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: 
 
 def revision_of(package: ContextPackage, draft: PackageDraft, traceparent: str) -> PackageRevision:
     """Return what is recorded of a package."""
-    report, agent = draft.report, draft.agent
-    retrieved = draft.retrieved
-    offered = [one for candidates in (*retrieved.candidates, retrieved.denied) for one in candidates]
+    report, agent = draft.access.report, draft.agent
+    offered = [one for candidates in (*draft.governed.lists, draft.governed.denied) for one in candidates]
     versions = {one.id: node_of(one).version or None for one in offered}
     return PackageRevision(
         package_id=package.context_package_id,
@@ -128,22 +123,20 @@ def _source(item: Item, tokens: int, *, pinned: bool, redacted: bool) -> Context
 
 
 def _coverage(draft: PackageDraft, receipts: Sequence[Receipt], *, is_cached: bool) -> Coverage:
-    retrieval, missing = draft.query.request.retrieval, draft.retrieved.missing
+    retrieval, missing, similar = draft.query.request.retrieval, draft.found.missing, draft.found.similar
     asked = {GRAPH: retrieval.graph, SEMANTIC: retrieval.semantic, METADATA: retrieval.metadata}
     states: dict[str, CoverageState] = {
         name: "off" if what is None else "unavailable" if name in missing else "ok" for name, what in asked.items()
     }
     reasons = [f"{name}: {why}" for name, why in missing.items()]
-    alike = draft.query.findings.alike
-    found = alike.result() if alike is not None and alike.done() and not alike.cancelled() else ()
-    if states[SEMANTIC] == "ok" and found and not any(one.by_meaning for one in found):
+    if similar is not None and similar.leading and not any(one.by_meaning for one in similar.leading):
         states[SEMANTIC] = "degraded"
         reasons.append("semantic: found by words alone")
-    reasons += [f"{name}: {why}" for name, why in draft.failures.items()]
+    reasons += [f"{name}: {why}" for name, why in draft.access.failures.items()]
     reasons += [f"pinned {ref}: not available" for ref in _absent(draft, receipts)]
     if not is_cached:
         reasons.append("cache: unavailable")
-    failed = not is_cached or PINNED in missing or bool(draft.failures)
+    failed = not is_cached or PINNED in missing or bool(draft.access.failures)
     reduced = failed or any(state in ("unavailable", "degraded") for state in states.values())
     return Coverage(
         graph=states[GRAPH],
@@ -158,10 +151,10 @@ def _coverage(draft: PackageDraft, receipts: Sequence[Receipt], *, is_cached: bo
 def _absent(draft: PackageDraft, receipts: Sequence[Receipt]) -> Iterator[str]:
     """Yield the pinned refs that are denied, unknown, or could not be looked for, in the order of the request."""
     shown = {item.id for item in draft.fit.bundle.items}
-    failed = PINNED in draft.retrieved.missing
+    failed = PINNED in draft.found.missing
     denied = {one.id for one in receipts if one.outcome in (Outcome.DENIED, Outcome.WITHHELD)}
     for ref in dict.fromkeys(draft.query.request.pinned):
-        if ref in denied or ref in draft.query.findings.unknown_pinned or (failed and ref not in shown):
+        if ref in denied or (ref not in shown if failed else ref not in draft.found.pinned):
             yield ref
 
 
@@ -179,7 +172,7 @@ def _verdict(one: Receipt, version: int | None) -> CandidateVerdict:
 
 
 def _graph(draft: PackageDraft, projection_id: str) -> dict[str, Any] | None:
-    graph = draft.query.findings.graph
+    graph = draft.found.near.projection if draft.found.near is not None else None
     if graph is None:
         return None
     ends = (ref for edge in graph.edges for ref in (edge.from_ref, edge.to_ref))

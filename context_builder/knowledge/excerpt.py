@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from context_builder.assembly.budget.truncate import MARK
+from context_builder.assembly.budget import MARK
 from context_builder.knowledge.passages import Passage, passages_of
 
 GAP: Final = "[…]"

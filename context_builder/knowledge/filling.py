@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from context_builder.assembly.budget.section import Item
-from context_builder.assembly.budget.truncate import clipped
+from context_builder.assembly.budget import clipped
+from context_builder.assembly.section import Item
 from context_builder.knowledge.excerpt import Part, pieces
 from context_builder.quoting import quoted_lines
 

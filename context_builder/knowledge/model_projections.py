@@ -7,8 +7,8 @@ from typing import Final
 
 from context_builder.analysis.analyst import Analyst, DocumentRequest, ProjectDocument
 from context_builder.knowledge.artifact import StoredArtifact
+from context_builder.knowledge.node import LARGEST_SHARE, SIZES
 from context_builder.knowledge.passages import passages
-from context_builder.knowledge.projection import LARGEST_SHARE, SIZES
 from context_builder.knowledge.store import KnowledgeStore
 
 LONGEST: Final = 60_000

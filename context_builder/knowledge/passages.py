@@ -27,7 +27,9 @@ _CHARS_A_WORD: Final = 10
 """A text without blanks counts as a word for each of so many characters: a hash, a minified script, a long path."""
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_ATX: Final = re.compile(r" {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
+_ATX: Final = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
+"""Markdown lets it be indented, which hardly anybody does; what is indented is mostly a comment in a block of code."""
+
 _ASCIIDOC: Final = re.compile(r"(={1,6})\s+(\S.*?)\s*$")
 _UNDERLINE: Final = re.compile(r"""([-=~^"'`:.*+#<>_])\1{2,}\s*$""")
 _ITEM: Final = re.compile(r"\s{0,3}(?:[-*+•]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S")
@@ -224,9 +226,8 @@ def _underlined(
         return None
     if has_overline and lines[place].strip()[0] != below[1]:
         return None
-    if len(lines[title_at + 1].strip()) < min(len(title), 3) or (
-        place and not has_overline and lines[place - 1].strip()
-    ):
+    least = min(len(title), 3) if below[1] in "=-" else len(title)  # short ones of Markdown; ":::" ends a directive
+    if len(lines[title_at + 1].strip()) < least or (place and not has_overline and lines[place - 1].strip()):
         return None
     level = levels.setdefault((below[1], has_overline), len(levels) + 1)
     return 2 + has_overline, (level, title)

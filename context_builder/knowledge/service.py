@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
@@ -17,35 +17,32 @@ import structlog
 from ulid import ULID
 
 from context_builder.analysis.turns import FairTurns
-from context_builder.assembly.access import AccessPolicy
 from context_builder.assembly.background import Background
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
-from context_builder.assembly.budget.receipt import Receipt
+from context_builder.assembly.budget import Receipt
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.phases import Metrics
-from context_builder.assembly.pipeline import Pipeline
-from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.assembly.retrieval.retriever import Retriever
-from context_builder.assembly.retrieval.source import MemorySource
+from context_builder.assembly.govern import AccessPolicy, RedactionPolicy, decided, each_once, govern, redacting_beside
+from context_builder.assembly.metrics import Metrics, phase
+from context_builder.assembly.select import select
+from context_builder.assembly.services import record_prompt
+from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
-from context_builder.errors import (
-    AuditOfAnother,
-    ContextBuilderError,
-    DatabaseError,
-    PackageUnknown,
-    ProjectUnknown,
-)
-from context_builder.knowledge.access import PackageAccess, TurnAccess, TurnMemories
+from context_builder.errors import AuditOfAnother, ContextBuilderError, DatabaseError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.audit import PackageAudit, package_audit
-from context_builder.knowledge.cache import TEXTS, PackageCache, is_withheld
+from context_builder.knowledge.cache import TEXTS, PackageCache, PackageErasure, is_withheld
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
-from context_builder.knowledge.erasure import PackageErasure
+from context_builder.knowledge.fit import PackageDraft, PackageFit, fit_package, package_draft
+from context_builder.knowledge.govern import (
+    NO_RULINGS,
+    PackageAccess,
+    PackageQuestion,
+    PreparedRedactor,
+    TurnAccess,
+    TurnMemories,
+)
 from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.outcomes import MOST_RATED, Outcomes, outcomes_of
 from context_builder.knowledge.package import ContextPackage
-from context_builder.knowledge.package_request import PackageDraft, PackageRequest
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
 from context_builder.knowledge.services import (
@@ -57,15 +54,9 @@ from context_builder.knowledge.services import (
     nothing_stated,
 )
 from context_builder.knowledge.signals import package_signals
-from context_builder.knowledge.sources.graph import GRAPH, GraphSource
-from context_builder.knowledge.sources.metadata import METADATA, MetadataSource
-from context_builder.knowledge.sources.pinned import PINNED, PinnedSource
-from context_builder.knowledge.sources.query import Findings, PackageQuery
-from context_builder.knowledge.sources.semantic import SEMANTIC, SemanticSource
-from context_builder.knowledge.sources.turn import TurnKnowledgeSource
-from context_builder.knowledge.vector_recovery import VectorRecovery
-from context_builder.knowledge.view import NEVER, rendered_package
-from context_builder.knowledge.viewer import Viewer
+from context_builder.knowledge.sources import PINNED, SEMANTIC, PackageQuery, PackageSources, VectorRecovery
+from context_builder.knowledge.turn_source import TurnKnowledgeSource
+from context_builder.knowledge.view import NEVER, Viewer, rendered_package
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.tracing import TraceContext, span
 
@@ -179,13 +170,16 @@ class PackageService:
         self._config = config or PackageConfig()
         self._assembly = AssemblyConfig(deadline=self._config.retrieval_time, threshold=0.0, store_summaries=False)
         self._signals = package_signals(self._config.weights)
-        sources: tuple[MemorySource, ...] = (
-            PinnedSource(services.index),
-            SemanticSource(services.vectors),
-            GraphSource(services.graph, self._config.retrieval_time / 2),
-            MetadataSource(services.index),
+        self._metrics = metrics
+        self._sources = PackageSources(
+            services.graph,
+            services.vectors,
+            services.index,
+            self._assembly,
+            metrics,
+            self._config.pinned_time,
+            self._monotonic,
         )
-        self._sources = sources
         self._access = PackageAccess(services.policy, services.index, services.redaction, services.prepared)
         self.viewer = Viewer(
             services.index, services.policy, services.redaction, services.prepared, count, clock, sensitivities
@@ -193,26 +187,8 @@ class PackageService:
         self.erasure = PackageErasure(record, cache, self.viewer, services.index)
         self._background = Background()
         self._at_once = FairTurns(self._config.at_once)
-        self._retriever = Retriever(
-            sources,
-            None,
-            self._assembly,
-            metrics,
-            required={PINNED: self._config.pinned_time},
-            monotonic=lambda: clock.now().monotonic,
-        )
         self._recovery = VectorRecovery(
-            services.vectors, self._retriever, self._background, clock, self._config.retrieval_time
-        )
-        self._pipeline = Pipeline(
-            self._assembly,
-            self._retriever,
-            MessageTokenCounter(count),
-            services.redaction,
-            metrics,
-            self._background,
-            clock,
-            self._access,
+            services.vectors, self._sources.health, self._background, clock, self._config.retrieval_time
         )
 
     async def build(
@@ -342,9 +318,22 @@ class PackageService:
     async def feedback(
         self, agent: Agent, package_id: str, outcome: float | None, helped: Mapping[str, float], note: str
     ) -> None:
-        """Note what helped. Raises :class:`~context_builder.errors.PackageUnknown`."""
-        if not await self._record.feedback(agent.tenant, package_id, agent.sub, outcome, helped, note):
+        """Note what helped; of sources that the agent may not see, nothing.
+
+        Raises :class:`~context_builder.errors.PackageUnknown`.
+        """
+        told = {**helped, **dict.fromkeys(await self._hidden(agent, package_id))} if helped else {}
+        if not await self._record.feedback(agent.tenant, package_id, agent.sub, outcome, told, note):
             raise PackageUnknown(package_id)
+
+    async def _hidden(self, agent: Agent, package_id: str) -> set[str]:
+        """Return the refs of a package's sources that the agent may not see at present."""
+        recorded = await self._record.latest(agent.tenant, package_id)
+        if recorded is None:
+            raise PackageUnknown(package_id)
+        package = ContextPackage.model_validate(recorded.body)
+        visible = await self._seen(agent, package, await self.viewer.view(agent))
+        return {one.ref for one in package.sources} - {one.ref for one in visible.sources}
 
     async def outcomes(self, agent: Agent, since: datetime) -> Outcomes:
         """Return how packages did that feedback since then tells of: by size, policy and signal, and of each source."""
@@ -368,10 +357,8 @@ class PackageService:
         in it, and of ``memories`` only what the agent may see."""
         source = None
         if scope is not None:
-            asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
-            source = TurnKnowledgeSource(
-                asked, agent.tenant, scope, self._config.turn_time, self.viewer.admission(agent, "")
-            )
+            admission = self.viewer.admission(agent, "")
+            source = TurnKnowledgeSource(self._sources, agent.tenant, scope, self._config.turn_time, admission)
         return TurnKnowledge(source, TurnAccess(self._access, agent, memories), self._services.redaction)
 
     async def warm_up(self, tenant_id: str) -> None:
@@ -407,7 +394,7 @@ class PackageService:
         try:
             draft = await self._drafted(agent, request)
             package = packaged(draft, ids, trace.trace_id, is_cached=is_cached)
-            if draft.report is None or draft.report.governance != governance:
+            if draft.access.report is None or draft.access.report.governance != governance:
                 # What was retrieved may be of before the change that the decisions name.
                 package = package.model_copy(update={"view": NEVER})
             with span("package.finish"):
@@ -419,7 +406,7 @@ class PackageService:
         if revision != package.revision:
             package = package.model_copy(update={"revision": revision})
         # What lacks its pins is made again when it is asked for.
-        if is_cached and PINNED not in draft.retrieved.missing:
+        if is_cached and PINNED not in draft.found.missing:
             if await self._cache.put(package):
                 erased = (agent, package, governance)
                 if not self._background.start("uncache what was erased", self.erasure.uncache_outdated(*erased)):
@@ -457,28 +444,45 @@ class PackageService:
             log.warning("package.failure_unrecorded", error=type(failure).__name__)
 
     async def _drafted(self, agent: Agent, request: ContextBuildRequest) -> PackageDraft:
-        retrieval = request.retrieval
-        asked = {GRAPH: retrieval.graph, SEMANTIC: retrieval.semantic, METADATA: retrieval.metadata}
-        only = {name for name, what in asked.items() if what is not None} | ({PINNED} if request.pinned else set())
-        finds_alike = retrieval.semantic is not None and self._retriever.asks(SEMANTIC)
         query = PackageQuery(
-            query=request.intent,
-            top_k=1,
-            threshold=0.0,
-            tenant_id=agent.tenant,
-            only=frozenset(only),
             request=request,
             tenant=agent.tenant,
             longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
-            findings=Findings(asyncio.get_running_loop().create_future() if finds_alike else None),
             admission=self.viewer.admission(agent, request.intent),
         )
-        if retrieval.semantic and not finds_alike:
+        if request.retrieval.semantic and SEMANTIC not in self._sources.health.asked():
             self._recovery.begin(agent.tenant, request)
         async with self._turn():
-            now = self._pipeline.now()
-            wanted = PackageRequest(query, agent, self._assembly, self._signals, self._count, now)
-            return await self._pipeline.build(wanted)
+            with phase("total", self._metrics.time_total()):
+                now = datetime.fromtimestamp(self._clock.now().wall, UTC)
+                found = await self._sources.retrieve(query)
+                offered = found.lists()
+                question = PackageQuestion(agent, request.intent, now, query.longest)
+                access = await decided(self._access.decide(each_once(offered), question), NO_RULINGS)
+                governed = govern(offered, access.rulings)
+
+                def fitted() -> tuple[PackageFit, Callable[[int], PackageFit]]:
+                    draft, repeated = package_draft(query, governed, self._assembly, self._signals)
+                    redaction = self._services.redaction
+                    selection = select(draft, governed, now, self._metrics, redaction, redaction)
+
+                    def refit(limit: int) -> PackageFit:
+                        return fit_package(selection, repeated, request, limit, self._count)
+
+                    with phase("tokenisation", self._metrics.time_tokenisation()):
+                        return refit(request.token_budget), refit
+
+                fit, refit = await redacting_beside(fitted, self._monotonic)
+                with phase("prompt", self._metrics.time_prompt()):
+                    tokens = fit.bundle.tokens
+                    draft = PackageDraft(query, agent, now, found, access, governed, fit, refit)
+                with span("context.recording"):
+                    self._metrics.record_tokens(tokens, tokens, tokens, tokens)
+                    record_prompt(self._metrics, len(fit.bundle.items), tokens, request.token_budget)
+                return draft
+
+    def _monotonic(self) -> float:
+        return self._clock.now().monotonic
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:

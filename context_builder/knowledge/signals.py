@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.ranking.signals import RankingQuery, RankingSignal, recency, similarity
+from context_builder.assembly.select import RankingQuery, RankingSignal, recency, similarity
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.weights import PackageWeights
 
@@ -103,9 +103,3 @@ def _is_gone(candidate: Candidate) -> bool:
 def _node(candidate: Candidate) -> KnowledgeNode | None:
     """Return the node that a candidate was made of; none for what a conversation's memory holds."""
     return candidate.metadata.get("node")
-
-
-def node_of(candidate: Candidate) -> KnowledgeNode:
-    """Return the node that a candidate was made of."""
-    node: KnowledgeNode = candidate.metadata["node"]
-    return node

@@ -17,9 +17,8 @@ from context_builder.database.database import Database
 from context_builder.errors import ArtifactChanged, DatabaseRejected, DataRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.excerpt import Part
-from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.node import KnowledgeNode, projections
 from context_builder.knowledge.passages import Passage, passages_of
-from context_builder.knowledge.projection import projections
 from context_builder.memory.memory import Memory, SearchResult
 from context_builder.memory.rows import as_key, as_row, storable
 

@@ -2,23 +2,297 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
-from context_builder.assembly.access import Access
-from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.knowledge.artifact import stricter
-from context_builder.knowledge.bundle import bundle_tokens, entry_tokens, heading, rendered
+from context_builder.assembly.govern import RedactionPolicy
+from context_builder.assembly.section import Item
+from context_builder.clock import Clock
+from context_builder.errors import ContextBuilderError
+from context_builder.knowledge.artifact import ENTITY_REFS, MAX_CONTENT, Sensitivity, stricter
+from context_builder.knowledge.audit import CandidateAudit, PackageAudit
 from context_builder.knowledge.excerpt import excerpts, parts_of
-from context_builder.knowledge.governance import Agent, GovernedSource
+from context_builder.knowledge.fit import bundle_tokens, entry_tokens, heading, rendered
+from context_builder.knowledge.govern import PreparedRedactor
+from context_builder.knowledge.governance import Access, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.node import KnowledgeNode, heading_of
 from context_builder.knowledge.package import ContextPackage, ContextSource, Projection
-from context_builder.knowledge.services import AccessReport
+from context_builder.knowledge.services import AccessReport, MemoryPolicy, MetadataIndex, SessionSensitivities
+
+SESSION: Final = "session:"
+
+_ERASED: Final = "erased"
+"""Marks a source in the record that was erased since."""
+
+_NOTHING: Final = DecisionContext("", datetime.fromtimestamp(0, UTC))
+"""Context of a question about no source at all, which tells what decisions are made by."""
+
+
+class Viewer:
+    """Decides about sources, and shows packages that were built before.
+
+    Everything raises :class:`~context_builder.errors.DatabaseError` where no decision can be had. A redactor behind
+    ``redaction`` that has to be told beforehand what it will be asked for is ``prepared``. ``count`` is in tokens.
+    """
+
+    def __init__(
+        self,
+        index: MetadataIndex,
+        policy: MemoryPolicy,
+        redaction: RedactionPolicy,
+        prepared: PreparedRedactor | None,
+        count: Callable[[str], int],
+        clock: Clock,
+        sensitivities: SessionSensitivities,
+    ) -> None:
+        self._sensitivities = sensitivities
+        self._index = index
+        self._policy = policy
+        self._redaction = redaction
+        self._prepared = prepared
+        self._count = count
+        self._clock = clock
+
+    async def governance(self, agent: Agent) -> int | None:
+        """Return which version of governance holds; None where that cannot be told."""
+        try:
+            return (await self._policy.decide(agent, (), _NOTHING)).governance
+        except ContextBuilderError:
+            return None
+
+    async def access(self, agent: Agent, sources: Sequence[GovernedSource]) -> list[Access]:
+        """Return how the agent may see each source."""
+        report = await self._policy.decide(agent, sources, DecisionContext("", self._now()))
+        return [one.access for one in report.decisions]
+
+    async def access_to(self, agent: Agent, ref: str) -> Access:
+        """Return how the agent may see what a ref names; what is not there is taken for restricted."""
+        node = (await self._index.nodes(agent.tenant, [ref], 0)).get(ref)
+        source = node.governed(agent.tenant) if node is not None else missing_source(agent.tenant, ref)
+        return (await self.access(agent, [source]))[0]
+
+    async def redacted(self, *texts: str) -> list[str]:
+        """Return the texts without what must not be shown; a mark in place of one that cannot be redacted."""
+
+        def show(policy: RedactionPolicy) -> list[str]:
+            return [policy.text(text).shown for text in texts]
+
+        if self._prepared is not None:
+            await self._prepared.prepare(show)
+        return await asyncio.to_thread(show, self._redaction)
+
+    async def view(self, agent: Agent) -> str:
+        """Return the agent's present view: a package of the same may be seen as it was built. Empty where none may."""
+        return view_of(agent, await self._policy.decide(agent, (), _NOTHING))
+
+    async def seen(self, agent: Agent, package: ContextPackage, intent: str, denied: int) -> ContextPackage:
+        """Return the package as the agent may see it, decided by its sources' present attributes.
+
+        ``denied`` is how many others were denied that the agent may know of.
+        """
+        nodes = await self._index.nodes(agent.tenant, [one.ref for one in package.sources], 0)
+        asked = [governed(one, nodes[one.ref], agent.tenant) for one in package.sources if one.ref in nodes]
+        report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
+        redacted = {one.ref for one in report.decisions if one.access is Access.REDACTED}
+        parts = [one.ref for one in package.sources if one.ref in redacted and one.projection.is_summarised]
+        if parts:
+            nodes |= await self._index.nodes(agent.tenant, parts, MAX_CONTENT)
+        if self._prepared is not None:
+            await self._prepared.prepare(
+                lambda policy: seen(package, nodes, report, policy, lambda _: 0, denied, intent)
+            )
+        return await asyncio.to_thread(seen, package, nodes, report, self._redaction, self._count, denied, intent)
+
+    async def seen_audit(self, agent: Agent, audit: PackageAudit, intent: str, *, of_everything: bool) -> PackageAudit:
+        """Return an audit as the agent may see it: what it may not know of is not named, unless ``of_everything``."""
+        known = None if of_everything else await self._known(agent, _refs_of(audit), intent)
+        revisions = []
+        for one in audit.revisions:
+            candidates = one.candidates if known is None else tuple(known.candidates(one.candidates))
+            denied = sum(each.verdict == Access.DENIED for each in candidates)
+            update: dict[str, Any] = {
+                "package": await self._seen_body(agent, one.package, intent, None if known is None else denied),
+                "candidates": candidates,
+            }
+            if known is not None:
+                sources = tuple(each for each in one.policy_decision.sources if known.names(each.ref, each.access))
+                update["policy_decision"] = one.policy_decision.model_copy(update={"sources": sources})
+            if one.graph is not None:
+                graph = one.graph if known is None else known.graph(one.graph)
+                update["graph"] = await self._seen_graph(agent, graph, intent)
+            revisions.append(one.model_copy(update=update))
+        newest = revisions[-1]
+        return audit.model_copy(
+            update={
+                "revisions": tuple(revisions),
+                "policy_decision": newest.policy_decision,
+                "candidates": newest.candidates,
+            }
+        )
+
+    async def _known(self, agent: Agent, refs: Sequence[str], intent: str) -> KnownSources:
+        """Return what the agent may know of what the refs name; of a session, as sensitive as that is stated to be."""
+        nodes = await self._index.nodes(agent.tenant, list(refs), 0)
+        sessions = [ref.removeprefix(SESSION) for ref in refs if ref.startswith(SESSION)]
+        stated = await self._sensitivities(agent.tenant, sessions) if sessions else {}
+        asked = [one.governed(agent.tenant) for one in nodes.values()]
+        asked += [said_in(agent.tenant, one, stated.get(one)) for one in sessions]
+        report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
+        return KnownSources({one.ref: one.access for one in report.decisions}, report.known)
+
+    async def _seen_body(
+        self, agent: Agent, body: Mapping[str, Any], intent: str, denied: int | None
+    ) -> dict[str, Any]:
+        """Return a recorded package's JSON with the sources that the agent may see, and marks of erased ones."""
+        kept = [one for one in body["sources"] if not one.get(_ERASED)]
+        recorded = ContextPackage.model_validate({**body, "sources": kept, "view": NEVER})
+        shown = (await self.seen(agent, recorded, intent, 0)).model_dump(mode="json", by_alias=True)["sources"]
+        by_ref = {one["ref"]: one for one in shown}
+        sources = [one if one.get(_ERASED) else by_ref.get(one["ref"]) for one in body["sources"]]
+        counts = {} if denied is None else {"denied": denied}
+        return {**body, **counts, "sources": [one for one in sources if one is not None]}
+
+    async def _seen_graph(self, agent: Agent, graph: Mapping[str, Any], intent: str) -> dict[str, Any]:
+        """Return a recorded neighbourhood without edges to sessions, people and tasks of what the agent may not see, or
+        what is gone, and without those that nothing joins then."""
+        refs = sorted({ref for edge in graph["edges"] if _of_entity(edge) for ref in _ends(edge)})
+        nodes = await self._index.nodes(agent.tenant, refs, 0) if refs else {}
+        asked = [one.governed(agent.tenant) for one in nodes.values()]
+        report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
+        shown = {one.ref for one in report.decisions if one.access is not Access.DENIED}
+        hidden = {ref for ref in refs if ref not in shown and (ref in nodes or not ref.startswith(ENTITY_REFS))}
+        edges = [
+            edge
+            for edge in graph["edges"]
+            if not _of_entity(edge) or (shown.intersection(_ends(edge)) and not hidden.intersection(_ends(edge)))
+        ]
+        joined = {ref for edge in edges for ref in _ends(edge)}
+        kept = [one for one in graph["nodes"] if one["ref"] in joined or not one["ref"].startswith(ENTITY_REFS)]
+        return {**graph, "nodes": kept, "edges": edges}
+
+    def admission(self, agent: Agent, intent: str) -> ViewerAdmission:
+        """Return what tells the sources of a package what the agent may see."""
+        return ViewerAdmission(self, agent, intent)
+
+    async def decided(self, agent: Agent, sources: Sequence[GovernedSource], intent: str) -> dict[str, Access]:
+        """Return how the agent may see each source, by its ref; nothing where no decision can be had."""
+        try:
+            report = await self._policy.decide(agent, sources, DecisionContext(intent, self._now()))
+        except ContextBuilderError:
+            return {}
+        return {one.ref: one.access for one in report.decisions}
+
+    async def begins(self, agent: Agent, refs: Sequence[str], intent: str) -> frozenset[str]:
+        """Return those of the refs that name what the agent may see, or a session that it may; none where that cannot
+        be told."""
+        sessions = [ref.removeprefix(SESSION) for ref in refs if ref.startswith(SESSION)]
+        try:
+            nodes = await self._index.nodes(agent.tenant, list(refs), 0)
+            stated = await self._sensitivities(agent.tenant, sessions) if sessions else {}
+        except ContextBuilderError:
+            return frozenset()
+        asked = [one.governed(agent.tenant) for one in nodes.values()]
+        asked += [said_in(agent.tenant, one, stated.get(one)) for one in sessions]
+        decided = await self.decided(agent, asked, intent)
+        return frozenset(ref for ref, access in decided.items() if access is not Access.DENIED)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now().wall, UTC)
+
+
+class ViewerAdmission:
+    """Implements :class:`~context_builder.knowledge.sources.query.Admission` for an agent."""
+
+    def __init__(self, viewer: Viewer, agent: Agent, intent: str) -> None:
+        self._viewer = viewer
+        self._agent = agent
+        self._intent = intent
+
+    async def access(self, nodes: Sequence[KnowledgeNode]) -> Mapping[str, Access]:
+        sources = [one.governed(self._agent.tenant) for one in nodes]
+        return await self._viewer.decided(self._agent, sources, self._intent) if sources else {}
+
+    async def begins(self, refs: Sequence[str]) -> frozenset[str]:
+        return await self._viewer.begins(self._agent, refs, self._intent)
+
+
+class KnownSources:
+    """Tells which sources an agent may know of, and hides the others in an audit."""
+
+    def __init__(self, access: Mapping[str, Access], known: frozenset[str]) -> None:
+        self._access = access
+        self._known = known
+
+    def names(self, ref: str, recorded: str) -> bool:
+        """Return whether a source may be named that was decided about as ``recorded``; what is gone if it was not
+        denied."""
+        access = self._access.get(ref)
+        if access is None:
+            return recorded != Access.DENIED
+        return access is not Access.DENIED or ref in self._known
+
+    def candidates(self, recorded: Sequence[CandidateAudit]) -> Iterator[CandidateAudit]:
+        """Yield the outcomes that may be told; of what is denied no score, which would tell what is in it."""
+        named = [one for one in recorded if self.names(one.ref, one.verdict)]
+        hidden = [one.ref for one in recorded if one not in named]
+        for one in named:
+            update: dict[str, Any] = {}
+            if one.verdict == Access.DENIED or not self._shows(one.ref):
+                update = {"score": 0.0, "signals": {}, "origins": ()}
+            if any(ref in one.reason for ref in hidden):
+                update["reason"] = ""
+            yield one.model_copy(update=update) if update else one
+
+    def graph(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a neighbourhood without what the agent may not see."""
+        nodes = [one for one in recorded["nodes"] if self._shows(one["ref"])]
+        refs = {one["ref"] for one in nodes}
+        return {**recorded, "nodes": nodes, "edges": [one for one in recorded["edges"] if refs.issuperset(_ends(one))]}
+
+    def _shows(self, ref: str) -> bool:
+        access = self._access.get(ref)
+        return ref.startswith(ENTITY_REFS) if access is None else access is not Access.DENIED
+
+
+def _refs_of(audit: PackageAudit) -> list[str]:
+    """Return the refs of all that an audit names."""
+    refs: dict[str, None] = {}
+    for one in audit.revisions:
+        refs |= dict.fromkeys(each.ref for each in one.candidates)
+        refs |= dict.fromkeys(each.ref for each in one.policy_decision.sources)
+        refs |= dict.fromkeys(each["ref"] for each in (one.graph or {"nodes": ()})["nodes"])
+    return list(refs)
+
+
+def _ends(edge: Mapping[str, Any]) -> tuple[str, str]:
+    return edge["from"], edge["to"]
+
+
+def _of_entity(edge: Mapping[str, Any]) -> bool:
+    return any(ref.startswith(ENTITY_REFS) for ref in _ends(edge))
+
+
+def missing_source(tenant_id: str, ref: str) -> GovernedSource:
+    """Return a source to be decided about in place of one that is not there, so that this takes as long."""
+    return GovernedSource(ref=ref, tenant=tenant_id, sensitivity=Sensitivity.RESTRICTED.value)
+
+
+def said_in(tenant_id: str, session_id: str, sensitivity: str | None) -> GovernedSource:
+    """Return what was said in a session as policies know it; None is for a session of which nothing is stated."""
+    return GovernedSource(
+        ref=f"{SESSION}{session_id}",
+        tenant=tenant_id,
+        kind="message",
+        sensitivity=sensitivity or Sensitivity.INTERNAL.value,
+        session=session_id,
+    )
+
 
 NEVER: Final = ""
 """View of a package that nobody may be served without another decision."""

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from context_builder.errors import DatabaseRejected
-from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating, SearchResult
+from context_builder.memory.memory import (
+    Memory,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryStore,
+    OnEmbedded,
+    Rating,
+    SearchResult,
+)
 
 WAIT: Final = 0.25
 """Seconds that memories wait for others. Longer saves PostgreSQL more, whose counts of words are updated once a call;
@@ -72,8 +80,8 @@ class JoiningMemory:
             await asyncio.wait([call])
         return await self._memory.forget(tenant_id, ids=ids, filter=filter)
 
-    async def embed_missing(self, tenant_id: str) -> int:
-        return await self._memory.embed_missing(tenant_id)
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
+        return await self._memory.embed_missing(tenant_id, on_embedded)
 
     async def close(self) -> None:
         """Close the memory once what is under way is over."""

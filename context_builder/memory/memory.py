@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -97,7 +97,8 @@ class MemoryQuery:
 
     An empty ``text`` looks for the newest. With ``standalone``, memories are found for what they say themselves, as
     passages of a document are; without, also for what was said before and after them. A store may leave empty the texts
-    of what it finds ``with_texts`` false, for a caller who only wants to know which memories these are.
+    of what it finds ``with_texts`` false, for a caller who only wants to know which memories these are. Of memories
+    with the same text the best is found, or ``with_repeats`` each.
     """
 
     text: str
@@ -108,6 +109,7 @@ class MemoryQuery:
     """The query's embedding, when the caller has it already."""
     standalone: bool = False
     with_texts: bool = True
+    with_repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,10 @@ class SearchResult:
     score: float
     origins: tuple[str, ...] = ()
     feedback: MemoryFeedback | None = None
+
+
+OnEmbedded = Callable[[int, int], None]
+"""Told how many memories are embedded, and of how many."""
 
 
 class MemoryStore(Protocol):
@@ -186,7 +192,7 @@ class MemoryStore(Protocol):
         """
         ...
 
-    async def embed_missing(self, tenant_id: str) -> int:
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
         """Embed what is stored without an embedding yet, and return how many memories these were."""
         ...
 

@@ -106,10 +106,10 @@ class OpenAIEmbedder:
             except openai.OpenAIError as error:
                 if isinstance(error, openai.APIStatusError):
                     held.dollars = 0.0
-                raise self._translated(error) from None
+                raise self._translated(error, texts) from None
             except ValueError as error:  # for a key that no header can hold
                 held.dollars = 0.0
-                raise self._translated(error) from None
+                raise self._translated(error, texts) from None
             return self._read(answer.content, len(texts), held)
 
     @contextmanager
@@ -126,7 +126,7 @@ class OpenAIEmbedder:
             metrics.OVER_BUDGET.labels("embeddings").inc()
             raise DatabaseUnavailable(str(error)) from None
 
-    def _translated(self, error: Exception) -> DatabaseError:
+    def _translated(self, error: Exception, texts: Sequence[str]) -> DatabaseError:
         import openai
 
         if isinstance(error, openai.APIConnectionError):
@@ -140,7 +140,7 @@ class OpenAIEmbedder:
             return DatabaseUnavailable(f"{self._where} {redirected}")
         if error.status_code == _KEY_REFUSED:
             key = self._options.api_key.get_secret_value() if self._options.api_key else ""
-            words = words_of_refusal(error.response.content, key)
+            words = words_of_refusal(error.response.content, key, "\n".join(texts))
             advice = "check EMBEDDING_API_KEY (or OPENAI_API_KEY)"
             return DatabaseRejected(f"{self._where} refuses the key (401){f': {words}' if words else ''}; {advice}")
         passes = error.status_code in (408, 409, 429) or error.status_code >= 500

@@ -9,7 +9,15 @@ from typing import Final
 
 import structlog
 
-from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating, SearchResult
+from context_builder.memory.memory import (
+    Memory,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryStore,
+    OnEmbedded,
+    Rating,
+    SearchResult,
+)
 from context_builder.redaction.redactor import RedactorProtocol, redact_nested
 
 log = structlog.get_logger(__name__)
@@ -55,8 +63,8 @@ class RedactingMemory:
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         return await self._memory.forget(tenant_id, ids=ids, filter=filter)
 
-    async def embed_missing(self, tenant_id: str) -> int:
-        return await self._memory.embed_missing(tenant_id)
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
+        return await self._memory.embed_missing(tenant_id, on_embedded)
 
     async def close(self) -> None:
         await self._memory.close()

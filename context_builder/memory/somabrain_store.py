@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from context_builder.errors import CannotForget, DatabaseRejected
-from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.rows import storable
 from context_builder.memory.somabrain import Payload, SomaBrainClient, UnknownCall
 from context_builder.memory.somabrain_answer import SomaBrainEntry, read_entries
@@ -91,7 +91,7 @@ class SomaBrainStore:
             return 0
         raise CannotForget(f"{self.name} documents no way to delete memories; delete them there")
 
-    async def embed_missing(self, tenant_id: str) -> int:
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
         """Return 0: SomaBrain embeds by itself."""
         return 0
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from context_builder.database.database import Database
 from context_builder.errors import DatabaseRejected
 from context_builder.memory.embedder import Embedder
-from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.rows import Row, as_condition, as_row, found_of, rating_rows, storable
 from context_builder.memory.sql_embeddings import SqlEmbeddings
 
@@ -116,8 +116,9 @@ class SqlMemory:
                 if query.standalone:
                     arguments["options"] = self._options | STANDALONE_BY_MEANING
                 arguments |= {"by_embedder": self._embeddings.name, "query_embedding": list(embedding)}
-        if not query.with_texts:
-            arguments["options"] = {**arguments["options"], "texts": False}
+        told = {"texts": query.with_texts, "repeats": query.with_repeats}
+        if told != {"texts": True, "repeats": False}:
+            arguments["options"] = {**arguments["options"], **told}
         return found_of(await self._call("context_memory_search", tenant_id, **arguments))
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
@@ -130,14 +131,19 @@ class SqlMemory:
             arguments["condition"] = as_condition(filter)
         return int((await self._call("context_memory_forget", tenant_id, **arguments))[0]) if arguments else 0
 
-    async def embed_missing(self, tenant_id: str) -> int:
-        done = 0
-        most = _SLOW if self._in_background else self._batch
-        while self._embeddings is not None and (some := await self._embeddings.fill(tenant_id, most)):
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
+        if self._embeddings is None:
+            return 0
+        done, total = 0, 0
+        most = _SLOW if self._in_background or on_embedded is not None else self._batch
+        if on_embedded is not None:
+            (total,) = await self._call("context_memory_unembedded_count", tenant_id)
+            on_embedded(done, total)
+        while some := await self._embeddings.fill(tenant_id, most):
             done += some
-        if self._embeddings is not None:
-            done += await self._embeddings.renew(tenant_id)
-        return done
+            if on_embedded is not None:
+                on_embedded(done, max(done, total))
+        return done + await self._embeddings.renew(tenant_id)
 
     async def close(self) -> None:
         if self._embeddings is not None:

@@ -16,12 +16,15 @@ from context_builder import __version__
 from context_builder.errors import ContextBuilderError
 from context_builder.server import problem
 from context_builder.server.asgi.agents import AgentsMiddleware
-from context_builder.server.asgi.authentication import PAGE, AuthenticationMiddleware, current_caller
 from context_builder.server.asgi.body_limit import BodyLimitMiddleware
-from context_builder.server.asgi.failures import FailureMiddleware
-from context_builder.server.asgi.framing import FramingMiddleware
-from context_builder.server.asgi.host_names import HostMiddleware
-from context_builder.server.asgi.shares import RateMiddleware, TurnMiddleware
+from context_builder.server.asgi.callers import (
+    PAGE,
+    AuthenticationMiddleware,
+    RateMiddleware,
+    TurnMiddleware,
+    current_caller,
+)
+from context_builder.server.asgi.framing import FailureMiddleware, FramingMiddleware, HostMiddleware
 from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,
@@ -55,7 +58,7 @@ def create_app(services: Services) -> FastAPI:
     """Return the application, which answers with these services; at ``/mcp`` to agents. Loading MCP takes a second."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from context_builder.server.agent_tools import agent_server
+    from context_builder.server.agent_server import agent_server
 
     agents = agent_server(services, current_caller)
     guarded_here = TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from context_builder.knowledge.artifact import StoredArtifact, stricter
 from context_builder.knowledge.governance import GovernedSource
-from context_builder.knowledge.viewer import said_in
+from context_builder.knowledge.view import said_in
 
 
 def artifact_source(tenant_id: str, artifact: StoredArtifact, shown: StoredArtifact | None = None) -> GovernedSource:

@@ -17,7 +17,7 @@ from context_builder.database.database import Database
 from context_builder.errors import DatabaseError
 from context_builder.memory.rows import as_key, storable
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.asgi.authentication import current_caller
+from context_builder.server.asgi.callers import current_caller
 from context_builder.server.json_body import validated
 from context_builder.server.problem import SHOWN_NAME, Problem
 from context_builder.server.services import Services

@@ -18,6 +18,7 @@ from context_builder.errors import (
     ArtifactChanged,
     AuditOfAnother,
     ContextBuilderError,
+    DatabaseRejected,
     DatabaseUnavailable,
     DataRejected,
     IdempotencyClash,
@@ -174,6 +175,9 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
     if isinstance(error, DataRejected):
         return Problem(_UNPROCESSABLE, "refused_data", "the database cannot hold this")
+    if isinstance(error, DatabaseRejected):
+        detail = "the database does not let this server do its work; `context-builder doctor` there says what to do"
+        return Problem(503, "refused", detail)
     return internal_error()
 
 

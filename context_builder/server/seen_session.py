@@ -17,7 +17,7 @@ from context_builder.database.database import Database
 from context_builder.errors import EntryUnreadable
 from context_builder.json_values import objects_of, texts_of
 from context_builder.knowledge.governance import Access
-from context_builder.knowledge.viewer import said_in
+from context_builder.knowledge.view import said_in
 from context_builder.memory.memory import Memory
 from context_builder.server.access.caller import Caller
 from context_builder.server.problem import not_found

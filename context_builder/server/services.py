@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Request
 from pydantic import AfterValidator
 from redis.asyncio import Redis
 
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.database.database import Database
 from context_builder.database.shared_secret import SharedSecret
 from context_builder.errors import SessionIdError
@@ -25,9 +25,8 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.authentication import current_caller
-from context_builder.server.asgi.host_names import HostNames
-from context_builder.server.asgi.shares import ShareLimits, Shares
+from context_builder.server.asgi.callers import ShareLimits, Shares, current_caller
+from context_builder.server.asgi.framing import HostNames
 from context_builder.server.problem import not_found
 from context_builder.server.shared_look import SharedLooks
 from context_builder.session.client import JsonObject

@@ -19,7 +19,15 @@ from context_builder.clock import SystemClock
 from context_builder.errors import MessageError, StoreError
 from context_builder.session.keys import ARRIVALS, Keys
 from context_builder.session.messages.message import CONSILIENCE, delivered, is_assistants
-from context_builder.session.messages.message_index import HeldMessage, MessageIndex, fields_of, speakers_in
+from context_builder.session.messages.message_index import (
+    MOST_SPEAKERS,
+    SPEAKERS,
+    HeldMessage,
+    MessageIndex,
+    fields_of,
+    speaker_field,
+    speakers_in,
+)
 from context_builder.session.messages.reference import MessageReference, str_of
 from context_builder.session.summary.citation import ExplainedPoint, explain
 from context_builder.storage.redis_availability import translated
@@ -114,9 +122,15 @@ class SessionClient:
         await self.push(revision)
 
     async def has_spoken(self, speaker: str) -> bool:
-        """Return whether a message of the session was sent with this name, or somebody was renamed to it."""
+        """Return whether a message of the session was sent with this name, or somebody was renamed to it; true, too,
+        where too many have spoken to tell.
+        """
+        key = self._keys.message_index
         async with translated():
-            fields = cast("Any", self._redis.hscan_iter(self._keys.message_index, match="i:*", count=1_000))
+            dropped, known = await cast("Any", self._redis.hmget(key, [SPEAKERS, speaker_field(speaker)]))
+            if known is not None or int(dropped or 0) >= MOST_SPEAKERS:
+                return True
+            fields = cast("Any", self._redis.hscan_iter(key, match="i:*", count=1_000))
             async for _, held in fields:
                 if speaker in speakers_in(held):
                     return True
@@ -124,7 +138,10 @@ class SessionClient:
         return speaker in ((_decode(head, self._keys.checkpoint) or {}).get("names") or {}).values()
 
     async def held_message(self, reference: MessageReference) -> HeldMessage:
-        """Return whether the session has the message: ``unknown`` also while it waits to be taken in."""
+        """Return whether the session has the message: ``unknown`` also while it waits to be taken in.
+
+        Raises :class:`MessageError` for one that is too old to be corrected.
+        """
         async with translated():
             fields = [*fields_of(reference)]
             held = await cast("Any", self._redis.hmget(self._keys.message_index, fields))
@@ -241,11 +258,16 @@ def spoken(session_id: str, number: int, speaker: str, text: str, at: datetime) 
     }
 
 
-def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None = None) -> JsonObject:
-    """Return an assistant's contribution as an orchestrator sends it, numbered by its time in milliseconds."""
+def contributed(
+    text: str, at: datetime, metadata: Mapping[str, object] | None = None, speaker: str = CONSILIENCE
+) -> JsonObject:
+    """Return an assistant's contribution as an orchestrator sends it, numbered by its time in milliseconds.
+
+    Where several assistants take part, each is a ``speaker`` of its own.
+    """
     return {
         "message_number": int(at.timestamp() * 1000),
-        "speaker": CONSILIENCE,
+        "speaker": speaker,
         "text": text,
         "timestamp": at.isoformat(),
         "type": "consilience",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final
 
@@ -16,6 +17,7 @@ from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.inbox import Batch
+from context_builder.session.messages.message_index import INDEXED
 from context_builder.session.recorder import Recorder
 from context_builder.session.store.commit import Commit, Committed, HeldRevision, StoredSession
 from context_builder.session.store.commit_history import CommitHistory
@@ -55,6 +57,10 @@ class Committer:
 
     def stop(self) -> None:
         self._stopping = True
+
+    def attempts(self) -> AsyncIterator[AbstractContextManager[object]]:
+        """Yield attempts at what belongs to a commit, as long as Redis is away and is waited for."""
+        return until_available(self._is_worth_waiting)
 
     def is_late(self, tick: float) -> bool:
         """Return whether Redis has taken no commit for longer than ``tick`` seconds and some to spare."""
@@ -126,6 +132,7 @@ class Committer:
             acknowledged=[raw for batch in batches for raw in batch.raw],
             identities=[identity for batch in batches for identity in batch.identities],
             index={name: held for batch in batches for name, held in batch.index.items()},
+            indexed_from=conversation.last_id - INDEXED + 1,
             dead=[letter for batch in batches for letter in batch.dead],
             unidentified=unidentified,
             begin=batches[0].begin if batches else b"",

@@ -5,10 +5,9 @@ Everything may be done again: a message keeps its memory's id, and what is delet
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -21,8 +20,8 @@ from context_builder.session.conversation.memory_batch import (
     MemoryBatch,
     StruckMessage,
     preferences_in,
+    with_speaker,
 )
-from context_builder.session.summary.revising import with_name
 
 log = structlog.get_logger(__name__)
 
@@ -69,9 +68,9 @@ class _MemoryRevision:
         before: set[str] = set()
         while held := [one for one in await self._found(where, limit=STEP) if one.id not in before]:
             before |= {one.id for one in held}
-            await self._keep([replace(one, speaker=new) for one in held], {one.id for one in held})
+            await self._keep([with_speaker(one, old, new) for one in held], {one.id for one in held})
         points = await self._of_kind(POINT)
-        renamed = (after for one in points if (after := _renamed(one, old, new)) != one)
+        renamed = (after for one in points if (after := with_speaker(one, old, new)) != one)
         while some := list(islice(renamed, STEP)):
             await self._remember(some)
         await self._forget([one.id for one in await self._of_kind(PREFERENCE) if one.user_id == old])
@@ -111,15 +110,6 @@ class _MemoryRevision:
                 await self._memory.forget(ids)
             except CannotForget:
                 log.info("memory.superseded_stay", session_id=self._session_id, points=len(ids))
-
-
-def _renamed(point: Memory, old: str, new: str) -> Memory:
-    speakers = point.metadata.get("speakers")
-    names: Iterable[Any] = speakers if isinstance(speakers, list | tuple) else (point.speaker or "").split(", ")
-    renamed = list(dict.fromkeys(new if name == old else name for name in names))
-    text = with_name(point.text, old, new)
-    metadata = {**point.metadata, "speakers": renamed} if speakers else point.metadata
-    return replace(point, text=text, speaker=", ".join(map(str, renamed)), metadata=metadata)
 
 
 def _cited(point: Memory) -> list[int]:

@@ -392,9 +392,20 @@ class Session:
         struck = self.conversation.struck
         if struck:  # before the commit, since it may be done again
             self.relays.struck(message.entry_id for message, _ in struck)
-            await self._store.waiting_items.strike(struck, self.conversation.revisions.superseded_since)
-        if self.conversation.undeliverable["memory"] and (amended := self.conversation.revisions.amended):
-            await self._store.waiting_items.correct(amended)
+            async for attempt in self._committer.attempts():
+                with attempt:
+                    await self._store.waiting_items.strike(struck, self.conversation.revisions.superseded_since)
+        revisions = self.conversation.revisions
+        if self.conversation.undeliverable["archive"] and revisions.superseded_since is not None and not struck:
+            async for attempt in self._committer.attempts():
+                with attempt:
+                    await self._store.waiting_items.supersede(revisions.superseded_since)
+        if (self.relays.unremembered or self.conversation.undeliverable["memory"]) and (
+            revisions.amended or revisions.renamed
+        ):
+            async for attempt in self._committer.attempts():
+                with attempt:
+                    await self._store.waiting_items.correct(revisions.amended, revisions.renamed)
         batches, self._batches = self._batches, []
         gone = {message.entry_id for message, _ in struck}
         received, self._received = [entry for entry in self._received if entry.id not in gone], []

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, model_validator
@@ -42,6 +42,15 @@ from context_builder.settings.groups import (
 from context_builder.settings.types import split_tenant, supabase_role
 
 PREFIX: Final = "CONTEXT_BUILDER_"
+
+_OWN_PREFIXES: Final = (
+    "CONSILIENCE_", "CONTEXT_", "DEAD_LETTERS_", "EMBEDDED_", "KEYWORD_", "PACKAGE_WEIGHT_", "RAW_BUFFER_", "SERVE_",
+    "SUMMARY_",
+)  # fmt: skip
+"""Beginnings of settings that other programs' variables do not have."""
+
+_LOOKS_ALIKE: Final = 0.85
+"""Least share of letters in common, by ``difflib``, with which one name is taken for another misspelt."""
 
 
 class Settings(BaseModel):
@@ -129,7 +138,7 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class SettingDefinition:
     """Describes a setting: its group and field, its default and its meaning."""
 
     group: str
@@ -139,16 +148,16 @@ class Definition:
 
 
 @cache
-def definitions() -> Mapping[str, Definition]:
+def definitions() -> Mapping[str, SettingDefinition]:
     """Return every setting, by its name in the environment, in the order of the documentation."""
     return dict(_definitions())
 
 
-def _definitions() -> Iterator[tuple[str, Definition]]:
+def _definitions() -> Iterator[tuple[str, SettingDefinition]]:
     for group, part in Settings.model_fields.items():
         for field, declared in type(part.default).__pydantic_fields__.items():
             if declared.title:
-                yield declared.title, Definition(group, field, declared.default, declared.description or "")
+                yield declared.title, SettingDefinition(group, field, declared.default, declared.description or "")
 
 
 def load_settings(
@@ -206,17 +215,42 @@ def _suggestion(name: str) -> str:
     return f"; did you mean {PREFIX}{close[0]}?" if close else ""
 
 
-def misspelt(env_file: Path = Path(".env")) -> list[tuple[str, str]]:
-    """Return names in the file that are no setting but look like one, each with the setting it looks like.
+class Misspelt(NamedTuple):
+    """Names what is set but is no setting, where that is, and the setting that it looks like."""
 
-    The file is written for this program, mostly; the environment is not, and is left alone.
+    where: str
+    name: str
+    meant: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.name} is not a setting; did you mean {self.meant}?"
+
+
+def misspelt(env_file: Path = Path(".env"), environ: Mapping[str, str] | None = None) -> list[Misspelt]:
+    """Return names in the file and in the environment that are no setting but look like one, or begin as only our
+    settings do.
     """
+    places = ((str(env_file), read_values(env_file)), ("environment", os.environ if environ is None else environ))
+    return [
+        Misspelt(where, name, meant)
+        for where, names in places
+        for name in names
+        if not name.startswith(PREFIX) and (meant := _meant(name))
+    ]
+
+
+def _meant(name: str) -> str:
+    """Return the setting that a name looks like; empty for a setting, and for what looks like none."""
     from difflib import get_close_matches
 
-    known = [name for name in definitions() if not name.startswith(PREFIX)]
-    others = [name for name in read_values(env_file) if name not in known and not name.startswith(PREFIX)]
-    looks_like = ((name, get_close_matches(name.upper(), known, n=1, cutoff=0.85)) for name in others)
-    return [(name, close[0]) for name, close in looks_like if close]
+    known = [one for one in definitions() if not one.startswith(PREFIX)]
+    if name in known:
+        return ""
+    upper = name.upper()
+    own = next((prefix for prefix in _OWN_PREFIXES if upper.startswith(prefix)), None)
+    among = known if own is None else [one for one in known if one.startswith(own)]
+    close = get_close_matches(upper, among, n=1, cutoff=_LOOKS_ALIKE if own is None else 0.0)
+    return close[0] if close else ""
 
 
 def _first_line(error: ValidationError, spelled: Mapping[str, str]) -> str:

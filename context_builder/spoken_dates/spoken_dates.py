@@ -1,7 +1,9 @@
 """Words that mean a date by when they are said are found here, in several languages, with the date beside them.
 
 "Next Friday" is the first Friday after the day, "this Friday" may be the day itself, "last Friday" the last one before
-it. A week is told by its Monday, a month and a year by themselves. ``words.json`` has the words of each language.
+it. A week is told by its Monday, and so is "in two weeks", which seldom means a day; a month and a year are told by
+themselves. No date is put beside words near which one was said with its month. ``words.json`` has the words of each
+language.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _ASIAN: Final = re.compile("[昨明今前后後]")
 _NEAR: Final = 20
 """Characters before words that are looked at for what makes them mean something else."""
+
+_BESIDE: Final = 60
+"""Characters on either side of words in which a date that is said with its month is theirs."""
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
 _TOLD: Final = re.compile(r"\s*\((?:week of )?\d{4}(?:-\d\d)?(?:-\d\d)?\)")
@@ -83,7 +88,7 @@ def undated(text: str) -> str:
 def spoken_dates(text: str, day: date) -> list[SpokenDate]:
     """Return the words of a text that mean a date by the day on which they are said, in their order.
 
-    Those that have a date beside them already are left out.
+    Those that have a date beside them already, in figures or in words, are left out.
     """
     if len(text) > _LONGEST:
         return []
@@ -105,7 +110,11 @@ def _of_language(language: _Language, text: str, day: date) -> Iterator[tuple[in
         words = found[name]
         possessive = _POSSESSIVE.match(text, found.end())
         end = possessive.end() if possessive else found.end()
-        if _TOLD.match(text, end) or not _is_meant(language, name, text, found):
+        if (
+            _TOLD.match(text, end)
+            or _is_told_in_words(text, found.start(), end)
+            or not _is_meant(language, name, text, found)
+        ):
             continue
         meaning = language.meanings[name]
         if name.startswith("n"):
@@ -127,6 +136,13 @@ def _is_meant(language: _Language, name: str, text: str, found: re.Match[str]) -
         if words.casefold() == word:
             return len(needed.findall(text)) > 1
     return True
+
+
+def _is_told_in_words(text: str, begin: int, end: int) -> bool:
+    """Return whether a month is named near words, within their sentence: "tomorrow, the fifteenth of April"."""
+    before = re.split(r"[.;!?](?=\s)", text[max(0, begin - _BESIDE) : begin])[-1]
+    after = re.split(r"(?<!\d)[.;!?](?=\s|$)", text[end : end + _BESIDE])[0]
+    return _months().search(before) is not None or _months().search(after) is not None
 
 
 def _number(word: str, numbers: Sequence[re.Pattern[str]]) -> int:
@@ -181,6 +197,13 @@ def _unless_before() -> dict[str, re.Pattern[str]]:
 
 
 @cache
+def _months() -> re.Pattern[str]:
+    """Return the names of months in any language, as they stand in dates."""
+    names = "|".join(name for language in _table().values() for name in language["months"])
+    return re.compile(rf"(?<![^\W\d_])(?:{names})(?![^\W\d_])", re.IGNORECASE)
+
+
+@cache
 def _language(name: str) -> _Language:
     table = _table()[name]
     meanings: dict[str, _Meaning] = {}
@@ -208,7 +231,7 @@ def _language(name: str) -> _Language:
         for template in table[key]:
             for unit, (noun, plurals) in zip(_UNITS, table["units"].items(), strict=True):
                 phrase = template.format(n=f"(?P<c{{name}}>{number})", unit=f"(?:{'|'.join([noun, *plurals])})")
-                add("n", phrase, _Meaning(unit, sign))
+                add("n", phrase, _Meaning("week" if unit == "weeks" else unit, sign))
     is_spaced = bool(table["units"])
     joined = "|".join(parts)
     return _Language(

@@ -10,25 +10,43 @@ from pydantic_core import from_json
 _LONGEST: Final = 200
 """Characters of a server's words that are shown."""
 
+_SEARCHED: Final = 1_000
+"""Characters of a server's words that are looked at."""
+
 _WORD: Final = re.compile(r"[\w.~+/=-]{6,}")
 _LIKE_A_KEY: Final = re.compile(r"\bsk-[\w*-]+|(?=[\w-]*\d)[\w-]{16,}")
 
 
-def words_of_refusal(body: bytes, key: str) -> str:
-    """Return the message of an answer that refuses ``key``, in one line and quotes; empty where there is none.
+_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_ECHO: Final = 16
+"""Characters in a row that a server repeats of what it was sent, by which its words are known to quote that."""
 
-    The key and its parts are masked, and so is what may be another.
+
+def words_of_refusal(body: bytes, key: str, sent: str) -> str:
+    """Return the message of an answer that refuses ``key``, in one line and quotes; empty where there is none, or it
+    quotes what was ``sent``.
+
+    The key and its parts are masked, and so is what may be another, and addresses, which may hold a password.
     """
     try:
         said = from_json(body)
     except ValueError:
         return ""
-    line = " ".join(_message(said).split())
+    line = " ".join(_message(said)[:_SEARCHED].split())
+    if _quotes(line, sent):
+        return ""
+    line = _ADDRESS.sub("…", line)
     if key:
         line = line.replace(key, "…")
         line = _WORD.sub(lambda word: "…" if word[0] in key else word[0], line)
     line = _LIKE_A_KEY.sub("…", line)
     return f"“{line[: _LONGEST - 1]}…”" if len(line) > _LONGEST else f"“{line}”" if line else ""
+
+
+def _quotes(line: str, sent: str) -> bool:
+    """Return whether a line repeats something of what was sent."""
+    said, known = line.casefold(), " ".join(sent.casefold().split())
+    return any(said[start : start + _ECHO] in known for start in range(max(1, len(said) - _ECHO + 1))) and bool(said)
 
 
 def _message(said: Any) -> str:

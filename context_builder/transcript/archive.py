@@ -20,7 +20,16 @@ from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript
 
 LARGEST: Final = 512 * 2**20
-"""Bytes of one file, and of all that is read of an export."""
+"""Bytes of a file that is not packed, and of all that is read of an export."""
+
+LARGEST_PACKED: Final = 128 * 2**20
+"""Bytes of one file of a ``.zip``, unpacked."""
+
+MOST_PACKED: Final = 200
+"""Times smaller than its text that a file of a ``.zip`` may be; what people say is packed to about a tenth."""
+
+_SMALL: Final = 16 * 2**20
+"""Bytes up to which it does not matter."""
 
 MOST_FILES: Final = 100_000
 
@@ -31,6 +40,11 @@ _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ _-]?\d*)?\.json", re.IGNORECASE)
 _HIDDEN: Final = ("__MACOSX", ".")
 
 T = TypeVar("T")
+
+
+class TooLarge(ValueError):
+    """Raised for an export that is larger than it may be, unpacked."""
+
 
 Files = Mapping[str, Callable[[], bytes]]
 """What reads each file, by its path within the export."""
@@ -79,10 +93,13 @@ def _files_of(opened: zipfile.ZipFile) -> dict[str, Callable[[], bytes]]:
     def content(entry: zipfile.ZipInfo) -> bytes:
         nonlocal read
         with opened.open(entry) as file:
-            data = file.read(LARGEST - read + 1)
+            data = file.read(min(LARGEST_PACKED, LARGEST - read) + 1)
         read += len(data)
-        if read > LARGEST:
-            raise ValueError(f"unpacks to more than {LARGEST // 2**20} MiB")
+        for found, most, what in ((len(data), LARGEST_PACKED, f"its {entry.filename[:200]!r} "), (read, LARGEST, "")):
+            if found > most:
+                raise TooLarge(f"{what}unpacks to more than {most / 2**20:g} MiB")
+        if len(data) > max(_SMALL, MOST_PACKED * entry.compress_size):
+            raise TooLarge(f"its {entry.filename[:200]!r} is packed more than {MOST_PACKED} times smaller than it is")
         return data
 
     return {
@@ -127,9 +144,9 @@ def _parsed(files: Files, name: str, source: Source, read: Callable[[object], T]
         return read(parse(files[name]()))
     except OSError as error:
         source.problem(error.strerror)
+    except TooLarge:
+        raise
     except ValueError as error:
-        if "unpacks to more" in str(error):
-            raise
         source.problem(error)
     finally:
         source.name = whole
@@ -152,6 +169,8 @@ def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source],
         ".tsv",
         ".csv",
         ".docx",
+        ".ass",
+        ".log",
     )
     names = [name for name in files if PurePosixPath(name).suffix.lower() in endings]
     names = [name for name in names if not _is_about(name)] or names

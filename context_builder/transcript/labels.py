@@ -3,7 +3,7 @@
 ``[SPEAKER_00]: `` (WhisperX), ``(speaker 0) `` (whisper.cpp) and ``Speaker 1: `` are labels wherever they stand. A name
 is free: people call themselves ``Lind, Ida (she/her)``, ``Bo | Acme`` or ``+1 555-0100``. So the file decides. Where
 every entry begins ``NAME: ``, whatever stands there is a name; elsewhere only what looks like one and comes again, or
-stands before most entries.
+stands before most entries. ``>>`` in captions says that somebody else speaks, and may not say who.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.transcript.utterance import name_of, speaker_name
@@ -24,7 +24,7 @@ _MACHINE: Final = re.compile(
     r"\[{1,2}(?P<square>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8}|unknown(?: speaker)?)\]{1,2}\s*:?\s*|"
     r"\((?P<round>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8})\)\s*:?\s*|"
     r"(?P<bare>speaker[ _-]?\w{1,3}|speaker_\d{1,4}|unknown speaker)\s*[:\uff1a](?:\s+|$)|"
-    r"SPEAKER:\s(?P<tag>S\d{1,3}|UU)\s*$"
+    r"SPEAKER:\s(?P<tag>S\d{1,3}|UU)\s*$|(?P<alone>speaker[ _-]?\d{1,3})\s*$"
     r")",
     re.IGNORECASE,
 )
@@ -42,6 +42,12 @@ _PARTICLES: Final = frozenset(
 """Words of names that begin with small letters."""
 
 _BOLD: Final = re.compile(r"\s*\*\*(?P<label>[^*:\n]{1,80})(?::\*\*|\*\*:)\s*")
+_CHANGE: Final = re.compile(r"(?:^|(?<=\s))[-–—]?\s*>{2,3}\s*(?=[^\s>])")
+"""Somebody else speaks, or (``>>>``) of something else: https://www.fcc.gov/general/captioning-quality."""
+
+_BRACKETED: Final = re.compile(r"(?:\[(?P<square>[^\[\]]{1,60})\]|\((?P<round>[^()]{1,60})\))\s*(?=[^\s:])")
+"""``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
+
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
 _SHARE: Final = 0.6
 _SHARE_OF_FEW: Final = 0.5
@@ -52,11 +58,15 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|<([^<>]+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """Is a line of an entry with the speaker whom its label names; None where it has no label."""
+class LabelledLine:
+    """Is a line of an entry with the speaker whom its label names; None where it has no label.
+
+    ``begins`` says that somebody else speaks than before, named or not.
+    """
 
     speaker: str | None
     text: str
+    begins: bool = False
 
 
 class Labels:
@@ -77,20 +87,34 @@ class Labels:
             self._names = {one for one in counts if counts[one] > 1 or _is_written_as_name(one)}
         else:
             again = {one for one in names if counts[one] + below[one] > 1}
+            bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
+            again |= {one for one in bold if len(bold) > 1 and _is_written_as_name(one)}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
-    def line(self, line: str, *, first: bool = True) -> Line:
+        self._bracketed = _bracketed(first_lines)
+
+    def line(self, line: str, *, first: bool = True) -> LabelledLine:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
         written = _TURN.sub(" ", line).strip() if "[" in line else line.strip()
         line = unbold(written)
         if machine := _MACHINE.match(line):
-            return Line(_machine_name(machine), line[machine.end() :].strip())
+            return LabelledLine(_machine_name(machine), line[machine.end() :].strip())
+        if self._bracketed and (inside := _BRACKETED.match(line)) and (inside[1] or inside[2]) in self._bracketed:
+            return LabelledLine(name_of(inside[1] or inside[2]), line[inside.end() :].strip())
         if prefix := _PREFIX.match(line):
             label, dashed = prefix["label"], bool(prefix["mark"].strip())
             is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
             if is_one and _may_be(label):
-                return Line(_clean(label), line[prefix.end() :].strip())
-        return Line(None, written)
+                return LabelledLine(_clean(label), line[prefix.end() :].strip())
+        return LabelledLine(None, written)
+
+
+def _bracketed(lines: Sequence[str]) -> set[str]:
+    """Return the names that stand in brackets before most entries, of which some come again."""
+    found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
+    names = {one for one in found if _is_written_as_name(one)}
+    again = any(found[one] > 1 for one in names)
+    return names if again and sum(found[one] for one in names) >= _SHARE * len(lines) else set()
 
 
 def unbold(line: str) -> str:
@@ -136,16 +160,43 @@ def _machine_name(found: re.Match[str]) -> str:
     return speaker_name(name)
 
 
-def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[Line]]:
-    """Yield for each entry, a list of lines, what is said in it by whom; lines without a label join the one before."""
+def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[LabelledLine]]:
+    """Yield for each entry, a list of lines, what is said in it by whom; lines without a label join the one before.
+
+    Where labels say that the speaker changes, what follows without one is the same speaker's, also in the next entry.
+    """
+    changes = any(_CHANGE.match(line.strip()) for lines in entries for line in lines)
+    entries = [[part for line in lines for part in _turns(line)] for lines in entries] if changes else entries
     texts = [[line.strip() for line in lines if line.strip()] for lines in entries]
-    labels = Labels([lines[0] for lines in texts if lines], [line for lines in texts for line in lines[1:]])
-    for lines in entries:
-        said: list[Line] = []
+    unmarked = [[_CHANGE.sub("", line) if changes else line for line in lines] for lines in texts]
+    labels = Labels([lines[0] for lines in unmarked if lines], [line for lines in unmarked for line in lines[1:]])
+    goes_on = changes or _stand_alone(texts, labels)
+    speaker: str | None = None
+    for lines in texts:
+        said: list[LabelledLine] = []
         for line in lines:
-            one = labels.line(line, first=not said)
-            if said and (one.speaker is None or one.speaker == said[-1].speaker):
-                said[-1] = Line(said[-1].speaker, f"{said[-1].text} {one.text}".strip())
+            begins = changes and bool(_CHANGE.match(line))
+            one = replace(
+                labels.line(_CHANGE.sub("", line) if begins else line, first=not said or begins), begins=begins
+            )
+            if goes_on and not said and one.speaker is None and not begins:
+                one = replace(one, speaker=speaker)
+            if said and not begins and one.speaker in (None, said[-1].speaker):
+                said[-1] = replace(said[-1], text=f"{said[-1].text} {one.text}".strip())
             elif one.text or one.speaker is not None:
                 said.append(one)
+            speaker = said[-1].speaker if said else speaker
         yield [one for one in said if one.text]
+
+
+def _turns(line: str) -> Iterator[str]:
+    """Yield the parts of a line in which one speaker speaks."""
+    places = [found.start() for found in _CHANGE.finditer(line)]
+    starts = [0, *(place for place in places if place > 0)]
+    yield from (line[start:end] for start, end in zip(starts, [*starts[1:], len(line)], strict=True))
+
+
+def _stand_alone(entries: Sequence[Sequence[str]], labels: Labels) -> bool:
+    """Return whether labels of programs stand on lines of their own: they are written where the speaker changes."""
+    first = [lines for lines in entries if lines and _MACHINE.match(lines[0])]
+    return bool(first) and all(len(lines) > 1 and not labels.line(lines[0]).text for lines in first)

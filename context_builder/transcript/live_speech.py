@@ -15,6 +15,7 @@ from context_builder.transcript.live import (
     assemblyai,
     chats,
     deepgram,
+    finals,
     gladia,
     openai_realtime,
     segments,
@@ -28,7 +29,7 @@ __all__ = ["LONGEST_HELD", "LiveSpeech"]
 LONGEST_REASON: Final = 200
 
 _CONTROL: Final = frozenset(
-    {"Connected", "Heartbeat", "KeepAlive", "Metadata", "SpeechStarted", "Termination", "Warning"}
+    {"Connected", "connected", "Heartbeat", "KeepAlive", "Metadata", "SpeechStarted", "Termination", "Warning"}
 )
 """Types of messages that tell nothing anybody said."""
 
@@ -51,12 +52,24 @@ SERVICES: Final = (
     Service("AssemblyAI", lambda message: message.get("type") == "Turn", assemblyai.read_turn),
     Service("AssemblyAI", lambda message: message.get("type") == "SpeakerRevision", assemblyai.read_revision),
     Service("AssemblyAI", lambda message: message.get("type") == "Begin", assemblyai.begin),
+    Service("ElevenLabs", finals.is_elevenlabs, finals.read_elevenlabs),
     Service(
         "AssemblyAI", lambda message: isinstance(message.get("message_type"), str), assemblyai.read_final_transcript
     ),
+    Service("Rev", finals.is_rev, finals.read_rev),
+    Service("Amazon Transcribe", finals.is_amazon, finals.read_amazon),
+    Service("Azure", lambda message: "RecognitionStatus" in message, finals.read_azure),
+    Service("a call", finals.is_call, finals.read_call),
+    Service("WhisperLiveKit", segments.is_lines, segments.read_lines),
+    Service("Soniox", finals.is_soniox, finals.read_soniox),
+    Service("Discord", chats.is_discord, chats.read_discord),
+    Service("Telegram", chats.is_telegram, chats.read_telegram),
+    Service("another chat", lambda message: chats.messenger_message(message) is not None, chats.read_messenger),
+    Service("Recall.ai", finals.is_recall, finals.read_recall),
     Service("Slack", chats.is_slack, chats.read_slack),
     Service("Matrix", chats.is_matrix, chats.read_matrix),
     Service("Speechmatics", lambda message: _is_speechmatics(message), speechmatics.read_speechmatics),
+    Service("Google", finals.is_google, finals.read_google),
 )
 """Before what any service may report as an error."""
 
@@ -116,9 +129,7 @@ class LiveSpeech:
             or "partial" in message
         ):
             return ()
-        raise ValueError(
-            "not a message as Deepgram, AssemblyAI, Speechmatics, OpenAI or Whisper's servers send while people talk"
-        )
+        raise ValueError("not a message as a transcriber or a chat program that is known sends while people talk")
 
 
 def _error(message: Message) -> str:
@@ -134,7 +145,7 @@ def _error(message: Message) -> str:
 
 def _is_plain(message: Message) -> bool:
     kind = message.get("type")
-    return isinstance(message.get("text"), str) and not (isinstance(kind, str) and kind in _INTERIM)
+    return segments.is_plain(message) and not (isinstance(kind, str) and kind in _INTERIM)
 
 
 def _is_speechmatics(message: Message) -> bool:

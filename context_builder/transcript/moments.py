@@ -9,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from context_builder.timestamps import moment
+from context_builder.transcript.fields import Object, number
 from context_builder.transcript.utterance import Transcript, Utterance
 
 _LATEST: Final = 20e9
@@ -38,6 +39,14 @@ def epoch_seconds(seconds: float, name: str) -> float:
         if 0 <= seconds / unit < _LATEST:
             return seconds / unit
     raise ValueError(f"{name} is not a moment")
+
+
+def epoch_of(message: Object, key: str, name: str) -> float:
+    """Return the epoch second in a field of a message that ``name`` names. Raises :class:`ValueError`."""
+    found = number(message, key, name)
+    if found is None:
+        raise ValueError(f'{name} has no "{key}"')
+    return epoch_seconds(found, f'"{key}" of {name}')
 
 
 def in_file_name(name: str) -> datetime | None:

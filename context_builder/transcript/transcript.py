@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -11,9 +12,13 @@ from context_builder.errors import TranscriptError
 from context_builder.transcript.archive import read_folder, read_zip, refuse_large
 from context_builder.transcript.decoding import decode
 from context_builder.transcript.formats import (
+    ass,
     documents,
+    html_exports,
+    irc,
     json_lines,
     lines,
+    message_blocks,
     speaker_blocks,
     subtitles,
     tables,
@@ -40,9 +45,13 @@ class TextFormat:
 
 TEXTS: Final = (
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
+    TextFormat("a page of a chat", html_exports.is_html, html_exports.read_html),
     TextFormat("XML of captions", ttml.is_xml, ttml.read_ttml),
     TextFormat("JSON", documents.is_json, documents.read_document),
     TextFormat("Audacity's labels", tables.is_labels, tables.read_tsv),
+    TextFormat("SubStation Alpha", ass.is_ass, ass.read_ass),
+    TextFormat("IRC", irc.is_irc, irc.read_irc),
+    TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
     TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),
@@ -71,9 +80,15 @@ ENDINGS: Final[dict[str, Read]] = {
     ".tsv": tables.read_tsv,
     ".aud": tables.read_tsv,
     ".csv": tables.read_csv,
-    ".lrc": lines.read_lines,
+    ".ass": ass.read_ass,
+    ".ssa": ass.read_ass,
+    ".lrc": lines.read_lyrics,
     ".txt": _read_text,
     ".md": _read_text,
+    ".log": _read_text,
+    ".html": html_exports.read_html,
+    ".htm": html_exports.read_html,
+    ".weechatlog": _read_text,
     ".docx": _read_text,
 }
 
@@ -105,6 +120,8 @@ def read_transcript(path: Path, *, channel: str | None = None, strict: bool = Fa
 
 
 def _read(path: Path, source: Source, channel: str | None) -> Transcript:
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "there is no such file")
     if path.is_dir():
         return read_folder(path, source, channel)
     if path.suffix.lower() == ".zip":

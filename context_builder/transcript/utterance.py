@@ -86,6 +86,8 @@ def speaker_name(label: object) -> str:
     if label is None or isinstance(label, bool | dict | list) or label in ("", "?", "UU"):
         return UNKNOWN_SPEAKER
     name = name_of(label)
+    if name.lower() == "unknown speaker":
+        return UNKNOWN_SPEAKER
     is_told_apart = len(name) <= 4 and (name.isdigit() or (name[:-1].isdigit() and name[-1].isalpha()))
     return f"Speaker {name}" if len(name) == 1 or is_told_apart else name
 

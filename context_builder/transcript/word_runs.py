@@ -19,7 +19,7 @@ _ENDS: Final = (".", "?", "!", "…", "。", "？", "！", "।", "؟")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class SpokenWord:
     """Is a word as it was spoken, with its punctuation; ``joined`` to the one before without a blank."""
 
     text: str
@@ -29,9 +29,9 @@ class Word:
     joined: bool = False
 
 
-def runs(words: Iterable[Word]) -> Iterator[Utterance]:
+def runs(words: Iterable[SpokenWord]) -> Iterator[Utterance]:
     """Yield an utterance for each run of words by the same speaker, in their order; long ones by sentences."""
-    run: list[Word] = []
+    run: list[SpokenWord] = []
     length = 0
     for word in words:
         last = run[-1] if run else None
@@ -44,7 +44,7 @@ def runs(words: Iterable[Word]) -> Iterator[Utterance]:
     yield from _utterance(run)
 
 
-def of_channels(channels: Sequence[Sequence[Word]]) -> list[Utterance]:
+def of_channels(channels: Sequence[Sequence[SpokenWord]]) -> list[Utterance]:
     """Return what was said on several channels at once, in the order of time.
 
     A channel's turn ends where another one speaks while it is silent.
@@ -53,7 +53,7 @@ def of_channels(channels: Sequence[Sequence[Word]]) -> list[Utterance]:
     said: list[Utterance] = []
     for place, words in enumerate(channels):
         others = [moments for other, moments in enumerate(starts) if other != place]
-        turn: list[Word] = []
+        turn: list[SpokenWord] = []
         for word in words:
             if turn and _interrupted(turn[-1], word, others):
                 said += runs(turn)
@@ -63,14 +63,14 @@ def of_channels(channels: Sequence[Sequence[Word]]) -> list[Utterance]:
     return sorted(said, key=lambda one: one.at or 0.0)
 
 
-def _interrupted(before: Word, after: Word, others: Sequence[Sequence[float]]) -> bool:
+def _interrupted(before: SpokenWord, after: SpokenWord, others: Sequence[Sequence[float]]) -> bool:
     if before.at is None or after.at is None:
         return False
     silent = before.until if before.until is not None else before.at
     return any(bisect_left(moments, silent) < bisect_right(moments, after.at) for moments in others)
 
 
-def _utterance(run: Sequence[Word]) -> Iterator[Utterance]:
+def _utterance(run: Sequence[SpokenWord]) -> Iterator[Utterance]:
     text = "".join(f"{'' if word.joined else ' '}{word.text}" for word in run)
     if words := " ".join(text.split()):
         yield Utterance(run[0].speaker, words, run[0].at, until=run[-1].until)
@@ -78,4 +78,4 @@ def _utterance(run: Sequence[Word]) -> Iterator[Utterance]:
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text, several where they are short."""
-    yield from (one.text for one in runs(Word(word, "") for word in text.split()))
+    yield from (one.text for one in runs(SpokenWord(word, "") for word in text.split()))

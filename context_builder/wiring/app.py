@@ -122,8 +122,10 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
                 await asyncio.to_thread(import_module, "openai.resources.chat.completions")
             await asyncio.to_thread(count_tokens, "")
             if archive is not None:
-                with suppress(DatabaseError):  # the archiver tries again, and tells
+                try:
                     await archive.check()
+                except DatabaseError as error:  # the archiver tries again; until then summaries wait in Redis
+                    log.warning("archive.not_ready", error=str(error))
             if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
                 if settings.embedding.model or embedding_engine(settings):

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
-from context_builder.assembly.budget.message_tokens import Message
-from context_builder.assembly.budget.token_window import window_of
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.overflow.extract import words_of
-from context_builder.assembly.overflow.summarizer import Summarizer
-from context_builder.assembly.retrieval.preference_history import PreferenceReader
-from context_builder.assembly.strategies.strategy import ReadSession, no_session
+from context_builder.assembly.overflow import Summarizer, words_of
+from context_builder.assembly.preference_history import PreferenceReader
+from context_builder.assembly.section import ChatMessage
+from context_builder.assembly.strategies import ReadSession, no_session
+from context_builder.assembly.token_window import window_of
 from context_builder.errors import SettingError
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.preferences import Preference
@@ -72,7 +71,7 @@ def assumed_encoding(settings: Settings) -> str | None:
 def summarizer_of(analyst: Analyst) -> Summarizer:
     """Return a function that sums up chat messages in the analyst's points; what is no text is passed over."""
 
-    async def summarized(messages: Sequence[Message]) -> str:
+    async def summarized(messages: Sequence[ChatMessage]) -> str:
         said = [
             AnalystMessage(place, str(one.get("name") or one["role"]), words, consilience=one["role"] == "assistant")
             for place, one in enumerate(messages, 1)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, TypeVar
 from redis.asyncio import Redis
 
 from context_builder.analysis.bounded_process import Runner, in_thread
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.clock import SystemClock
 from context_builder.database.database import Database
 from context_builder.database.shared_secret import SharedSecret
 from context_builder.errors import MissingExtra, require_extra
 from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.govern import BoundedRedaction, PreparedRedactor, redacted_by
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.model_projections import ModelProjections
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.redaction import BoundedRedaction, PreparedRedactor, redacted_by
 from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore

@@ -12,25 +12,24 @@ from typing import Any
 
 from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.database.database import Database
-from context_builder.errors import ProjectUnknown, SettingError
-from context_builder.knowledge.access import TurnMemories
+from context_builder.errors import DatabaseUnavailable, ProjectUnknown, SettingError
 from context_builder.knowledge.audit_chain import AuditReport, verify
+from context_builder.knowledge.govern import TurnMemories
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore, document_space
 from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
-from context_builder.server.access.authenticator import Authenticator
+from context_builder.server.access.authenticator import Authenticator, CachedKeys
 from context_builder.server.access.jwt_verifier import JwtVerifier
-from context_builder.server.access.key_cache import CachedKeys
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
 from context_builder.server.access.local_token import LocalToken, local_token
-from context_builder.server.asgi.host_names import HostNames, is_loopback
-from context_builder.server.asgi.shares import ShareLimits, Shares
+from context_builder.server.asgi.callers import ShareLimits, Shares
+from context_builder.server.asgi.framing import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
@@ -76,7 +75,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         keys = ApiKeys(database.knowledge, tenant_id)
         tokens = jwt_verifier(settings)
         is_local = for_this_user or is_loopback(settings.server.host)
-        if not is_local and tokens is None and not await keys.exist():
+        if not await _are_there(keys, is_needed=not is_local and tokens is None):
             raise SettingError(
                 f"SERVE_HOST: {settings.server.host} is reached by others, and there is neither an API key "
                 "(`context-builder keys create`) nor AUTH_JWKS_URL or AUTH_JWKS_FILE"
@@ -134,6 +133,19 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         hosted = local_services(knowledge, memory, process)
         await stack.enter_async_context(warming_up(settings, packages))
         yield OpenServices(services, hosted, memory_is, str(home_of(settings) / "serve.token") if local else "")
+
+
+async def _are_there(keys: ApiKeys, *, is_needed: bool) -> bool:
+    """Return whether there is a key, where one is needed.
+
+    Raises what the database refuses for good, such as one without our tables; where no key is needed, it may be away.
+    """
+    try:
+        return await keys.exist() or not is_needed
+    except DatabaseUnavailable:
+        if is_needed:
+            raise
+        return True
 
 
 @asynccontextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.assembly.session_state import session_turn
 from context_builder.errors import StoreError
 from context_builder.session.client import SessionClient

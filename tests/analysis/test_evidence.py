@@ -405,3 +405,20 @@ def test_words_of_one_that_are_given_to_another_who_is_quoted_as_well_are_doubte
     findings = check(("The wash matters above sixty degrees.", "I want the report before Friday."), text)
     assert findings.rejected is None
     assert (Doubt.SPEAKER in findings.doubts) is doubted
+
+
+@pytest.mark.parametrize(
+    ("text", "rejected"),
+    [
+        ("Pump seven is losing the network every hour.", False),
+        ("Pump eight is losing the network every hour.", True),
+        ("It is losing the network seven times an hour.", True),
+        ("It is losing the network for seven minutes.", True),
+    ],
+)
+def test_a_number_that_is_part_of_a_name_may_come_from_the_minutes_and_is_doubted(text: str, rejected: bool) -> None:
+    known = KnownPoint(1, "The controller of pump seven is new.", PointKind.CLAIM, ("Ana",))
+    messages = [AnalystMessage(1, "Ana", "And it is losing the network every hour.")]
+    draft = DraftPoint(text, (Quote(1, "it is losing the network every hour"),), PointKind.CLAIM, ("Ana",))
+    expected = Findings(Rejection.NUMBER_NOT_SAID) if rejected else Findings(doubts=(Doubt.SUPPORT,))
+    assert EvidenceCheck(messages, [known]).check(draft) == expected

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from context_builder.assembly import SemanticSearchStrategy
-from context_builder.assembly.access import Access, AccessQuestion, Ruling
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.govern import Access, AccessQuestion, Ruling
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore, ManualClock
 from tests.assembly.turns import Brain

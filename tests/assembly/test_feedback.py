@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from context_builder.assembly import AssemblyConfig, Candidate
-from context_builder.assembly.ranking.signals import Helpfulness, RankingQuery
+from context_builder.assembly.select import Helpfulness, RankingQuery
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore

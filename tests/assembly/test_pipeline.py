@@ -16,8 +16,8 @@ from context_builder.assembly import (
     ContextBuilderMetrics,
     SemanticSearchStrategy,
     UserPreferencesStrategy,
+    select,
 )
-from context_builder.assembly.ranking import signals
 from context_builder.errors import DatabaseRejected, DatabaseUnavailable, StrategyError
 from context_builder.memory.memory import Memory
 from context_builder.memory.preferences import stated_preferences
@@ -117,14 +117,14 @@ class Length:
     weight: float = 1.0
     name: ClassVar[str] = "length"
 
-    def score(self, candidate: Candidate, query: signals.RankingQuery) -> float:
+    def score(self, candidate: Candidate, query: select.RankingQuery) -> float:
         return min(1.0, len(candidate.text) / 100)
 
 
 async def test_a_signal_that_is_listed_ranks_and_is_told_everywhere(builder, store, monkeypatch) -> None:
     await store.remember("default", [Memory("long", "the waves " * 8)])
-    listed = signals.ranking_signals
-    monkeypatch.setattr("context_builder.assembly.pipeline.ranking_signals", lambda config: (*listed(config), Length()))
+    listed = select.ranking_signals
+    monkeypatch.setattr("context_builder.assembly.select.ranking_signals", lambda config: (*listed(config), Length()))
     context = await builder(store=store).build_for_turn({"user_message": "waves", "user_id": "ann"})
     assert context.debug["snippet_ids"][0] == "long"
     assert context.snippets[0]["signals"]["length"] == pytest.approx(0.8, abs=0.01)

@@ -87,10 +87,23 @@ async def test_a_point_whose_whole_words_the_memory_has_is_told_once_and_whole(b
     assert whole["text"] in str(context.messages)
 
 
-def test_of_what_the_assistant_said_long_ago_the_newest_five_are_history():
+def test_of_what_the_assistant_said_long_ago_the_newest_five_are_told_after_what_they_answer():
     old = [{"id": n, "speaker": "Consilience", "text": f"advice {n}", "timestamp": None} for n in range(100, 120)]
-    history = session_turn(STATE | {"consilience_responses": old}, "And?")["history"]
-    assert [one["content"] for one in history if one["role"] == "assistant"] == [f"advice {n}" for n in range(115, 120)]
+    state = STATE | {"consilience_responses": old, "raw_recent_buffer": []}
+    turn = session_turn(state, "And?")
+    told = [f"Consilience: advice {n}" for n in range(115, 120)]
+    assert [one["text"] for one in turn["summary"][:-1]] == ["First point", "Second", *told]
+    assert turn["history"] == []
+    assert len(session_turn({**state, "rolling_summary": {}}, "And?")["history"]) == 5  # nobody had spoken before
+
+
+def test_a_history_that_begins_with_an_answer_begins_with_what_was_said_next():
+    """The question has left the buffer; the summary has it."""
+    answer = {"id": 4, "speaker": "Consilience", "text": "At noon.", "timestamp": "2025-01-01T08:59:00"}
+    state = STATE | {"raw_recent_buffer": [answer, *STATE["raw_recent_buffer"]]}  # type: ignore[misc]
+    turn = session_turn(state, "And?")
+    assert [one["content"] for one in turn["history"]] == ["Ann: Hello", "Hi Ann", "Bob: How loud is it?"]
+    assert turn["summary"][-2]["text"] == "Consilience: At noon."
 
 
 async def test_a_summary_that_cannot_be_redacted_is_withheld(builder):
@@ -137,5 +150,6 @@ def test_an_answer_that_a_point_tells_is_not_in_the_history_without_its_question
     state = {"raw_recent_buffer": [], "consilience_responses": [answered, other]}
     state["rolling_summary"] = {"text": "Use daily sensors.", "points": [point]}
     turn = session_turn(state, "And then?")
-    assert [one["content"] for one in turn["history"]] == ["Mind the surf."]
+    assert turn["history"] == []
+    assert [one["text"] for one in turn["summary"]] == ["Use daily sensors.", "Consilience: Mind the surf."]
     assert sum("Use daily sensors." in str(one) for one in (*turn["history"], *turn["summary"])) == 1

@@ -86,7 +86,8 @@ def test_watch_makes_a_picture(store: Redis, tmp_path: Path) -> None:
     [
         (("state", "monday"), "context-builder: there is no session monday; `context-builder sessions` lists them", 1),
         (("state", "a b"), "context-builder: session id 'a b': use 1 to 128 of", 1),
-        (("replay", "none.srt", "monday"), "context-builder: none.srt: No such file or directory", 1),
+        (("replay", "none.srt", "monday"), "context-builder: none.srt: there is no such file", 1),
+        (("replay", "none", "monday"), "context-builder: none: there is no such file", 1),
     ],
 )
 def test_what_is_wrong_is_one_line_and_a_status(

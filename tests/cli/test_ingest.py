@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.knowledge.store import KnowledgeStore
 
 pytestmark = pytest.mark.engines
 
@@ -35,6 +38,20 @@ def test_what_was_done_is_told(folder: Path) -> None:
     assert "not UTF-8 text" in told.stderr
     assert "\x1b[2J" not in told.output
     assert "0 new, 0 changed, 2 as before" in ingest(str(folder), "--project", "kelp").stdout
+
+
+def test_files_belong_to_no_module_but_the_one_that_is_named(folder: Path, migrated_url: str) -> None:
+    async def modules() -> set[str]:
+        functions = PostgresDatabase(migrated_url)
+        store = KnowledgeStore(functions)
+        held = await store.get("default", list(await store.sources("default", "kelp")))
+        await functions.close()
+        return {one.module_id for one in held.values()}
+
+    ingest(str(folder), "--project", "kelp")
+    assert asyncio.run(modules()) == {""}
+    ingest(str(folder), "--project", "kelp", "--module", "acoustics")
+    assert asyncio.run(modules()) == {"acoustics"}
 
 
 def test_programs_read_json(folder: Path) -> None:

@@ -146,6 +146,8 @@ def test_what_cannot_be_is_one_line(arguments: tuple[str, ...], told: str, statu
         (("build", "-i", ""), "intent"),
         (("build", "-i", "x", "--pin", "a b"), "pinned"),
         (("build", "-i", "x", "--budget", "0"), "budget"),
+        (("build", "-i", "x", "--since", "yesterday"), "since"),
+        (("build", "-i", "x", "--since", "2026-03-03", "--until", "2026-03-01"), "first day"),
         (("build", "-i", "x", "--json", "--prompt"), "exclude"),
         (("list",), "--task"),
         (("list", "--task", "a", "--ref", "b"), "--task"),
@@ -240,6 +242,14 @@ def test_what_is_remembered_is_searched_with_filters(migrated_url: str) -> None:
         await memory.close()
 
     asyncio.run(remember())
+
+    def packed(*arguments: str) -> list[str]:
+        told = package("build", "--intent", "loud boat", "--json", *arguments)
+        return sorted(one["ref"] for one in json.loads(told.stdout)["sources"])
+
+    assert packed("--kind", "message", "--speaker", "Ann") == ["message:monday/0", "message:tuesday/2"]
+    assert packed("--kind", "message", "--since", "2026-03-03", "--until", "2026-03-03") == ["message:monday/1"]
+    assert packed("--kind", "point") == []
 
     def found(*arguments: str) -> list[str]:
         result = CliRunner().invoke(app, ["search", "loud boat", "--json", *arguments])

@@ -6,10 +6,12 @@ import asyncio
 from unittest.mock import Mock
 
 import pytest
+import typer
 
+from context_builder.cli.command import run
 from context_builder.cli.run import banner, beside
 from context_builder.cli.signals import within_grace
-from context_builder.errors import SessionOwned
+from context_builder.errors import SessionOwned, SettingError
 from context_builder.wiring.embedded import Described
 
 
@@ -40,6 +42,19 @@ def test_a_line_below_the_redis_gives_what_listeners_need_to_log_in() -> None:
         "  Redis    embedded Redis at 127.0.0.1:6379  (set REDIS_URL for your own)",
         "           listeners need: export REDIS_PASSWORD=…",
     ]
+
+
+def test_an_error_of_one_of_several_tasks_is_told_as_any(capsys: pytest.CaptureFixture[str]) -> None:
+    async def fails() -> None:
+        raise SettingError("HTTP_PORT: is taken")
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as inner:
+            inner.create_task(fails())
+
+    with pytest.raises(typer.Exit) as ended:
+        run(work())
+    assert (ended.value.exit_code, capsys.readouterr().err) == (2, "context-builder: HTTP_PORT: is taken\n")
 
 
 class AnalysisTask:

@@ -9,12 +9,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
+from context_builder.cli.command import tell_misspelt
 from context_builder.settings.settings import definitions
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the command is given, with secrets in the environment."""
+    tell_misspelt.cache_clear()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", "redis://:hunter2@cache:6379/0")
     monkeypatch.setenv("CONTEXT_BUILDER_OPENAI_BASE_URL", "http://user:hunter2@models:8000/v1")
@@ -51,6 +53,14 @@ def test_a_misspelt_name_in_the_file_is_told_and_nothing_else_is_disturbed(folde
     assert result.exit_code == 0
 
 
-def test_the_environment_is_not_looked_through_for_misspelt_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REDIS_ULR", "redis://cache")
+def test_a_misspelt_name_in_the_environment_is_told_once_and_no_other_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = ("HTTP_PROXY", "SESSION_MANAGER", "REDIS_PORT_6379_TCP", "SUPABASE_ACCESS_TOKEN")
+    for name in ("REDIS_ULR", "CONTEXT_MAX_TOKEN", "SERVE_ADDRESS", *others):
+        monkeypatch.setenv(name, "x")
+    told = [
+        "context-builder: environment: REDIS_ULR is not a setting; did you mean REDIS_URL?",
+        "context-builder: environment: CONTEXT_MAX_TOKEN is not a setting; did you mean CONTEXT_MAX_TOKENS?",
+        "context-builder: environment: SERVE_ADDRESS is not a setting; did you mean SERVE_NAMES?",
+    ]
+    assert sorted(settings().stderr.splitlines()) == sorted(told)
     assert settings().stderr == ""

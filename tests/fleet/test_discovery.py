@@ -106,10 +106,10 @@ async def test_work_that_nobody_tells_of_is_found(redis: Redis, asked: Asked, na
 
 
 async def test_messages_that_a_summary_leaves_are_no_work(redis: Redis, asked: Asked) -> None:
+    asked.discovery._keep_last = 2
     await redis.zadd(SESSIONS, {"kept": 1, "more": 2})
     await redis.hset(Keys("kept").checkpoint, "order", "[7,8]")
     await redis.hset(Keys("more").checkpoint, "order", "[7,8,9]")
-    asked.discovery._keep_last = 2
     asked.discovery._scan_now.set()
     await wait_until(lambda: asked.times["more"], "the one with more is started")
     assert not asked.times["kept"]

@@ -10,8 +10,9 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.fleet import worker
 from context_builder.fleet.config import FleetConfig
-from context_builder.fleet.worker import POLL, FleetWorker
+from context_builder.fleet.worker import POLL, TAKEN_ALL_THE_SAME, FleetWorker
 from context_builder.fleet.workload import Workload, WorkloadMeter
 from context_builder.session.config import SessionConfig
 from context_builder.session.host.host import open_host
@@ -61,10 +62,10 @@ async def sessions(redis: Redis, redis_server: RedisServer, meter: WorkloadMeter
     sessions, stop = Sessions(), asyncio.Event()
     config = FleetConfig()
     async with open_host(redis, SessionConfig()) as host, asyncio.TaskGroup() as tasks:
-        worker = FleetWorker(
+        subject = FleetWorker(
             "here", redis_server.url, redis, sessions.make, config, SessionConfig(), meter, host.arrivals
         )
-        tasks.create_task(worker.run(stop))
+        tasks.create_task(subject.run(stop))
         yield sessions
         stop.set()
 
@@ -85,6 +86,18 @@ async def test_an_overloaded_worker_keeps_its_sessions_and_takes_more_once_relie
 
     meter.now = NORMAL
     await wait_until(lambda: sessions.running == {"monday", "tuesday"}, "it takes the other session", timeout=20)
+
+
+async def test_sessions_that_all_workers_leave_alone_are_run_by_an_overloaded_one(
+    redis: Redis, meter: WorkloadMeter, sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "LEFT_ALONE", 0.5)
+    meter.now = OVERLOADED
+    await wait_until(lambda: is_published(redis, OVERLOADED), "the worker says that it is overloaded")
+    ids = {f"session-{number}" for number in range(TAKEN_ALL_THE_SAME + 2)}
+    for session_id in ids:
+        await redis.lpush(Keys(session_id).input, "{}")
+    await wait_until(lambda: sessions.running == ids, "it takes all of them in the end", timeout=20)
 
 
 async def is_published(redis: Redis, workload: Workload) -> bool:

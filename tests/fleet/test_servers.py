@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -51,9 +52,11 @@ def command(folder: Path, urls: str, *arguments: str) -> tuple[int, str]:
 
 
 def status(folder: Path, urls: str) -> dict[str, Any]:
+    """What it prints for programs, from among what it logs, if anything."""
     code, output = command(folder, urls, "fleet", "status", "--json")
     assert code == 0, output
-    found: dict[str, Any] = orjson.loads(output)
+    found: dict[str, Any]
+    found, _ = json.JSONDecoder().raw_decode(output, f"\n{output}".index("\n{"))
     return found
 
 

@@ -16,6 +16,7 @@ from pipecat.frames.frames import (
     BotStartedSpeakingFrame,
     BotStoppedSpeakingFrame,
     InterimTranscriptionFrame,
+    InterruptionFrame,
     LLMContextAssistantTurnFrame,
     LLMContextFrame,
     LLMFullResponseEndFrame,
@@ -94,6 +95,22 @@ async def restated(live: LiveSession) -> dict[str, Any]:
     return {"passed_on": len(down), "sent": len(frames)}
 
 
+async def interrupted(live: LiveSession) -> dict[str, Any]:
+    """A bot with a name, which somebody interrupts once."""
+    frames: list[Any] = [
+        InterruptionFrame(),
+        BotStartedSpeakingFrame(),
+        LLMContextAssistantTurnFrame("It is deep.", AT),
+        SleepFrame(0.1),  # an interruption overtakes what waits
+        InterruptionFrame(),
+        BotStoppedSpeakingFrame(),
+        SleepFrame(0.1),
+        LLMContextAssistantTurnFrame("They", AT),
+    ]
+    await run_test(ConversationListener(live, agent="Law expert"), frames_to_send=frames)
+    return {}
+
+
 async def silence(live: LiveSession) -> dict[str, Any]:
     """Nobody speaks, then somebody, then the bot beside somebody."""
     told: list[float] = []
@@ -155,7 +172,10 @@ async def main(redis_url: str) -> None:
     await store.remember("default", [Memory("depth", "The mooring is at forty metres", speaker="Ben")])
     async with client_for(redis_url) as redis:
         live = LiveSession(redis, "monday", ContextBuilder(store=store), turn={"tenant_id": "default"})
-        told = {part.__name__: await part(live) for part in (record, example, silence, transcriptions, restated)}
+        told = {
+            part.__name__: await part(live)
+            for part in (record, example, silence, transcriptions, restated, interrupted)
+        }
     sys.stdout.write(f"\n{json.dumps(told)}\n")
 
 

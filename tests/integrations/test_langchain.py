@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.errors import ContextBuilderError, DatabaseUnavailable
+from context_builder import load_settings
+from context_builder.errors import ContextBuilderError, DatabaseUnavailable, SettingError
 from context_builder.integrations.live_session import LiveSession
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
@@ -25,7 +26,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 
-from context_builder.integrations.langchain import ConversationHistory, MemoryItems, MemoryRetriever
+from context_builder.integrations.langchain import ConversationHistory, MemoryItems, MemoryRetriever, open_items
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore:.*BaseChatMessageHistory.*")]
 
@@ -142,6 +143,39 @@ async def test_items_are_found_by_prefix_words_and_values(memory: MemoryStore) -
     (best, *_) = await items.asearch(("users",), query="walnut cake")
     assert best.value["text"] == "walnut cake"
     assert best.score is not None
+
+
+async def test_each_item_of_the_same_text_is_found(memory: MemoryStore) -> None:
+    items = MemoryItems(memory)
+    for name in ("ida", "ben", "alice"):
+        await items.aput(("users", name), "likes", {"text": "walnut cake"})
+    found = await items.asearch(("users",), query="walnut cake")
+    assert sorted(one.namespace[1] for one in found) == ["alice", "ben", "ida"]
+
+
+async def test_items_expire_unless_they_are_read(memory: MemoryStore) -> None:
+    items = MemoryItems(memory, ttl={"default_ttl": 1e-6})  # minutes
+    await items.aput(("a",), "gone", {"n": 1})
+    await items.aput(("a",), "kept", {"n": 2}, ttl=None)
+    await items.aput(("b",), "read", {"n": 3}, ttl=60)
+    first = await items.aget(("b",), "read", refresh_ttl=False)
+    assert first == await items.aget(("b",), "read")
+    assert await items.aget(("a",), "gone") is None
+    assert [one.key for one in await items.asearch(("a",))] == ["kept"]
+    assert await items.alist_namespaces() == [("a",), ("b",)]
+    assert [one.key for one in await items.asearch(("b",))] == ["read"]
+
+
+def test_a_program_without_an_event_loop_uses_the_store(migrated_url: str) -> None:
+    environ = {"DATABASE_URL": migrated_url, "EMBEDDED_EMBEDDINGS": "false"}
+    with open_items(load_settings(environ, env_file=None), fields=["text"]) as items:
+        items.put(("users", "ida"), "likes", {"text": "walnut cake"})
+        assert items.search(("users",), query="walnut")[0].value == {"text": "walnut cake"}
+        found = asyncio.run(items.aget(("users", "ida"), "likes"))  # from another loop
+        assert found is not None
+    off = load_settings(environ | {"MEMORY": "off"}, env_file=None)
+    with pytest.raises(SettingError, match="no memory for LangGraph's items"), open_items(off):
+        pass
 
 
 async def test_namespaces_are_listed_as_langgraph_lists_them(memory: MemoryStore) -> None:

@@ -16,8 +16,27 @@ from tests.services.waiting import wait_until
 
 pytest.importorskip("livekit.agents", reason="pip install 'context-builder[livekit]'")
 
-from livekit.agents import AgentSession, ConversationItemAddedEvent, UserInputTranscribedEvent
-from livekit.agents.llm import LLM, ChatChunk, ChatContext, ChatMessage, ChoiceDelta, FunctionCall, LLMStream
+from livekit.agents import (
+    AgentSession,
+    AgentStateChangedEvent,
+    ConversationItemAddedEvent,
+    UserInputTranscribedEvent,
+    UserStateChangedEvent,
+)
+from livekit.agents.llm import (
+    LLM,
+    AgentHandoff,
+    ChatChunk,
+    ChatContext,
+    ChatMessage,
+    ChoiceDelta,
+    FunctionCall,
+    LLMStream,
+    RealtimeCapabilities,
+    RealtimeModel,
+    RealtimeSession,
+    ToolContext,
+)
 
 from context_builder.integrations.livekit import ConversationAgent, ConversationFeed, with_record
 
@@ -39,6 +58,48 @@ class ScriptedLLM(LLM):
     def chat(self, *, chat_ctx: ChatContext, tools: Any = None, conn_options: Any = None, **_: Any) -> LLMStream:
         self.asked.append(chat_ctx)
         return ScriptedStream(self, chat_ctx=chat_ctx, tools=tools or [], conn_options=conn_options)
+
+
+class SilentRealtimeModel(RealtimeModel):
+    """Never says anything, and keeps the instructions that it was given."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            capabilities=RealtimeCapabilities(
+                message_truncation=False,
+                turn_detection=True,
+                user_transcription=True,
+                auto_tool_reply_generation=False,
+                audio_output=False,
+                manual_function_calls=False,
+            )
+        )
+        self.told = [""]
+
+    def session(self, *, turn_detection_disabled: bool = False) -> RealtimeSession:
+        return SilentSession(self)
+
+    async def aclose(self) -> None:
+        pass
+
+
+class SilentSession(RealtimeSession):
+    chat_ctx = ChatContext.empty()
+    tools = ToolContext.empty()
+
+    async def update_instructions(self, instructions: str) -> None:
+        self.realtime_model.told.append(instructions)
+
+    async def nothing(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def ignored(self, *_: Any, **__: Any) -> None:
+        pass
+
+    update_chat_ctx = update_tools = aclose = nothing
+    update_options = push_audio = push_video = generate_reply = commit_audio = clear_audio = interrupt = truncate = (
+        ignored
+    )
 
 
 @pytest.fixture
@@ -131,9 +192,9 @@ def answer(text: str, *, cut_off: bool = False) -> ConversationItemAddedEvent:
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        ([("agent", "Forty metres.", True), ("agent", "Forty metres.", True)], ["Forty metres."]),
+        ([("agent", "Forty metres.", True), ("agent", "Forty metres.", True)], ["Forty metres. —"]),
         ([("agent", "Forty metres.", False), ("agent", "Forty", True)], ["Forty metres."]),
-        ([("agent", "Forty", True), ("agent", "Forty metres.", True)], ["Forty", "metres."]),
+        ([("agent", "Forty", True), ("agent", "Forty metres.", True)], ["Forty —", "metres. —"]),
         ([("agent", "Are you there?", False), ("agent", "Are you there?", False)], ["Are you there?"] * 2),
         (
             [
@@ -142,7 +203,7 @@ def answer(text: str, *, cut_off: bool = False) -> ConversationItemAddedEvent:
                 ("user", "Sorry?", False),
                 ("agent", "Forty.", True),
             ],
-            ["Forty.", "Sorry?", "Forty."],
+            ["Forty. —", "Sorry?", "Forty. —"],
         ),
         ([("heard", "Hello.", False), ("user", "Hello.", False), ("user", "Hello.", False)], ["Hello."]),
         ([("user", "Typed.", False), ("user", "Typed.", False)], ["Typed.", "Typed."]),
@@ -162,6 +223,67 @@ async def test_what_is_committed_twice_is_heard_once(
             session.emit("conversation_item_added", item)
     await feed.close()
     assert [one["text"] for one in await queued(redis)] == expected
+
+
+async def test_agents_participants_and_cut_off_replies_have_their_names(live: LiveSession, redis: Redis) -> None:
+    feed = ConversationFeed(live, names={"ida-1": "Ida", "law_expert": "Law expert"})
+    session = AgentSession(llm=ScriptedLLM())
+    feed.follow(session, "ida-1")
+    session.emit("conversation_item_added", ConversationItemAddedEvent(item=AgentHandoff(new_agent_id="triage")))
+    session.emit("conversation_item_added", answer("I ask our expert."))
+    for old, new in (("triage", "law_expert"), ("law_expert", "notary")):
+        handoff = AgentHandoff(old_agent_id=old, new_agent_id=new)
+        session.emit("conversation_item_added", ConversationItemAddedEvent(item=handoff))
+        session.emit("conversation_item_added", answer(f"From {new}.", cut_off=new == "notary"))
+    session.emit("user_input_transcribed", final("Thanks."))
+    await feed.close()
+    said = await queued(redis)
+    assert [(one["speaker"], one["text"]) for one in said] == [
+        ("Consilience", "I ask our expert."),
+        ("Law expert", "From law_expert."),
+        ("notary", "From notary. —"),
+        ("Ida", "Thanks."),
+    ]
+    assert [one.get("metadata") for one in said[:3]] == [{}, {}, {"interrupted": True}]
+
+
+async def test_silence_is_told_once_when_nobody_speaks(live: LiveSession) -> None:
+    feed, told = ConversationFeed(live, silence=0.02), []
+    feed.on("silence", told.append)
+    session, other = (AgentSession(llm=ScriptedLLM()) for _ in range(2))
+    feed.follow(session)
+    feed.follow(other)
+
+    def changed(one: AgentSession, who: str, new: str) -> None:
+        event = UserStateChangedEvent if who == "user" else AgentStateChangedEvent
+        one.emit(f"{who}_state_changed", event(old_state="listening", new_state=new))
+
+    changed(session, "user", "speaking")
+    changed(other, "agent", "speaking")
+    changed(session, "user", "listening")
+    assert feed._silence is None
+    changed(other, "agent", "listening")
+    await wait_until(lambda: told == [0.02], "it is silent")
+    changed(other, "user", "away")
+    changed(other, "agent", "thinking")
+    await feed.close()
+    assert told == [0.02]
+
+
+async def test_a_realtime_model_is_told_the_record_in_its_instructions(
+    live: LiveSession, meeting: Redis, feed: ConversationFeed
+) -> None:
+    model = SilentRealtimeModel()
+    async with AgentSession(llm=model) as session:
+        feed.follow(session, "ida")
+        agent = ConversationAgent(live, instructions="Be brief.")
+        await session.start(agent)
+        await wait_until(lambda: "by hand" in model.told[-1], "the record is told")
+        assert model.told[-1].startswith("Be brief.\n\n")
+        assert "Alice: We label the clips by hand." in model.told[-1]
+        before = len(model.told)
+        await agent.tell_record()
+        assert len(model.told) == before  # nothing is new
 
 
 async def test_calls_of_tools_stay_after_the_question(live: LiveSession, meeting: Redis) -> None:

@@ -17,6 +17,7 @@ from context_builder.session.keys import Keys
 from context_builder.session.store.registry import SessionRegistry
 from tests.integrations.conftest import heard, queued
 from tests.services.api_server import ApiServer
+from tests.services.running import state
 from tests.services.waiting import wait_until
 
 pytest.importorskip("agents", reason="pip install 'context-builder[openai-agents]'")
@@ -113,13 +114,34 @@ async def test_tools_are_kept_but_are_nothing_that_anybody_said(session: Convers
     ]
 
 
-async def test_what_the_sdk_takes_back_to_try_again_is_said_once(session: ConversationSession, redis: Redis) -> None:
-    await session.add_items([user("Once")])
-    taken_back = await session.pop_item()
-    assert taken_back is not None
-    await session.add_items([taken_back])
-    assert len(await queued(redis)) == 1
+async def test_what_is_taken_back_leaves_the_record_too(session: ConversationSession, meeting: Redis) -> None:
+    await session.add_items([user("Yes."), assistant_message("Noted.").model_dump(), user("Yes.")])
+    assert await session.pop_item() == user("Yes.")
+    await session.add_items([user("Goodbye.")])
+    await wait_until(lambda: heard(meeting, "Goodbye."), "all is heard")
+    said = [one["text"] for one in (await state(meeting))["raw_recent_buffer"]]
+    assert [text for text in said if text] == ["We label the clips by hand.", "Yes.", "Noted.", "Goodbye."]
+    assert [text_of(one) for one in await session.get_items()] == ["Yes.", "Noted.", "Goodbye."]  # type: ignore[arg-type]
+
+
+async def test_items_of_an_earlier_version_are_read(session: ConversationSession, redis: Redis) -> None:
+    await redis.rpush(Keys("monday").agent_items, '{"role": "user", "content": "Once"}')  # type: ignore[misc]
     assert await session.get_items() == [user("Once")]
+    assert await session.pop_item() == user("Once")
+    assert await queued(redis) == []
+
+
+async def test_after_a_handoff_two_agents_speak(session: ConversationSession, meeting: Redis) -> None:
+    expert = Agent(name="Law expert", model=ScriptedModel([{"output": [assistant_message("Sign nothing.")]}]))
+    first = [assistant_message("I ask our expert."), function_call("transfer_to_law_expert", {}, call_id="c1")]
+    triage = Agent(name="Triage", handoffs=[expert], model=ScriptedModel([{"output": first}]))
+    config = RunConfig(call_model_input_filter=session.with_record)
+    await Runner.run(triage, "May I sign?", session=session, run_config=config)
+    await wait_until(lambda: heard(meeting, "Sign nothing."), "the expert is heard")
+    said = [(one["speaker"], one["text"]) for one in (await state(meeting))["consilience_responses"]]
+    assert said == [("Triage", "I ask our expert."), ("Law expert", "Sign nothing.")]
+    record = await session._live.record("And then?")
+    assert {"role": "assistant", "content": "Law expert: Sign nothing."} in record
 
 
 async def test_forgetting_the_session_forgets_the_items(session: ConversationSession, redis: Redis) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from context_builder.errors import DatabaseRejected, DatabaseUnavailable, KnowledgeError
+from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
 from context_builder.integrations.package_client import PackageClient
 
 
@@ -29,7 +29,7 @@ def refused(request: httpx.Request) -> httpx.Response:
         (refused, DatabaseUnavailable, "context.test: ConnectError"),
     ],
 )
-async def test_what_is_no_package_is_told(answer: httpx.Response, error: type[KnowledgeError], told: str) -> None:
+async def test_what_is_no_package_is_told(answer: httpx.Response, error: type[DatabaseError], told: str) -> None:
     handler = answer if callable(answer) else lambda _: answer
     client = PackageClient("http://ida:hunter2@context.test", "cbk_secret", transport=httpx.MockTransport(handler))
     with pytest.raises(error) as caught:

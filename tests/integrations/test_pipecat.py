@@ -57,8 +57,8 @@ async def test_a_pipeline_takes_part_in_a_conversation(
     (asked,) = told["example"]["asked"]
     assert asked[0]["content"].startswith("You take part")
     assert {"role": "user", "content": "Alice: We label the clips by hand."} in asked
-    assert asked[-1] == {"role": "user", "content": "How are clips labelled?"}
-    await wait_until(lambda: heard(meeting, "Goodbye."), "all are heard", timeout=30)
+    assert asked[-1] == {"role": "user", "content": "Ida: How are clips labelled?"}
+    await wait_until(lambda: heard(meeting, "They —"), "all are heard", timeout=30)
     published = await state(meeting)
     said = [(one["speaker"], one["text"]) for one in published["raw_recent_buffer"]]
     assert said.count(("Ida", "How are clips labelled?")) == 1
@@ -73,7 +73,10 @@ async def test_a_pipeline_takes_part_in_a_conversation(
         "This call is recorded.",
         "One moment,",
         "Goodbye.",
+        "It is deep.",
+        "They —",
     ]
+    assert [one["speaker"] for one in published["consilience_responses"]][-3:] == ["Consilience", *["Law expert"] * 2]
 
 
 def check_record(told: dict[str, Any]) -> None:

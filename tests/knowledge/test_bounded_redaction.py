@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from context_builder.analysis.bounded_process import TookTooLong
-from context_builder.knowledge.redaction import LONG, BoundedRedaction
+from context_builder.knowledge.govern import LONG, BoundedRedaction
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
 
 

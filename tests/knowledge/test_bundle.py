@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
-from context_builder.knowledge.bundle import NOTE, fitted, rendered
 from context_builder.knowledge.excerpt import excerpts, parts_of
 from context_builder.knowledge.filling import RankedSource
-from context_builder.knowledge.projection import projections
+from context_builder.knowledge.fit import NOTE, fitted, rendered
+from context_builder.knowledge.node import projections
 from context_builder.tokens.counter import count_tokens
 from scripts.benches.knowledge import budget
 from scripts.benches.knowledge.budget import ranked_source

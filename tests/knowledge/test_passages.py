@@ -74,6 +74,13 @@ def test_headings_of_restructured_text_are_of_a_level_by_their_signs() -> None:
 def test_no_comment_in_code_is_a_heading() -> None:
     fenced = "# Whales\n\n```\n# no heading\n\nx = 1\n```\n\nThey sing."
     assert [one.headings for one in passages(fenced)] == [("Whales",)]
+    literal = "Whales\n======\n\nThey sing::\n\n   # no heading\n   sing()\n\nThen they dive."
+    assert [one.headings for one in passages(literal)] == [("Whales",)]
+
+
+def test_the_end_of_a_directive_underlines_no_heading() -> None:
+    content = "# Whales\n\n:::{note}\nThey sing loudly.\n:::\n\n:::{include} ../songs.md\n:::\n\nThen they dive."
+    assert [one.headings for one in passages(content)] == [("Whales",)]
 
 
 def test_a_block_that_fits_is_never_cut() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_builder.knowledge.artifact import Link
-from context_builder.knowledge.proximity import proximity
+from context_builder.knowledge.local import proximity
 
 
 def edge(one: str, other: str, weight: float = 1.0) -> Link:

@@ -275,6 +275,18 @@ async def test_what_another_embedder_embedded_is_embedded_again_at_a_start_too(
 
 
 @pytest.mark.engines
+async def test_how_much_is_embedded_and_is_left_is_told(migrated_url: str, embedder: LetterEmbedder) -> None:
+    by_words = PostgresMemory(migrated_url)
+    await by_words.remember("acme", TALK[:20])
+    await by_words.close()
+    memory = PostgresMemory(migrated_url, embedder)
+    told: list[tuple[int, int]] = []
+    assert await memory.embed_missing("acme", lambda done, total: told.append((done, total))) == 20
+    assert told == [(0, 20), (8, 20), (16, 20), (20, 20)]
+    await memory.close()
+
+
+@pytest.mark.engines
 async def test_what_is_edited_or_forgotten_while_it_is_embedded_again_stays_so(
     migrated_url: str, embedder: LetterEmbedder
 ) -> None:

@@ -20,6 +20,7 @@ FUNCTIONS = {
     "rate": "SELECT context_memory_rate($1, '[]')",
     "forget": "SELECT context_memory_forget($1, '{secret}')",
     "unembedded": "SELECT context_memory_unembedded($1, 9)",
+    "unembedded_count": "SELECT context_memory_unembedded_count($1)",
     "embed": "SELECT context_memory_embed($1, 'letters', '[]')",
     "prepare": "SELECT context_memory_prepare($1, 3)",
 }

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
+from pathlib import Path
 
 import pytest
 
-from context_builder.knowledge.ingest.conversion import convert
+from context_builder.errors import TranscriptError
+from context_builder.knowledge.ingest.conversion import Converter, NotReadable, convert
+from context_builder.transcript import archive
+from context_builder.transcript.formats import word_document
 from context_builder.transcript.formats.word_document import text_of
+from context_builder.transcript.transcript import read_transcript
 
 
 def test_a_word_document_with_damaged_compression_is_refused() -> None:
@@ -24,3 +30,53 @@ def test_a_word_document_with_damaged_compression_is_refused() -> None:
 @pytest.mark.timeout(20)
 def test_many_hidden_elements_that_are_not_closed_are_read_in_time() -> None:
     assert convert(".html", b"<svg>" * 100_000 + b"</p>" * 100_000) == ""
+
+
+def zipped(path: Path, name: str, data: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(name, data)
+    return path
+
+
+def test_a_word_document_that_unpacks_to_too_much_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_document, "LARGEST", 2**19)
+    path = zipped(tmp_path / "minutes.docx", "word/document.xml", b"<a>" + b" " * 2**20)
+    with pytest.raises(TranscriptError, match=r"minutes\.docx: .*unpacks to more than 0\.5 MiB"):
+        read_transcript(path)
+
+
+def test_a_file_of_an_export_that_is_packed_absurdly_small_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = zipped(tmp_path / "export.zip", "talk.json", b" " * 2**20)
+    monkeypatch.setattr(archive, "LARGEST_PACKED", 2**19)
+    with pytest.raises(TranscriptError, match=r"export\.zip: its 'talk\.json' unpacks to more than 0\.5 MiB"):
+        read_transcript(path)
+    monkeypatch.setattr(archive, "LARGEST_PACKED", 2**20)
+    monkeypatch.setattr(archive, "_SMALL", 1_000)
+    with pytest.raises(TranscriptError, match=r"export\.zip: its 'talk\.json' is packed more than 200 times smaller"):
+        read_transcript(path)
+
+
+def page(operators: bytes) -> bytes:
+    """A PDF file of one page that is drawn so."""
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</Font<</F 5 0 R>>>>/Contents 4 0 R>>",
+        b"<</Filter/FlateDecode/Length %d>>\nstream\n%b\nendstream" % (len(operators), operators),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    body = b"".join(b"%d 0 obj\n%b\nendobj\n" % (number, one) for number, one in enumerate(objects, 1))
+    return b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R/Size 6>>\nstartxref\n0\n%%EOF"
+
+
+@pytest.mark.timeout(60)
+def test_a_page_that_would_be_read_for_hours_is_given_up() -> None:
+    converter = Converter(seconds=0.5)
+    try:
+        assert converter.convert(".pdf", page(zlib.compress(b"BT /F 1 Tf (hello) Tj ET"))) == "hello"
+        with pytest.raises(NotReadable, match=r"takes more than 0\.5 s"):
+            converter.convert(".pdf", page(zlib.compress(b"BT /F 1 Tf " + b"(hello) Tj " * 1_000_000 + b"ET")))
+    finally:
+        converter.close()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.knowledge.excerpt import excerpts, parts_of
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.quoting import quoted_lines

@@ -14,7 +14,7 @@ from context_builder.analysis.text.sentences import fluent
 from context_builder.analysis.text.statements import kind_of as kind_of_point
 from context_builder.analysis.text.summary import Digest
 from context_builder.analysis.text.words import Recurrence
-from context_builder.assembly.ranking.query_kind import kind_of as kind_of_query
+from context_builder.assembly.query_kind import kind_of as kind_of_query
 from context_builder.cli.view.palette import plain
 from context_builder.memory.preferences import stated_preferences
 from context_builder.quoting import quoted_json, quoted_line, quoted_lines

@@ -91,7 +91,7 @@ async def test_a_rewritten_sentence_that_does_not_say_a_decision_leaves_it_as_it
     )
     client = ScriptedClient(compaction=compacted(([1, 2], DECIDED.text, "decision"), ([2], audit.text, "decision")))
     result = await analyst(client).compact(CompactionRequest([DECIDED, audit], 20))
-    assert ([one.merges for one in result.points], result.kept) == ([(8,)], {7, 8})
+    assert ([one.merges for one in result.points], result.dropped) == ([(8,)], set())
 
 
 def test_a_rewriting_that_was_cut_off_counts_for_nothing() -> None:

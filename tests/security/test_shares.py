@@ -16,7 +16,7 @@ from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.grpc import clients
 from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.server.access.caller import Role
-from context_builder.server.asgi.shares import BURST, ShareLimits, Shares
+from context_builder.server.asgi.callers import BURST, ShareLimits, Shares
 from context_builder.server.problem import Problem
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem

@@ -14,6 +14,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
+from context_builder.server.agent_tools import _short
 from tests.services.api_server import ApiServer
 from tests.services.daemon import ROOT
 from tests.services.running import push, running, state
@@ -29,9 +30,11 @@ READING = {
     "explain_point",
     "list_sessions",
     "recent_points",
+    "build_turn",
 }
-DESTRUCTIVE = {"correct_message", "rename_speaker", "strike_message"}
-TOOLS = READING | DESTRUCTIVE | {"rate_context", "send_message"}
+DESTRUCTIVE = {"correct_message", "rename_speaker", "strike_message", "forget"}
+REPEATABLE = {"rate_context", "remember"}
+TOOLS = READING | DESTRUCTIVE | REPEATABLE | {"send_message"}
 
 
 class Agent:
@@ -69,7 +72,7 @@ async def test_the_tools_are_there_for_whoever_shows_a_credential(api: ApiServer
         assert all(one.get("description") for one in parameters)
         hints = {tool["name"]: tool["annotations"] for tool in listed["tools"]}
         assert {name for name, one in hints.items() if one["readOnlyHint"]} == READING
-        assert {name for name, one in hints.items() if one["idempotentHint"]} == READING | {"rate_context"}
+        assert {name for name, one in hints.items() if one["idempotentHint"]} == READING | REPEATABLE
         assert {name for name, one in hints.items() if one["destructiveHint"]} == DESTRUCTIVE
         templates = (await Agent(client).ask("resources/templates/list"))["resourceTemplates"]
         assert {one["uriTemplate"] for one in templates} == {"session://{id}/state", "package://{id}"}
@@ -81,6 +84,10 @@ async def test_an_agent_talks_and_remembers(api: ApiServer, redis: Redis) -> Non
         assert await agent.call("send_message", sessionId="monday", text="Whales sing.", speaker="Ida") == (
             True,
             {"accepted": 1},
+        )
+        assert await agent.call("send_message", sessionId="nosuch", text="Hello?") == (
+            True,
+            {"accepted": 1, "unheard": True},
         )
 
         async def summarized() -> bool:
@@ -102,13 +109,47 @@ async def test_an_agent_talks_and_remembers(api: ApiServer, redis: Redis) -> Non
         )
         for tool in ("session_state", "explain_point", "recent_points"):
             told = await agent.call(tool, sessionId="nosuch")
-            assert told[0] is False
-            assert told[1].startswith("there is no session nosuch that ")
+            assert told == (False, "there is no session nosuch; list_sessions names those there are")
         went_well, explained = await agent.call("explain_point", sessionId="monday")
         assert went_well
         assert explained["points"][0]["sources"][0]["text"] == "Whales sing."
         read = await agent.ask("resources/read", uri="session://monday/state")
         assert orjson.loads(read["contents"][0]["text"])["session_id"] == "monday"
+        listed = (await agent.ask("resources/list"))["resources"]
+        assert "session://monday/state" in [one["uri"] for one in listed]
+        went_well, turn = await agent.call("build_turn", sessionId="monday", query="Do whales sing?")
+        assert went_well
+        assert any("Whales sing." in str(one["content"]) for one in turn["messages"])
+        assert turn["messages"][-1]["content"] == "Do whales sing?"
+        assert await agent.call("build_turn", sessionId="never", query="x") == (
+            False,
+            "there is no session never; list_sessions names those there are",
+        )
+
+
+def test_new_points_come_in_order_and_are_short() -> None:
+    points = [{"id": number, "text": f"Point {number} " + "x" * 300, "cites": [1]} for number in range(1, 21)]
+    first = _short(points)
+    assert [one["id"] for one in first] == list(range(1, len(first) + 1))
+    assert len(orjson.dumps(first)) < 2_000
+    assert len(orjson.dumps(_short([{"id": 1, "text": "🐳" * 2_000, "cites": list(range(900))}]))) < 2_000
+
+
+async def test_an_agent_remembers_and_an_admin_forgets(api: ApiServer) -> None:
+    async with api.client(api.key()) as writer, api.client(api.key(Role.ADMIN)) as admin:
+        agent, boss = Agent(writer), Agent(admin)
+        went_well, kept = await agent.call("remember", text="The boiler is serviced in May.", speaker="Ben")
+        assert went_well
+        assert await agent.call("remember", text="The boiler is serviced in May. ", speaker="Ben") == (True, kept)
+        assert (await agent.call("remember", text=" "))[0] is False
+        _, found = await agent.call("search_memory", query="boiler", speaker="Ben", kind="note")
+        assert [one["id"] for one in found["memories"]] == [kept["id"]]
+        assert await agent.call("forget", ids=[kept["id"]]) == (False, "this needs the role admin")
+        assert await boss.call("forget", ids=[kept["id"], "note:0"]) == (
+            False,
+            "1 forgotten; there is no memory note:0",
+        )
+        assert await agent.call("search_memory", query="boiler", kind="note") == (True, {"memories": []})
 
 
 async def test_an_agent_builds_context_and_opens_it_again(api: ApiServer) -> None:
@@ -172,12 +213,15 @@ async def test_what_an_agent_may_not_is_refused_in_our_words(api: ApiServer, red
         await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
         message = {"sessionId": "monday", "text": "hunter2"}
         assert await Agent(first).call("send_message", **message) == (False, "this needs the role writer")
-        nothing = (False, "there is nothing here")
+        nothing = (False, "there is no session monday; list_sessions names those there are")
         assert await Agent(second).call("send_message", **message) == nothing
         assert await Agent(second).call("session_state", sessionId="monday") == nothing
         assert await Agent(second).call("explain_point", sessionId="monday") == nothing
-        assert await Agent(second).call("get_context", contextPackageId=f"cpk_{'0' * 26}") == nothing
-        never = (False, "there is no session never that publishes a state; list_sessions names those there are")
+        assert await Agent(second).call("get_context", contextPackageId=f"cpk_{'0' * 26}") == (
+            False,
+            f"there is no context package cpk_{'0' * 26}",
+        )
+        never = (False, "there is no session never; list_sessions names those there are")
         assert await Agent(first).call("session_state", sessionId="never") == never
         assert await Agent(third).call("search_memory", query="x") == (False, "this needs the role reader")
         assert "contents" not in await Agent(second).ask("resources/read", uri="session://monday/state")

@@ -6,7 +6,7 @@ import asyncio
 
 from context_builder.analysis.turns import FairTurns
 from context_builder.server.access.caller import caller_of
-from context_builder.server.asgi.authentication import asked_by
+from context_builder.server.asgi.callers import asked_by
 
 
 async def test_a_tenant_with_many_calls_does_not_keep_another_from_its_turn() -> None:

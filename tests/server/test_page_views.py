@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.assembly.budget.receipt import Outcome, Receipt
+from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Signal
 from context_builder.server.page.graph_drawing import MOST, drawn
 from context_builder.server.page.memory_search import MemorySearch

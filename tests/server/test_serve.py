@@ -41,6 +41,15 @@ def test_where_others_could_ask_it_does_not_start_before_they_can_show_who_they_
     assert "keys create" in line
 
 
+def test_on_a_database_without_our_tables_it_does_not_start(
+    tmp_path: Path, redis_server: RedisServer, database_url: str
+) -> None:
+    with serving(tmp_path, redis_server, database_url, "--port", str(free_port())) as daemon:
+        assert daemon.wait(60) == 1
+        (line,) = daemon.output.splitlines()
+    assert line.endswith("lacks the functions of knowledge; run `context-builder migrate`")
+
+
 async def test_with_a_jwks_it_does_and_the_local_token_lets_nobody_in(
     tmp_path: Path, redis_server: RedisServer, migrated_url: str
 ) -> None:

@@ -63,7 +63,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         case "preferences":
             return {"preferences": _preferences(texts)}
         case "compaction":
-            return _as_they_are(request["messages"][-1]["content"])
+            return _shortened(request["messages"][-1]["content"])
         case "verification":
             return _all_supported(request["messages"][-1]["content"])
         case _:
@@ -117,14 +117,18 @@ def _summary(texts: list[str]) -> dict[str, Any]:
     return {"chatter": not points, "points": points}
 
 
-def _as_they_are(prompt: str) -> dict[str, Any]:
-    """Every known point, rewritten as itself."""
-    known = _KNOWN.finditer(prompt)
-    return {
-        "points": [
-            {"from": [int(n)], "text": json.loads(text), "kind": kind} for n, kind, text in (m.groups() for m in known)
-        ]
-    }
+def _shortened(prompt: str) -> dict[str, Any]:
+    """The first claims left out, until so many words are saved as are asked for; the last one as it is."""
+    points, wanted = prompt.partition("</points>")[0], re.search(r"so save (\d+)", prompt)
+    out: list[int] = []
+    saved = 0
+    last: dict[str, Any] = {}
+    for number, kind, text in (match.groups() for match in _KNOWN.finditer(points)):
+        last = {"from": [int(number)], "text": json.loads(text), "kind": kind}
+        if kind == "claim" and wanted is not None and saved < int(wanted[1]):
+            out.append(int(number))
+            saved += len(json.loads(text).split())
+    return {"points": [] if last["from"][0] in out else [last], "leave_out": out}
 
 
 def _all_supported(prompt: str) -> dict[str, Any]:

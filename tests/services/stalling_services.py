@@ -68,7 +68,7 @@ async def stalling_services() -> AsyncIterator[StallingServices]:
 
 
 async def _serve(port: int) -> None:
-    from context_builder.server.asgi.shares import ShareLimits, Shares
+    from context_builder.server.asgi.callers import ShareLimits, Shares
     from context_builder.server.grpc.serving import serving_grpc
 
     one: Any = _Stalling()

@@ -12,12 +12,19 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
+from context_builder.errors import DatabaseUnavailable, DataRejected, MessageError
+from context_builder.memory.memory import Memory
+from context_builder.session import committer
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys
+from context_builder.session.messages.reference import read_reference
 from context_builder.session.session import Session
+from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.testing import InMemoryStore, StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.live import TENANT, Live
 from tests.session.saying import at, quoting, spoken
+from tests.session.test_undeliverable import ChoosyArchive
 
 pytestmark = pytest.mark.engines
 
@@ -141,6 +148,18 @@ async def test_a_correction_of_what_is_summarized_reaches_points_archive_and_mem
     assert (FIFTEEN in first_row.summary_text, FIFTEEN in second_row.summary_text) == (True, False)
     assert live.archive.superseded_by == {first: second[1]}
     assert second_row.message_count == 2
+
+
+async def test_a_row_that_the_archive_refused_is_not_put_back_after_a_correction(live: Live, analyst: Quoting) -> None:
+    live.archive = archive = ChoosyArchive(lambda: DataRejected("refuses: violates a constraint"), 1)
+    await begin(live)
+    await summarized(live, spoken(1, FIFTEEN))
+    await live.until("it is a dead letter", undeliverable={"archive": 1, "memory": 0})
+    await live.push({"corrects": 1, "text": FIFTY, "timestamp": at(60)})
+    await taken_in(live)
+    await delivered(live)
+    assert [row.summary_text for row in archive.rows.values()] == [f"Said:\n- Alice says: {FIFTY}"]
+    assert await live.redis.llen(KEYS.archive_dead) == 0
 
 
 async def test_what_can_not_be_rewritten_is_retracted_and_summarized_again(live: Live, analyst: Quoting) -> None:
@@ -347,3 +366,112 @@ async def test_a_message_that_is_struck_in_the_commit_that_it_came_in_is_not_rem
     await live.shows(2)
     await wait_until(lambda: "Alice: And it is blue." in remembered(live), "what is left is remembered")
     assert remembered(live) == ["Alice: And it is blue."]
+
+
+async def test_a_point_that_is_corrected_again_and_again_is_remembered_once(live: Live, analyst: Quoting) -> None:
+    await begin(live)
+    await summarized(live, spoken(1, FIFTEEN))
+    for second, cost in enumerate(("fifty", "sixty"), start=60):
+        await live.push({"corrects": 1, "text": f"The pump costs {cost} thousand euros.", "timestamp": at(second)})
+        await taken_in(live)
+    assert remembered(live, "point") == ["Alice: Alice says: The pump costs sixty thousand euros."]
+
+
+async def test_a_point_that_is_renamed_and_corrected_at_once_is_remembered_once(live: Live, analyst: Quoting) -> None:
+    await begin(live)
+    await summarized(live, spoken(1, FIFTEEN))
+    await live.push(
+        {"renames": "Alice", "speaker": "Ida", "timestamp": at(60)},
+        {"corrects": 1, "text": FIFTY, "timestamp": at(61)},
+    )
+    await taken_in(live)
+    assert remembered(live, "point") == [f"Ida: Ida says: {FIFTY}"]
+
+
+class Moody(InMemoryStore):
+    """A memory that raises ``fault`` instead of remembering, if there is one; ``tried`` counts that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fault: Exception | None = None
+        self.tried = 0
+
+    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        if self.fault is not None:
+            self.tried += 1
+            raise self.fault
+        await super().remember(tenant_id, memories)
+
+
+async def test_what_was_corrected_before_the_memory_refused_it_is_put_back_as_corrected(
+    live: Live, analyst: Quoting
+) -> None:
+    live.memory = memory = Moody()
+    memory.fault = DatabaseUnavailable("away")
+    await begin(live)
+    await live.push(spoken(1, FIFTEEN))
+    await live.shows(1)
+    live.clock.advance(WINDOW + 1)
+    await live.shows()
+    await wait_until(lambda: memory.tried > 2, "the memory is away")
+    await live.push(
+        {"corrects": 1, "text": FIFTY, "timestamp": at(60)},
+        {"renames": "Alice", "speaker": "Ida", "timestamp": at(61)},
+    )
+    await live.until("the points are corrected", text=f"Said:\n- Ida says: {FIFTY}")
+    memory.fault = DataRejected("not this one")
+    letters = DeadLetters(live.redis, "monday", "memory")
+
+    async def refused() -> bool:
+        return len(await letters.all()) >= 1
+
+    await wait_until(refused, "the memory refuses it for good")
+    memory.fault = None
+    for letter in await letters.all():
+        await letters.requeue(letter)
+    await live.say(2)
+    await delivered(live)
+    assert f"Ida: {FIFTY}" in remembered(live)
+    assert remembered(live, "point") == [f"Ida: Ida says: {FIFTY}"]
+
+
+TOO_OLD = (
+    "is about message {}, which is too old: only the newest 20,000 messages of a session can be corrected or struck"
+)
+
+
+async def test_what_has_left_the_index_is_neither_corrected_nor_new_and_what_was_struck_stays_so(
+    live: Live, analyst: Quoting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "INDEXED", 4)
+    await begin(live)
+    await live.push(
+        spoken(1, "struck"), spoken(2, FIFTEEN), spoken(None, "unnumbered"), spoken(4, "by Bo", speaker="Bo")
+    )
+    await live.shows(1, 2, None, 4)
+    await live.push({"strikes": 1, "timestamp": at(60)})
+    await live.shows(2, None, 4)
+    await live.say(5, 6, 7, 8)
+    await live.shows(2, None, 4, 5, 6, 7, 8)
+    late = [
+        *({"corrects": about, "text": FIFTY, "timestamp": at(70)} for about in (2, "id:3", 3)),
+        {"strikes": 4, "timestamp": at(70)},
+        spoken(2, FIFTY),
+        spoken(1, "struck, they said"),
+        spoken(1, "after a restart", timestamp=at(80)),
+        {"corrects": 6, "text": "Six.", "timestamp": at(70)},
+    ]
+    await live.push(*late)
+    await live.shows(2, None, 4, 5, 6, 7, 8, 1)
+    texts = [one["text"] for one in (await live.state())["raw_recent_buffer"]]
+    assert (texts[0], texts[4], texts[-1]) == (FIFTEEN, "Six.", "after a restart")
+    dead = await DeadLetters(live.redis, "monday").all()
+    assert [letter.reason for letter in dead] == [TOO_OLD.format(about) for about in ("2", "id:3", "3", "4", "2")]
+    client = SessionClient(live.redis, "monday")
+    assert [await client.has_spoken(name) for name in ("Bo", "Alice", "Ida")] == [True, True, False]
+    assert await client.held_message(read_reference("1", "message")) == "there"
+    assert await client.held_message(read_reference("id:1", "message")) == "struck"
+    with pytest.raises(MessageError, match="too old"):
+        await client.held_message(read_reference("2", "message"))
+    index = await live.redis.hgetall(KEYS.message_index)
+    assert len([name for name in index if name.startswith(b"i:")]) == 5

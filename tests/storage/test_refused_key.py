@@ -25,16 +25,23 @@ KEY = "sk-proj-Ab3dEf6hIj9kLmNoPqRs"
         ({"error": {"message": "Key 0123456789abcdef0 is another's"}}, "“Key … is another's”"),
         ({"error": {"message": 7}}, ""),
         ({"error": None}, ""),
+        ({"error": "upstream https://me:secret@gateway/v1 said no"}, "“upstream … said no”"),
         ("refused", ""),
     ],
 )
 def test_the_message_is_quoted_in_a_line_without_the_key(said: object, words: str) -> None:
-    assert words_of_refusal(orjson.dumps(said), KEY) == words
+    assert words_of_refusal(orjson.dumps(said), KEY, "") == words
 
 
 def test_what_is_no_json_says_nothing() -> None:
-    assert words_of_refusal(b"<html>401</html>", KEY) == ""
+    assert words_of_refusal(b"<html>401</html>", KEY, "") == ""
 
 
 def test_long_words_are_cut() -> None:
-    assert len(words_of_refusal(orjson.dumps({"message": "no " * 500}), "")) == 202
+    assert len(words_of_refusal(orjson.dumps({"message": "no " * 500}), "", "")) == 202
+
+
+@pytest.mark.parametrize("echo", ["Ida's password is fish", "IDA's  password\nis fish"])
+def test_words_that_quote_the_request_are_not_shown(echo: str) -> None:
+    sent = "Find the topics.\nAlice: Ida's password is fish."
+    assert words_of_refusal(orjson.dumps({"error": f"not allowed to read: {echo}"}), KEY, sent) == ""

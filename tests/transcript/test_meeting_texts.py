@@ -131,7 +131,7 @@ It was to come at noon.
             [
                 "Ida Lind | Good morning, everyone. Is the pump here?",
                 "Speaker 2 | Since noon: it came by truck.",
-                "Unknown Speaker | Good.",
+                "Unknown | Good.",
             ],
         ),
         (TEAMS, ["Lind, Ida (Extern) | Good morning. Is the pump here?", "Bo Ek | Since noon."]),

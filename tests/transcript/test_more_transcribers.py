@@ -188,9 +188,9 @@ def test_audacitys_labels_in_a_text(tmp_path: Path) -> None:
 
 
 def test_words_as_other_services_write_them_are_refused_by_name(tmp_path: Path) -> None:
-    google = {"results": [{"alternatives": [{"transcript": "hello there", "words": []}]}]}
+    other = {"results": [{"guesses": [{"spelling": "hello there", "letters": []}]}]}
     with pytest.raises(TranscriptError, match="not a document as Deepgram"):
-        transcript(tmp_path, "a.json", google)
+        transcript(tmp_path, "a.json", other)
 
 
 def test_a_row_of_a_table_whose_date_cannot_be_read_is_said(tmp_path: Path) -> None:

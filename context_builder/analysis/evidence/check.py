@@ -10,14 +10,16 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
+import regex
+
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
 from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part
 from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
 from context_builder.analysis.evidence.negation import negates, negates_otherwise
 from context_builder.analysis.evidence.overlap import Terms
 from context_builder.analysis.evidence.people import People, is_one_of
-from context_builder.analysis.evidence.quotes import Message
-from context_builder.analysis.evidence.words import ACCEPTING, SETTLING, Reading, plain, words_of
+from context_builder.analysis.evidence.quotes import MessageWords
+from context_builder.analysis.evidence.words import ACCEPTING, SETTLING, CheckedText, plain, words_of
 from context_builder.analysis.refusal_words import SUSPICIOUS, reads_like_a_refusal
 
 
@@ -70,6 +72,10 @@ SMALL_COUNTS: Final = frozenset({"1", "2", "3", "4"})
 """Numbers that in words may count what the quotes name one by one."""
 
 
+_CALLED: Final = regex.compile(r"\b(?=(\p{L}{4,} ([\p{L}\p{Nd}-]+))(?![\p{L}\p{Nd}-]))")
+"""A word, which tells something, and the one after it: the name of one of several things, if that is a number."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Said:
     """Holds a quote as its speaker said it, in plain words."""
@@ -106,7 +112,7 @@ class EvidenceCheck:
         known = [*map(_Source, texts)]
         sentence = _Sentence(draft.text, self._known)
         sources = [*(self._readings[message] for message in draft.cites), *known]
-        if reason := sentence.rejection(sources, [*self._readings.values(), *self._minutes]):
+        if reason := sentence.rejection(sources, [*self._readings.values(), *self._minutes], self._minutes):
             return Findings(reason)
         doubts = {
             Doubt.NEGATION: negates_otherwise(
@@ -138,12 +144,12 @@ class EvidenceCheck:
         return said or None
 
 
-class _Source(Reading):
+class _Source(CheckedText):
     """Holds a text that a point may rest on; its words and numbers are read once, if they are needed."""
 
     @cached_property
-    def quotable(self) -> Message:
-        return Message(self.plain)
+    def quotable(self) -> MessageWords:
+        return MessageWords(self.plain)
 
     @cached_property
     def _figures(self) -> tuple[Figure, ...]:
@@ -184,17 +190,21 @@ class _Sentence:
         figures = figures_of(known.without_names(self.plain))
         self._figures = [figure for figure in figures if figure.value != ONE or figure.unit]
 
-    def rejection(self, sources: Sequence[_Source], elsewhere: Collection[_Source]) -> Rejection | None:
+    def rejection(
+        self, sources: Sequence[_Source], elsewhere: Collection[_Source], minutes: Collection[_Source] = ()
+    ) -> Rejection | None:
         """Return what the sentence says that none of its sources says.
 
-        It may name what they call but "it" or "she", in words and names that were said ``elsewhere``.
+        It may name what they call but "it" or "she", in words and names that were said ``elsewhere``, and by a number
+        that is part of what the ``minutes`` call it.
         """
         shared = self._share(sources)
         is_unlike = shared is not None and shared < UNLIKE_ITS_MESSAGES and (self._share(elsewhere) or 0.0) < SUPPORTED
         groups = 1 if is_unlike else SUSPICIOUS
         if reads_like_a_refusal(self._text, (source.text for source in sources), groups):
             return Rejection.REFUSAL
-        if any(not self._may_be_said(figure, sources) for figure in self._not_said(sources)):
+        missing_figures = [one for one in self._not_said(sources) if not self._may_be_said(one, sources)]
+        if any(not self._is_called(one, minutes) for one in missing_figures):
             return Rejection.NUMBER_NOT_SAID
         if shared is not None and shared < BY_CHANCE and (self._share(elsewhere) or 0.0) < BY_CHANCE:
             return Rejection.UNRELATED
@@ -254,6 +264,18 @@ class _Sentence:
         if figure.unit or figure.value not in SMALL_COUNTS:
             return False
         return said.counts <= {each.value for each in self._figures}
+
+    def _is_called(self, figure: Figure, minutes: Collection[_Source]) -> bool:
+        """Return whether a number is part of a name, such as "pump three" or "Folie 12", that the minutes have."""
+        if figure.unit or figure.value.startswith("-"):
+            return False
+        called = (
+            found[1]
+            for found in _CALLED.finditer(self.plain)
+            if any(each.value == figure.value for each in figures_of(found[2]))
+        )
+        names = [regex.compile(rf"(?<![\w-]){regex.escape(name)}(?![\w-]| point| komma)") for name in called]
+        return any(name.search(source.plain) for name in names for source in minutes)
 
     def _unnamed(self, sources: Sequence[_Source]) -> list[Name]:
         names = NamesSaid(sources) if self._names else None

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import regex
 
 from context_builder.analysis.evidence.figures import value_of
-from context_builder.analysis.evidence.words import TABLES, UNSPACED, Reading, plain, words_of
+from context_builder.analysis.evidence.words import TABLES, UNSPACED, CheckedText, plain, words_of
 from context_builder.quoting import visible
 from context_builder.tokens.counter import token_ranks
 
@@ -79,7 +79,7 @@ def names_in(text: str) -> Iterator[Name]:
 class NamesSaid:
     """Holds what was said, for looking up names."""
 
-    def __init__(self, readings: Iterable[Reading]) -> None:
+    def __init__(self, readings: Iterable[CheckedText]) -> None:
         self._said = "".join(reading.spaced for reading in readings)
 
     def has(self, word: str) -> bool:

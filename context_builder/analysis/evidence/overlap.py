@@ -16,7 +16,7 @@ from typing import Final
 
 import regex
 
-from context_builder.analysis.evidence.words import Reading
+from context_builder.analysis.evidence.words import CheckedText
 from context_builder.tokens.counter import token_ranks
 
 _COMMON_BITS: Final = 9.0
@@ -48,7 +48,7 @@ _FIGURE: Final = regex.compile(r"\p{Nd}")
 class Terms:
     """Holds texts for telling how much of another text they say."""
 
-    def __init__(self, readings: Iterable[Reading]) -> None:
+    def __init__(self, readings: Iterable[CheckedText]) -> None:
         self._texts = [reading.spaced for reading in readings]
 
     def has(self, word: str, dense: bool = False) -> bool:  # noqa: FBT001, FBT002 (as _terms gives it)
@@ -73,7 +73,7 @@ class Terms:
 
 def is_told_in(phrase: str, text: str) -> bool:
     """Return whether ``text`` has the words of ``phrase``, or at least most of what these tell."""
-    said = Terms([Reading(text)])
+    said = Terms([CheckedText(text)])
     told = {term: 1.0 + _bits(*term) for term in set(_terms(phrase))}
     return math.fsum(bits for term, bits in told.items() if said.has(*term)) > math.fsum(told.values()) / 2
 

@@ -25,7 +25,7 @@ _MOST_STEPS: Final = 10_000
 """Steps after which a quote counts as not said: a real one takes a few hundred."""
 
 
-class Message:
+class MessageWords:
     """Holds the words of a message, which comes in plain, for looking up quotes, each of them once."""
 
     def __init__(self, text: str) -> None:

@@ -50,7 +50,7 @@ def word_places(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
-class Reading:
+class CheckedText:
     """Holds a text in the forms that checks look into, each made when it is first looked at."""
 
     def __init__(self, text: str) -> None:

@@ -73,8 +73,8 @@ PREFERENCE_TEXT: Final = 1_000
 VERDICT_TOKENS: Final = 16
 """Tokens of one verdict of a verification, at most."""
 
-WORDS_A_TOKEN: Final = 0.75
-"""English words that a token holds; models count words better than tokens."""
+LONGEST_WORDS: Final = 15
+"""Characters that the words of a text have on average at most, where blanks stand between words."""
 
 VERIFIED_TEXT: Final = 500
 """Characters up to which a quoted message is shown whole where a sentence is verified: what is quoted may be "it"."""
@@ -231,7 +231,7 @@ class OpenAIAnalyst(Analyst):
             task="compaction",
             stable=prompt.stable,
             varying=prompt.fill(
-                words=str(int(WORDS_A_TOKEN * request.tokens)),
+                words=self._words_allowed(request),
                 points=_known(request.points, quotes=True),
                 others=_known(request.beside),
             ),
@@ -239,7 +239,7 @@ class OpenAIAnalyst(Analyst):
             options=options,
             max_tokens=options.max_tokens,
         )
-        (read, kept, rejected), usage = await self._client.ask(question, partial(compaction_of, request=request))
+        (read, dropped, rejected), usage = await self._client.ask(question, partial(compaction_of, request=request))
         at_hand = {point.id: point for point in request.points}
         sentences = [
             DoubtedSentence(one.text, one.kind, [quote for merged in one.merges for quote in _quotes(at_hand[merged])])
@@ -249,9 +249,15 @@ class OpenAIAnalyst(Analyst):
         verdicts, more = await self.verify(sentences)
         confirmed = iter(verdicts or [False] * len(sentences))
         accepted = [one for one, doubts in read if not doubts or next(confirmed)]
-        stay = {merged for one, _ in read if one not in accepted for merged in one.merges}
         rejected += len(read) - len(accepted)
-        return CompactionResult(tuple(accepted), self._name, kept | stay, rejected, usage + more)
+        return CompactionResult(tuple(accepted), self._name, dropped, rejected, usage + more)
+
+    def _words_allowed(self, request: CompactionRequest) -> str:
+        """Return of how many words the points may be, and how many they have: models count words better than tokens."""
+        texts = [point.text for point in request.points]
+        words, tokens = sum(map(_words_in, texts)), sum(map(self._count, texts))
+        allowed = min(words, words * request.tokens // max(1, tokens))
+        return f"{allowed} ({words} now, so save {words - allowed})"
 
     async def verify(self, sentences: Sequence[DoubtedSentence]) -> tuple[Sequence[bool] | None, Usage]:
         """Return whether its quotes say each sentence, by the model of the small tasks; None where that fails."""
@@ -388,6 +394,12 @@ def _doubted(sentence: DoubtedSentence, number: int) -> str:
     """Write a sentence with its number and kind, and its quotes below it."""
     quotes = (f"  - {quoted_json(line_of(speaker, words))}" for speaker, words in sentence.quotes)
     return "\n".join([f"{number} {sentence.kind}: {quoted_json(sentence.text)}", *quotes])
+
+
+def _words_in(text: str) -> int:
+    """Return how many words a text has; in a script without blanks, two characters count as one."""
+    words = len(text.split())
+    return words if len(text) <= LONGEST_WORDS * words else len(text) // 2
 
 
 def _is_worth_keywords(message: AnalystMessage) -> bool:

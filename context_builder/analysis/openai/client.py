@@ -132,7 +132,7 @@ class ModelClient:
             except ServerError as error:
                 was_answered = (model, question.reply) in self._answered
                 lesson = capabilities.after(error, question, was_answered=was_answered)
-                refusal = explained(error, self._endpoint, model)
+                refusal = explained(error, self._endpoint, model, f"{question.stable}\n{question.varying}")
                 if error.is_invalid_json:
                     self._learn(model, schema_in_prompt=True)
                 if lesson is None:

@@ -30,7 +30,7 @@ from context_builder.analysis.analyst import (
 from context_builder.analysis.evidence import Doubt, EvidenceCheck, check_rewritten, is_told_in
 from context_builder.analysis.evidence.overlap import Terms, caseless_words
 from context_builder.analysis.evidence.people import speaker_of
-from context_builder.analysis.evidence.words import Reading
+from context_builder.analysis.evidence.words import CheckedText
 from context_builder.analysis.openai.schemas import (
     MAX_PREFERENCES,
     MAX_REPLACED,
@@ -88,6 +88,9 @@ MAX_STATEMENT_LENGTH: Final = 400
 """Characters of a statement; what is longer is a paragraph."""
 
 _WORD: Final = re.compile(r"[^\W_]+(?:[.,][^\W_]+)*")
+
+_BINDING: Final = (PointKind.DECISION, PointKind.ACTION, PointKind.QUESTION)
+"""Kinds of points that no reply leaves out."""
 
 
 def keywords_of(reply: KeywordReply, count: int) -> tuple[tuple[str, ...], ...]:
@@ -196,11 +199,18 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> ReadPoints:
 def compaction_of(
     reply: CompactionReply, request: CompactionRequest
 ) -> tuple[list[tuple[CompactedPoint, Sequence[Doubt]]], frozenset[int], int]:
-    """Return the sentences that the check accepts with its doubts, the ids of points whose sentence it rejects, and
-    how many it rejects. Raises :class:`ReplyInvalid` when none is acceptable.
+    """Return the sentences that the check accepts with its doubts, the ids of points that are left out, and how many
+    sentences it rejects. Raises :class:`ReplyInvalid` when neither is anything.
+
+    A decision, an action or an open question is not left out, nor is a point that a sentence is said to tell.
     """
     accepted: list[tuple[CompactedPoint, Sequence[Doubt]]] = []
-    kept: set[int] = set()
+    told = {label for entry in reply.points for label in entry.sources}
+    dropped = {
+        point.id
+        for label, point in enumerate(request.points, start=1)
+        if label in reply.leave_out and label not in told and point.kind not in _BINDING
+    }
     rejected = 0
     for entry in reply.points:
         labels = sorted({label for label in entry.sources if 1 <= label <= len(request.points)})
@@ -210,14 +220,13 @@ def compaction_of(
         is_sound = is_given and not _mixes(old) and not _loses(text, old)
         doubts = _doubts_of_rewritten(text, old) if is_sound else None
         if doubts is None:
-            kept |= {point.id for point in old}
             rejected += 1
         else:
             merges = tuple(point.id for point in old)
             accepted.append((CompactedPoint(text, _rewritten_kind(entry.kind, old), merges), doubts))
-    if not accepted:
-        raise ReplyInvalid(f"the model rewrote no point: {rejected} sentences, none acceptable", rejected=rejected)
-    return accepted, frozenset(kept), rejected
+    if not accepted and not dropped:
+        raise ReplyInvalid(f"the model shortened nothing: {rejected} sentences, none acceptable", rejected=rejected)
+    return accepted, frozenset(dropped), rejected
 
 
 def verdicts_of(reply: VerifyReply, count: int) -> list[bool]:
@@ -281,8 +290,8 @@ def _speakers(names: Sequence[str], quoted: Sequence[str]) -> tuple[str, ...]:
 def _is_about_the_same(draft: DraftPoint, known: KnownPoint) -> bool:
     """Return whether a point shares words with the one that it is to replace, besides the speakers' names."""
     names = caseless_words(known.by)
-    before = [Reading(known.text), *(Reading(quote.text) for quote in known.evidence)]
-    after = [Reading(draft.text), *(Reading(quote.text) for quote in draft.evidence)]
+    before = [CheckedText(known.text), *(CheckedText(quote.text) for quote in known.evidence)]
+    after = [CheckedText(draft.text), *(CheckedText(quote.text) for quote in draft.evidence)]
     shares = (Terms(before).share_of(draft.text, without=names), Terms(after).share_of(known.text, without=names))
     return any(share is not None and share >= SAME_SUBJECT for share in shares)
 
@@ -328,9 +337,8 @@ def _loses(text: str, old: Sequence[KnownPoint]) -> bool:
     """Return whether a sentence does not say one of the ``old`` points that must not get lost."""
     if len(old) == 1:
         return False
-    binding = (PointKind.DECISION, PointKind.ACTION, PointKind.QUESTION)
-    said = Terms([Reading(text)])
-    shares = (said.share_of(point.text, without=caseless_words(point.by)) for point in old if point.kind in binding)
+    said = Terms([CheckedText(text)])
+    shares = (said.share_of(point.text, without=caseless_words(point.by)) for point in old if point.kind in _BINDING)
     return any(share is not None and share < STILL_SAID for share in shares)
 
 

@@ -91,6 +91,12 @@ _STATUS_OF_WORD: Final[Mapping[str, int]] = {
 }
 _AGAIN_IN: Final = re.compile(r"""(?:again|retry) (?:in|after)\s+([\d.hms]+)|"retrydelay":\s*"([\d.]+s)""")
 _DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)(s|ms)?)?")
+_WORDS_OF_CODES: Final = frozenset(
+    "access api argument bad body denied error exceeded failed field format found in input internal invalid json length"
+    " limit max maximum message messages missing model not of param parameter permission precondition prompt rejected"
+    " request required response role schema server syntax temperature template token tokens too type unexpected unknown"
+    " unprocessable entity unsupported validation value".split()
+)
 _QUOTES: Final = frozenset({"input", "failed_generation"})
 """Keys under which servers quote the request, or the model."""
 
@@ -185,11 +191,13 @@ def translated(error: Exception, endpoint: Endpoint) -> AnalystError:
     return Refused(f"{server} cannot be asked: {type(error).__name__}; check OPENAI_API_KEY and {endpoint.setting}")
 
 
-def explained(error: ServerError, endpoint: Endpoint, model: str) -> AnalystError:
-    """Return this package's error for a server's."""
+def explained(error: ServerError, endpoint: Endpoint, model: str, sent: str) -> AnalystError:
+    """Return this package's error for a server's, which says nothing of what was ``sent``."""
     server, status = endpoint.label, error.status
     if is_redirect(status, error.headers):
-        return Refused(f"{server} {explain_redirect(error.url, error.headers, endpoint.setting)}")
+        told = explain_redirect(error.url, error.headers, endpoint.setting)
+        hidden = re.sub(re.escape(endpoint.api_key), "…", told, flags=re.IGNORECASE) if endpoint.api_key else told
+        return Refused(f"{server} {hidden}")
     if error.is_filtered:
         return ContentRefused(f"{server} filters what the request for {model} holds ({status})")
     if error.is_too_long:
@@ -198,7 +206,7 @@ def explained(error: ServerError, endpoint: Endpoint, model: str) -> AnalystErro
         return ReplyInvalid(f"{server} finds that the reply of {model} is no JSON ({status})")
     advice = next((advice for code, advice in _CODE_ADVICE.items() if code in error.codes), _ADVICE.get(status))
     if advice:
-        words = words_of_refusal(error.body, endpoint.api_key)
+        words = words_of_refusal(error.body, endpoint.api_key, sent)
         told = advice.format(model=model, setting=endpoint.setting, words=f": {words}" if words else "")
         return Refused(f"{server} {told}")
     if status in _WORTH_ANOTHER_TRY or status >= 500:
@@ -244,8 +252,8 @@ def _strings(node: Any, key: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _named(codes: frozenset[str]) -> str:
-    """Return the server's code, if it is one that can be shown: a name, and no text."""
-    names = sorted(code for code in codes if re.fullmatch(r"[a-z][a-z0-9_.-]{1,63}", code))
+    """Return the server's code, if it is made of words that codes are made of: others may be of the request."""
+    names = sorted(code for code in codes if _WORDS_OF_CODES.issuperset(re.split(r"[_.-]", code)))
     return f", {names[0]}" if names else ""
 
 

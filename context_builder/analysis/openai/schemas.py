@@ -159,14 +159,21 @@ _NO_COMPACTED: Final = CompactedEntry(**{"from": [], "text": "", "kind": ""})
 
 
 class CompactionReply(Reply):
-    """Holds the sentences that take the place of points; the prompt bounds their number by their words.
+    """Holds the sentences that take the place of points, and the numbers of points that can be left out.
 
-    Of a reply that was cut off nothing counts: points that it had not come to would be lost.
+    Of a reply that was cut off nothing counts: a point might be left out whose sentence it had not come to.
     """
 
     counts_in_part: ClassVar[bool] = False
 
     points: list[Annotated[CompactedEntry, _if_odd(_NO_COMPACTED)]]
+    leave_out: Annotated[list[int], _if_odd([])]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_nothing_out(cls, written: Any) -> Any:
+        """Read a reply to a prompt that a folder made for earlier versions holds, which asks for sentences alone."""
+        return {"leave_out": [], **written} if isinstance(written, dict) else written
 
 
 class StatementEntry(Reply):

@@ -10,7 +10,7 @@ from rich.text import Text
 from context_builder.cli.view.palette import plain
 
 if TYPE_CHECKING:
-    from context_builder.assembly.budget.receipt import Receipt
+    from context_builder.assembly.budget import Receipt
 
 MOST_NAMED: Final = 10
 """Candidates that are named where more tokens would add many."""

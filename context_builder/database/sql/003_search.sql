@@ -108,6 +108,15 @@ BEGIN
 END
 $$;
 
+-- How many these are.
+CREATE OR REPLACE FUNCTION context_memory_unembedded_count(tenant text) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN (SELECT count(*) FROM context_memory_pending AS p WHERE p.tenant_id = tenant);
+END
+$$;
+
 -- Adds embeddings, an array of {id, digest, embedding}, to memories whose text is still the one that was embedded.
 CREATE OR REPLACE FUNCTION context_memory_embed(tenant text, by_embedder text, embeddings jsonb) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -526,10 +535,10 @@ BEGIN
                 SELECT (hit).id, 0, origins FROM hits
             ) AS s GROUP BY id
         ), best AS (
-            SELECT DISTINCT ON (md5(m.text)) m, s.share, s.origins
+            SELECT DISTINCT ON (CASE WHEN options ->> 'repeats' = 'true' THEN m.id ELSE md5(m.text) END) m, s.share, s.origins
             FROM (SELECT * FROM spread ORDER BY share DESC, id LIMIT 2 * wanted) AS s
             JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = s.id
-            ORDER BY md5(m.text), s.share DESC, m.id
+            ORDER BY CASE WHEN options ->> 'repeats' = 'true' THEN m.id ELSE md5(m.text) END, s.share DESC, m.id
         ), first AS MATERIALIZED (
             SELECT * FROM best ORDER BY share DESC, (m).id LIMIT wanted
         ), top AS (
@@ -549,7 +558,7 @@ END
 $$;
 
 SELECT context_builder_guard(
-    '^context_memory_', '^context_memory_(remember|unembedded|outdated|outdated_count|embed|prepare|search|newest|rate|forget)$',
+    '^context_memory_', '^context_memory_(remember|unembedded|unembedded_count|outdated|outdated_count|embed|prepare|search|newest|rate|forget)$',
     '{context_memories,context_memory_pending,context_memory_vectors,context_memory_vectors_default,context_memory_frequencies,context_memory_totals}',
     inlined => '^context_memory_(json|place)$',
     beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace

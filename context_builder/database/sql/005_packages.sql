@@ -856,12 +856,13 @@ END
 $$;
 
 -- Notes a caller's feedback to a package in place of an earlier one; false for a package that is not there. What helped
--- counts for sources that were in it. Without any, nothing is said of them.
+-- counts for sources that were in it, null for those that the caller may not see. Without any, nothing is said of them.
 CREATE OR REPLACE FUNCTION context_package_rate(
     tenant text, package text, caller_sub text, how_good float8, what_helped jsonb, remark text, at timestamptz, oldest timestamptz
 ) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     head  context_package_heads;
+    hidden text[];
     old   context_package_feedback;
     moved record;
     own   context_source_ratings;
@@ -874,6 +875,8 @@ BEGIN
     IF head.package_id IS NULL THEN
         RETURN false;
     END IF;
+    hidden := ARRAY(SELECT e.key FROM jsonb_each(what_helped) AS e WHERE e.value = 'null');
+    head.refs := ARRAY(SELECT r FROM unnest(head.refs) AS r WHERE r <> ALL (hidden));
     what_helped := (SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}') FROM jsonb_each(what_helped) AS e
                     WHERE e.key = ANY (head.refs));
     SELECT * INTO old FROM context_package_feedback AS f

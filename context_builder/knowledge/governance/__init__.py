@@ -3,7 +3,7 @@
 In: named policy texts, an agent, sources, a context. Out: a decision for each source, with the policies that made it.
 """
 
-from context_builder.assembly.access import Access
+from context_builder.assembly.govern import Access
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.governance.decision import AccessDecision, AccessExplanation, decide, explained, known
 from context_builder.knowledge.governance.policy_set import PolicySet, default_policies, parse_policies

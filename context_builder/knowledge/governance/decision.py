@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from context_builder.assembly.access import Access
+from context_builder.assembly.govern import Access
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource, NotUnicode, entity

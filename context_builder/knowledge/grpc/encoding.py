@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC
 from typing import Any, Final
 
-from context_builder.assembly.access import Access
+from context_builder.assembly.govern import Access
 from context_builder.knowledge.artifact import Link, check_ref
 from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource

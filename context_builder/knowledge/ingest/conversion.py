@@ -6,11 +6,20 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from io import BytesIO
 from typing import Any, Final
 
+from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
+
 LARGEST: Final = 30_000_000
 """Bytes of a file that is converted."""
+
+LONGEST: Final = 30.0
+"""Seconds of the processor's time in which a PDF file is read."""
+
+MEMORY: Final = 2**30
+"""Bytes that reading a PDF file may take."""
 
 MOST_PAGES: Final = 2_000
 """Pages of a PDF file that are read."""
@@ -28,6 +37,38 @@ _CELL: Final = frozenset(("td", "th"))
 
 class NotReadable(ValueError):
     """Says why a file cannot be converted."""
+
+
+class Converter:
+    """Converts files. What is packed within, a PDF file, is read in a process of its own, which is ended when it takes
+    too long or too much memory. Close it in the end.
+    """
+
+    def __init__(self, seconds: float = LONGEST) -> None:
+        self._seconds = seconds
+        self._process: BoundedProcess | None = None
+
+    def convert(self, suffix: str, data: bytes) -> str:
+        """Return the text of a file as Markdown. Raises :class:`NotReadable`."""
+        if suffix != ".pdf":
+            return convert(suffix, data)
+        self._process = self._process or BoundedProcess(self._seconds, _bound_memory)
+        try:
+            return self._process.call(convert, suffix, data)
+        except TookTooLong:
+            raise NotReadable(f"takes more than {self._seconds:g} s to read, or too much memory") from None
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.close()
+
+
+def _bound_memory() -> None:
+    if find_spec("resource") is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.RLIM_INFINITY))
 
 
 def convert(suffix: str, data: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from errno import EFBIG
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from pathspec import GitIgnoreSpec
 
 from context_builder.knowledge.artifact import MAX_CONTENT
-from context_builder.knowledge.ingest.conversion import CONVERTERS, LARGEST, NotReadable, convert
+from context_builder.knowledge.ingest.conversion import CONVERTERS, LARGEST, Converter, NotReadable
 from context_builder.knowledge.ingest.unfit import why_unfit
 
 _IGNORE_FILE: Final = ".gitignore"
@@ -72,7 +73,8 @@ def files_in(folder: Path) -> Iterator[TextFile | Skipped]:
         ignoring = _with_rules_of(parent, ignoring)
     if _is_ignored(folder, ignoring, is_folder=True):
         ignoring = _without_rules_on(folder, ignoring)
-    yield from _walk(folder, folder, ignoring)
+    with closing(Converter()) as converter:
+        yield from _walk(folder, folder, ignoring, converter)
 
 
 def _without_rules_on(folder: Path, ignoring: _Rules) -> _Rules:
@@ -125,7 +127,7 @@ def _with_first_found(part: str) -> str:
     return _BETWEEN_STARS.sub(r"(?>[^/]*?\1)", _STARS.sub(_STAR, part))
 
 
-def _walk(root: Path, folder: Path, ignoring: _Rules) -> Iterator[TextFile | Skipped]:
+def _walk(root: Path, folder: Path, ignoring: _Rules, converter: Converter) -> Iterator[TextFile | Skipped]:
     try:
         entries = sorted(folder.iterdir())
         ignoring = _with_rules_of(folder, ignoring)
@@ -143,9 +145,9 @@ def _walk(root: Path, folder: Path, ignoring: _Rules) -> Iterator[TextFile | Ski
         if entry.name.startswith(".") or entry.is_symlink() or _is_ignored(entry, ignoring, is_folder=is_folder):
             continue
         if is_folder:
-            yield from _walk(root, entry, ignoring)
+            yield from _walk(root, entry, ignoring, converter)
         elif entry.is_file():
-            yield _read(entry, entry.relative_to(root).as_posix())
+            yield _read(entry, entry.relative_to(root).as_posix(), converter)
 
 
 def _is_rule(line: str) -> bool:
@@ -178,7 +180,7 @@ def _relative(entry: Path, base: Path, *, is_folder: bool) -> str:
     return entry.relative_to(base).as_posix() + ("/" if is_folder else "")
 
 
-def _read(file: Path, path: str) -> TextFile | Skipped:
+def _read(file: Path, path: str, converter: Converter) -> TextFile | Skipped:
     if path != _printable(path):
         return Skipped(_printable(path), "its path is not UTF-8")
     try:
@@ -186,7 +188,7 @@ def _read(file: Path, path: str) -> TextFile | Skipped:
         if file.stat().st_size > (LARGEST if is_converted else 4 * MAX_CONTENT):  # bytes of a character, at most
             return Skipped(path, f"longer than {MAX_CONTENT:,} characters")
         data = file.read_bytes()
-        text = convert(suffix, data) if is_converted else data.decode("utf-8-sig")
+        text = converter.convert(suffix, data) if is_converted else data.decode("utf-8-sig")
     except OSError as error:
         return _unread(path, error)
     except NotReadable as error:

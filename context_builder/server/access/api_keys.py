@@ -11,8 +11,7 @@ from typing import Any, Final
 from ulid import ULID
 
 from context_builder.database.database import Database
-from context_builder.server.access.caller import Caller, Role, caller_of
-from context_builder.server.access.credential_reference import digest_of
+from context_builder.server.access.caller import Caller, Role, caller_of, digest_of
 
 _KEY: Final = re.compile(r"cbk_([0-9A-HJKMNP-TV-Z]{26})_[A-Za-z0-9_-]{43}")
 _NO_DIGEST: Final = "0" * 64

@@ -11,8 +11,7 @@ from typing import Final
 
 from context_builder.engines.home import make_home
 from context_builder.errors import SettingError
-from context_builder.server.access.caller import Caller, caller_of
-from context_builder.server.access.credential_reference import digest_of
+from context_builder.server.access.caller import Caller, caller_of, digest_of
 
 FILE: Final = "serve.token"
 _SHORTEST: Final = 32

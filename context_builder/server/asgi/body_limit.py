@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from context_builder.server.asgi.authentication import PAGE, current_caller, is_public
+from context_builder.server.asgi.callers import PAGE, current_caller, is_public
 from context_builder.server.problem import Problem, problem_response
 
 MOST_BYTES: Final = 16 * 1024 * 1024

@@ -1,10 +1,20 @@
-"""HTTP's own rules that neither uvicorn nor the framework keeps: two lengths of a body, and ``HEAD``."""
+"""What HTTP and browsers ask of a server before a call is looked at: failures, framing, and its own names alone."""
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from traceback import extract_tb
+from typing import Final
+from urllib.parse import urlsplit
+
+import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from context_builder.server.problem import Problem, problem_response
+from context_builder.errors import ContextBuilderError
+from context_builder.server.problem import Problem, internal_error, problem_of, problem_response
 
 
 class FramingMiddleware:
@@ -46,3 +56,136 @@ async def _head(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> Non
             is_answered = True
 
     await app({**scope, "method": "GET"}, receive_or_gone, send_head)
+
+
+log = structlog.get_logger(__name__)
+
+
+class FailureMiddleware:
+    """Answers 500 if the answer has not begun, and otherwise breaks it off."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = False
+
+        async def noting(message: Message) -> None:
+            nonlocal began
+            began = began or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        except Exception as error:  # of any kind: whoever asked gets a problem document
+            is_ours = isinstance(error, ContextBuilderError)
+            log.error(
+                "http.failed", kind=type(error).__name__, at=_place(error), **({"error": str(error)} if is_ours else {})
+            )
+            if scope["type"] != "http":
+                raise
+            if not began:
+                problem = problem_of(error) if isinstance(error, ContextBuilderError) else internal_error()
+                await problem_response(problem)(scope, receive, send)
+
+
+def _place(error: BaseException) -> str:
+    """Return file and line where it was raised, and the last of ours before that."""
+    frames = extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "context_builder" in frame.filename]
+    named = dict.fromkeys(
+        f"{one.filename.rpartition('context_builder/')[2]}:{one.lineno}" for one in (*ours[-1:], *frames[-1:])
+    )
+    return " ".join(named)
+
+
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address, or each that a name stands for, leads to this machine alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)} if host else set()
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(ip_address(one.partition("%")[0]).is_loopback for one in found)
+
+
+@dataclass(frozen=True, slots=True)
+class HostNames:
+    """Knows the names of a server that listens on ``address``: its own, and ``further`` ones.
+
+    An address in numbers cannot be made to mean another one, so where all of the network may ask, each is taken.
+    """
+
+    address: str
+    further: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, address: str, further: Iterable[str] = ()) -> HostNames:
+        own = () if is_loopback(address) else (socket.gethostname(), socket.getfqdn())
+        return cls(address, frozenset(name.strip().lower() for name in (*own, *further) if name.strip()))
+
+    def knows(self, host: str) -> bool:
+        """Return whether a ``Host`` header, with or without a port, names this server."""
+        if (named := _host_and_port(host, "http")) is None:
+            return False
+        name = named[0]
+        if name in {"localhost", self.address.lower()} or name in self.further:
+            return True
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or not is_loopback(self.address)
+
+
+def _host_and_port(host: str, scheme: str) -> tuple[str, int] | None:
+    try:
+        parts = urlsplit(f"//{host}")
+        port = parts.port
+    except ValueError:
+        return None
+    if not parts.hostname or parts.path or parts.query or parts.fragment or "@" in parts.netloc or not host.isascii():
+        return None
+    return parts.hostname, _DEFAULT_PORTS.get(scheme, 0) if port is None else port
+
+
+def is_same_origin(origin: str, host: str) -> bool:
+    """Return whether a page of ``origin`` was served under the ``Host`` that it asks."""
+    scheme, separator, rest = origin.partition("://")
+    if not separator or scheme not in _DEFAULT_PORTS:
+        return False
+    named = _host_and_port(rest, scheme)
+    return named is not None and named == _host_and_port(host, scheme)
+
+
+class HostMiddleware:
+    """Answers 403 to a foreign ``Host`` or ``Origin``, whoever asks."""
+
+    def __init__(self, app: ASGIApp, names: HostNames) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            hosts, origins = (
+                [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
+                for wanted in (b"host", b"origin")
+            )
+            if len(hosts) != 1 or not self._names.knows(hosts[0]):
+                await _refuse("Host", scope, receive, send)
+                return
+            if any(not is_same_origin(origin, hosts[0]) for origin in origins):
+                await _refuse("Origin", scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+async def _refuse(header: str, scope: Scope, receive: Receive, send: Send) -> None:
+    problem = Problem(403, f"foreign_{header.lower()}", f"the header {header} names another server than this one")
+    await problem_response(problem)(scope, receive, send)

@@ -12,7 +12,7 @@ from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.grpc.servicers import CALLING_TENANT
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.asgi.shares import Shares
+from context_builder.server.asgi.callers import Shares
 from context_builder.server.problem import Problem
 
 NEEDED_ROLE: Final = Role.ADMIN

@@ -13,7 +13,7 @@ from context_builder.knowledge.grpc.channel import MAX_MESSAGE
 from context_builder.knowledge.grpc.servicers import add_services
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.server.access.authenticator import Authenticator
-from context_builder.server.asgi.shares import Shares
+from context_builder.server.asgi.callers import Shares
 from context_builder.server.grpc.authentication import AuthenticationInterceptor
 from context_builder.server.serving import GRACE
 

@@ -11,8 +11,7 @@ from starlette.middleware import Middleware
 from starlette.responses import RedirectResponse
 
 from context_builder.errors import ContextBuilderError
-from context_builder.server.asgi.authentication import PAGE
-from context_builder.server.asgi.shares import RateMiddleware, TurnMiddleware
+from context_builder.server.asgi.callers import PAGE, RateMiddleware, TurnMiddleware
 from context_builder.server.page import static_files
 from context_builder.server.page.login_middleware import (
     CompressionMiddleware,

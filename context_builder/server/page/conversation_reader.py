@@ -6,9 +6,8 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import orjson
 from redis.asyncio import Redis
 
 from context_builder.fleet.sleepers import SLEEPERS
@@ -79,6 +78,7 @@ class ConversationReader:
         self._chart_is_old = False
         self._chart: JsonObject | None = None
         self._last_id = 0
+        self._struck: set[int] = set()
         self._changes: Changes[JsonObject] = Changes(MOST_CHANGES)
         self.gone = False
 
@@ -104,9 +104,14 @@ class ConversationReader:
                 self.gone = True
                 return ConversationLook(self, self.number)
             self.gone = False
+            struck = await self._struck_messages()
             if not self.number:
+                self._struck = struck
                 await self._begin()
             change |= self._take_state(state or {})
+            if gone := struck - self._struck:
+                self._struck |= gone
+                change["struck"] = sorted(gone)
             self._mark = mark
         head = {**self._head, **_clock(conversation), "owner": _owner(owner), "waiting": waiting}
         head |= self._status(head, is_asleep=asleep is not None)
@@ -118,11 +123,18 @@ class ConversationReader:
             self._changes.add(change)
         return ConversationLook(self, self.number)
 
+    async def _checkpoint(self) -> JsonObject:
+        async with translated():
+            return parsed_object(await self._redis.hget(self._keys.checkpoint, "head"))
+
+    async def _struck_messages(self) -> set[int]:
+        """Return the newest messages that were struck; those that left the buffer before are told of nowhere else."""
+        struck = (await self._checkpoint()).get("struck")
+        return {one for one in struck if isinstance(one, int)} if isinstance(struck, list) else set()
+
     async def _begin(self) -> None:
         """Read what was said before: for the chart, which needs no more than the domains of it."""
-        async with translated():
-            head: Any = await self._redis.hget(self._keys.checkpoint, "head")
-        self._last_id = int(orjson.loads(head).get("last_id", 0)) if head else 0
+        self._last_id = int((await self._checkpoint()).get("last_id") or 0)
         after = max(-1, self._last_id - CHARTED)
         while found := await self._messages.after(self._session_id, after, _PAGE):
             for one in found:
@@ -181,7 +193,8 @@ class ConversationReader:
         if self._chart is None and self._chart_is_old:
             await self._charted()
         corrects = _corrections(found)
-        messages = [self._as_shown(self._shown.get(one["id"], one), corrects) for one in found]
+        kept = [one for one in found if one["id"] not in self._struck]  # the memory forgets a moment later
+        messages = [self._as_shown(self._shown.get(one["id"], one), corrects) for one in kept]
         return {"messages": messages, "points": self._points, "head": self._head, "chart": self._chart}
 
     def _as_shown(self, one: JsonObject, corrects: Mapping[int, int]) -> JsonObject:
@@ -202,10 +215,13 @@ class ConversationReader:
             return None
         merged: JsonObject = {}
         messages: dict[int, JsonObject] = {}
+        struck: list[int] = []
         for change in missed:
             merged |= change
             messages |= {one["id"]: one for one in change.get("messages", ())}
-        return {**merged, "messages": list(messages.values())} if messages else merged
+            struck += change.get("struck", ())
+        said = [one for one in messages.values() if one["id"] not in struck]
+        return merged | ({"messages": said} if messages else {}) | ({"struck": struck} if struck else {})
 
     def number_of(self, token: str) -> int | None:
         """Return the change that a browser had last; None where another process, or another time, told it."""

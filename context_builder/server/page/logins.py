@@ -13,8 +13,7 @@ from redis.asyncio import Redis
 
 from context_builder.database.shared_secret import SharedSecret
 from context_builder.server.access.authenticator import Authenticator, account_of
-from context_builder.server.access.caller import Caller
-from context_builder.server.access.credential_reference import CredentialReference, digest_of
+from context_builder.server.access.caller import Caller, CredentialReference, digest_of
 from context_builder.storage.redis_availability import translated
 
 LOGIN_SECONDS: Final = 12 * 3600

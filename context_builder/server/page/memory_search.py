@@ -9,11 +9,12 @@ from urllib.parse import urlencode
 
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.local import said_ref
-from context_builder.memory.memory import MemoryFilter, MemoryQuery
+from context_builder.memory.memory import MemoryQuery
 from context_builder.server.access.caller import Caller
 from context_builder.server.routes.memories import (
     LONGEST_NAME,
     LONGEST_QUERY,
+    NOTE,
     FoundMemory,
     found_memories,
     memory_filter,
@@ -26,10 +27,17 @@ KINDS: Final = {
     "point": "Points of summaries",
     "preference": "Preferences",
     "session_summary": "Summaries of what left a prompt",
+    NOTE: "Notes",
 }
 """Kinds of memory, as people are offered them."""
 
-KIND_NAMES: Final = {"message": "message", "point": "point", "preference": "preference", "session_summary": "summary"}
+KIND_NAMES: Final = {
+    "message": "message",
+    "point": "point",
+    "preference": "preference",
+    "session_summary": "summary",
+    NOTE: "note",
+}
 """The same of a single memory."""
 
 MEMORIES_A_PAGE: Final = 30
@@ -114,15 +122,6 @@ async def searched(services: Services, caller: Caller, search: MemorySearch) -> 
     found = await found_memories(services, caller, query)
     has_more = len(found) > search.most and search.most < MOST
     return await with_replacements(services, caller, found[: search.most]), has_more
-
-
-async def memories_of(services: Services, caller: Caller, ids: Sequence[str]) -> list[FoundMemory]:
-    """Return the memories of these ids that the caller may see."""
-    if not ids:
-        return []
-    wanted = tuple(dict.fromkeys(ids))
-    found = await found_memories(services, caller, MemoryQuery("", len(wanted), filter=MemoryFilter(ids=wanted)))
-    return [one for one in found if one.id in wanted]
 
 
 async def with_replacements(services: Services, caller: Caller, found: Sequence[FoundMemory]) -> list[ShownMemory]:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 
 from context_builder.server.access.caller import Role
-from context_builder.server.asgi.authentication import current_caller
+from context_builder.server.asgi.callers import current_caller
 from context_builder.server.guarded_route import ROLE
 from context_builder.server.page.logins import Login
 from context_builder.server.problem import Problem

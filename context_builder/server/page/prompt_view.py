@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from context_builder.assembly.budget.receipt import Outcome, Receipt
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.budget import Outcome, Receipt
+from context_builder.assembly.build_turn import BuiltContext
 
 PARTS: Final = {
     "system": "System prompt",
@@ -34,7 +34,7 @@ _NOT_RATED: Final = frozenset({"session", "knowledge"})
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BudgetPart:
     """Holds what a part of the prompt takes; ``begin`` and ``share`` are shares of the budget, 0 to 1."""
 
     name: str
@@ -80,7 +80,7 @@ class PromptView:
     before: int
     tokens: int
     messages: Sequence[Mapping[str, Any]]
-    parts: Sequence[Part]
+    parts: Sequence[BudgetPart]
     taken: Sequence[ReceiptGroup]
     left: Sequence[ReceiptGroup]
     changes: Sequence[Change]
@@ -158,10 +158,10 @@ def _tokens(receipts: Sequence[Receipt]) -> dict[tuple[str, str], int]:
     return held
 
 
-def _parts(counts: Mapping[str, int], budget: int) -> list[Part]:
+def _parts(counts: Mapping[str, int], budget: int) -> list[BudgetPart]:
     parts, begin = [], 0
     for name, label in PARTS.items():
         if tokens := counts.get(name, 0):
-            parts.append(Part(name, label, tokens, begin / budget, tokens / budget))
+            parts.append(BudgetPart(name, label, tokens, begin / budget, tokens / budget))
             begin += tokens
     return parts

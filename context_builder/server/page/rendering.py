@@ -12,10 +12,10 @@ from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
-from context_builder.assembly.budget.receipt import BEGINNING
+from context_builder.assembly.budget import BEGINNING
 from context_builder.domains import DOMAINS
 from context_builder.server import problem
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.page.login_middleware import FOR_SCRIPTS
 from context_builder.server.page.navigation import SESSION_VIEWS, VIEWS
 from context_builder.server.trace import current_trace

@@ -26,7 +26,7 @@ from context_builder.knowledge.artifact import (
 from context_builder.knowledge.cache import CACHED
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.store import SEPARATOR
-from context_builder.knowledge.viewer import missing_source
+from context_builder.knowledge.view import missing_source
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.governed import artifact_source, session_source
 from context_builder.server.guarded_route import READER, WRITER, guarded_router

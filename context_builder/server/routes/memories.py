@@ -9,9 +9,10 @@ from typing import Annotated, Any, Final
 
 from fastapi import Query
 
-from context_builder.knowledge.access import memory_sources, shared_words
 from context_builder.knowledge.artifact import CamelModel, Time
+from context_builder.knowledge.govern import memory_sources, shared_words
 from context_builder.knowledge.governance import Access
+from context_builder.knowledge.local import said_ref
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, SearchResult
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.guarded_route import READER, guarded_router
@@ -22,6 +23,12 @@ from context_builder.timestamps import in_utc
 router = guarded_router("memories")
 
 PREFERENCE: Final = "preference"
+
+NOTE: Final = "note"
+"""Kind of what somebody wants remembered, outside of any session."""
+
+MOST_FORGOTTEN: Final = 300
+"""Memories that are forgotten at once."""
 
 LONGEST_QUERY: Final = 8_000
 """Characters of what is looked for."""
@@ -138,6 +145,27 @@ async def found_memories(services: Services, caller: Caller, query: MemoryQuery)
         asked = replace(asked, limit=more, filter=replace(asked.filter, without_sessions=without))
     answers = [await _answer(services, query, one, how) for one, how in seen]
     return sorted(answers, key=lambda one: -one.score)[: query.limit] if query.text.strip() else answers[: query.limit]
+
+
+async def memories_of(services: Services, caller: Caller, ids: Sequence[str]) -> list[FoundMemory]:
+    """Return the memories of these ids that the caller may see."""
+    if not ids:
+        return []
+    wanted = tuple(dict.fromkeys(ids))
+    found = await found_memories(services, caller, MemoryQuery("", len(wanted), filter=MemoryFilter(ids=wanted)))
+    return [one for one in found if one.id in wanted]
+
+
+async def forget_memories(services: Services, caller: Caller, ids: Sequence[str]) -> set[str]:
+    """Forget the memories that the caller may see, everywhere, and return their ids; the others are not there.
+
+    Raises :class:`CannotForget` as the memory does.
+    """
+    memories = await memories_of(services, caller, ids)
+    await services.memory.forget(caller.tenant_id, ids=[one.id for one in memories])
+    refs = [ref for one in memories if (ref := said_ref(one)) is not None]
+    await services.packages.erasure.forget(caller.tenant_id, refs)
+    return {one.id for one in memories}
 
 
 async def _seen(

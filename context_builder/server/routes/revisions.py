@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from fastapi import Path
 from pydantic import Field
@@ -16,6 +16,13 @@ from context_builder.server.services import OwnRedis, SessionId
 from context_builder.session.client import SessionClient
 
 router = guarded_router("sessions")
+
+_REVISION: Final[dict[str, Any]] = {
+    "dependencies": [MUST_BE_SEEN],
+    "openapi_extra": WRITER,
+    "status_code": 202,
+    "response_model_exclude_defaults": True,
+}
 
 MessageName = Annotated[str, Path(max_length=400, description="The number of a message, or its id as `id:12`.")]
 
@@ -33,39 +40,21 @@ class SpeakerBody(CamelModel):
     name: str = Field(min_length=1)
 
 
-@router.patch(
-    "/sessions/{session_id}/messages/{message}",
-    dependencies=[MUST_BE_SEEN],
-    openapi_extra=WRITER,
-    status_code=202,
-    response_model_exclude_defaults=True,
-)
+@router.patch("/sessions/{session_id}/messages/{message}", **_REVISION)
 async def correct(session_id: SessionId, message: MessageName, body: CorrectionBody, redis: OwnRedis) -> AcceptedAnswer:
     """Correct the words of a message, its speaker, or both; everything that rests on it follows."""
     await correct_message(SessionClient(redis, session_id), message, body.text, body.speaker)
     return AcceptedAnswer(accepted=1)
 
 
-@router.delete(
-    "/sessions/{session_id}/messages/{message}",
-    dependencies=[MUST_BE_SEEN],
-    openapi_extra=WRITER,
-    status_code=202,
-    response_model_exclude_defaults=True,
-)
+@router.delete("/sessions/{session_id}/messages/{message}", **_REVISION)
 async def strike(session_id: SessionId, message: MessageName, redis: OwnRedis) -> AcceptedAnswer:
     """Strike a message: nothing of it is left anywhere, and it does not come back."""
     await strike_message(SessionClient(redis, session_id), message)
     return AcceptedAnswer(accepted=1)
 
 
-@router.put(
-    "/sessions/{session_id}/speakers/{speaker}",
-    dependencies=[MUST_BE_SEEN],
-    openapi_extra=WRITER,
-    status_code=202,
-    response_model_exclude_defaults=True,
-)
+@router.put("/sessions/{session_id}/speakers/{speaker}", **_REVISION)
 async def rename(
     session_id: SessionId,
     speaker: Annotated[str, Path(max_length=1_000, description="What the speaker is called now.")],

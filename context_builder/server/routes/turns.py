@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 from redis.asyncio import Redis
 
-from context_builder.assembly.budget.receipt import Outcome, Receipt
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.budget import Outcome, Receipt
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.errors import ContextError, StoreError, StoreUnavailable, TokenLimitExceeded
 from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole
 from context_builder.knowledge.request import MAX_BUDGET, Scope

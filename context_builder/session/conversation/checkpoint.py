@@ -95,6 +95,7 @@ def write_head(conversation: Conversation, counted: bytes | None = None) -> byte
                 "topic": conversation.domain_tracker.topic.wire(),
             },
             **({"names": conversation.revisions.names} if conversation.revisions.names else {}),
+            **({"struck": [*conversation.revisions.struck]} if conversation.revisions.struck else {}),
         }
     )
 
@@ -139,6 +140,7 @@ def restore(
     conversation.buffer.restore(entries, order, pending, head["pending_tokens"], head["published"])
     conversation.buffer.departed.extend(read_departed(fields, now))
     conversation.revisions.names = dict(head.get("names", {}))
+    conversation.revisions.struck.extend(head.get("struck", ()))
     corrected = {int(name[2:]): orjson.loads(value) for name, value in fields.items() if name.startswith("x:")}
     conversation.revisions.outside = {entry_id: (text, speaker) for entry_id, (text, speaker) in corrected.items()}
     for name, value in fields.items():

@@ -45,7 +45,7 @@ from context_builder.session.keys import RECEIVERS, Receiver, dead_count_field
 from context_builder.session.messages.buffer import Buffer
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
-from context_builder.session.messages.message_index import index_entries
+from context_builder.session.messages.message_index import INDEXED, index_entries
 from context_builder.session.messages.revision import Revision
 from context_builder.session.summary.ledger import Ledger
 from context_builder.session.summary.rolling_summary import Summary
@@ -263,7 +263,7 @@ class Conversation:
 
     def index_at_least(self) -> None:
         """Let the next commit put the messages of the buffer into the message index, as far as they are not there."""
-        for entry in self.buffer.ordered():
+        for entry in (one for one in self.buffer.ordered() if one.id > self.last_id - INDEXED):
             self._changes.index_at_least |= index_entries(entry.id, entry.as_message(), entry.identity)
 
     def pending_lost(self) -> int:

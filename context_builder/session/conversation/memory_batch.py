@@ -18,6 +18,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import UNKNOWN_SPEAKER
 from context_builder.session.summary.ledger import LedgerUpdate
 from context_builder.session.summary.point import Point
+from context_builder.session.summary.revising import with_name
 from context_builder.session.summary.supersession import replaced_by
 from context_builder.timestamps import moment
 
@@ -186,11 +187,25 @@ class MemoryBatch:
             amended=[one for one in self.amended if one.id not in gone],
         )
 
-    def amended_by(self, amendments: Iterable[Amendment]) -> Self:
-        """Return the batch with messages as they were corrected since."""
+    def revised_by(self, amendments: Iterable[Amendment], names: Iterable[tuple[str, str]]) -> Self:
+        """Return the batch with messages as they were corrected since, and speakers by the ``names`` they have now."""
         present = {one.id: one for one in amendments}
         memories = [present[one.id].applied(one) if one.id in present else one for one in self.memories]
+        for old, new in names:
+            memories = [with_speaker(one, old, new) for one in memories]
         return replace(self, memories=memories)
+
+
+def with_speaker(memory: Memory, old: str, new: str) -> Memory:
+    """Return a message or a point with another name of a speaker."""
+    if memory.kind != POINT:
+        return replace(memory, speaker=new) if memory.speaker == old else memory
+    speakers = memory.metadata.get("speakers")
+    names: Iterable[Any] = speakers if isinstance(speakers, list | tuple) else (memory.speaker or "").split(", ")
+    renamed = list(dict.fromkeys(new if name == old else name for name in names))
+    metadata = {**memory.metadata, "speakers": renamed} if speakers else memory.metadata
+    speaker = ", ".join(map(str, renamed))
+    return replace(memory, text=with_name(memory.text, old, new), speaker=speaker, metadata=metadata)
 
 
 def memory_batch(
@@ -215,11 +230,8 @@ def memory_batch(
         for point in update.written
     ]
     messages = [of_message(session_id, entry, responses.get(entry.id)) for entry in entries]
-    superseded = [
-        point_id(session_id, number, time)
-        for point in update.replaced
-        for number, time in (point.merges or ((point.id, point.time),))
-    ]
+    replaced = dict.fromkeys(known for point in update.replaced for known in point.known_as)
+    superseded = [point_id(session_id, number, time) for number, time in replaced]
     return MemoryBatch(session_id, [*messages, *written], superseded)
 
 

@@ -6,6 +6,7 @@ What archive and memory are to be told is collected until the next commit, so th
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -41,6 +42,9 @@ from context_builder.timestamps import epoch
 
 _NOTHING: Final = LedgerUpdate()
 
+MOST_STRUCK: Final = 100
+"""Newest messages that were struck, which those who look on are told of."""
+
 MOST_NAMES: Final = 500
 """Newest names that speakers are sent with and called otherwise."""
 
@@ -64,6 +68,7 @@ class Revisions:
     """Applies revisions; ``names`` are what speakers are called, by the names that they are sent with.
 
     ``outside`` holds corrections of messages that may wait in the pending list, by id, until they are summarized.
+    ``struck`` are the ids of the newest messages that were struck.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class Revisions:
     ) -> None:
         self.names: dict[str, str] = {}
         self.outside: dict[int, tuple[str | None, str]] = {}
+        self.struck: deque[int] = deque(maxlen=MOST_STRUCK)
         self._session_id = session_id
         self._rules = rules
         self._buffer = buffer
@@ -97,6 +103,11 @@ class Revisions:
     def amended(self) -> Sequence[Amendment]:
         """Return the messages outside of the buffer that say something else since the last commit."""
         return [*self._told.amended.values()]
+
+    @property
+    def renamed(self) -> Sequence[tuple[str, str]]:
+        """Return the names that speakers have since the last commit, after the old ones."""
+        return self._told.renamed
 
     def name_of(self, speaker: str) -> str:
         """Return what a speaker is called, who is sent with this name."""
@@ -255,6 +266,7 @@ class Revisions:
         struck = StruckMessage(known_as, strike.id, points)
         self._told.amended.pop(known_as, None)
         self._told.struck.append(struck)
+        self.struck.append(strike.id)
         changes.struck.append((struck, text))
         if entry is None:
             self._told.supersede(self._summary.first_seq(strike.id))

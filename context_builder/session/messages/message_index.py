@@ -1,14 +1,16 @@
 """The message index finds, by number and by id, the message that a correction or a strike is about.
 
 Its entries are fields of a hash in Redis, which commits add to: of a number the messages that have it, of an id what is
-to be known of a message that is no longer at hand. It is pure; whoever uses it reads the fields that it asks for.
+to be known of a message that is no longer at hand. Commits drop the oldest, but for what was struck, and note in the
+field ``dropped`` what they were. It is pure; whoever uses it reads the fields that it asks for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple
+from hashlib import sha1
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
@@ -20,9 +22,24 @@ from context_builder.session.messages.revision import Correction, Revision, Spea
 MOST_NAMESAKES: Final = 64
 """Newest messages of one number that are told apart: a recorder counts anew, and some count to one."""
 
+INDEXED: Final = 20_000
+"""Newest messages of a session that can be corrected and struck."""
+
+DROPPED: Final = "dropped"
+"""Field that tells which messages are no longer in the index, as ``commit.lua`` writes it: ``below`` which id; and of
+people's numbers (``n``), the assistant's (``c``) and times (``time``) the lowest and the highest."""
+
+SPEAKERS: Final = "speakers"
+"""Field that counts the speakers of messages that were dropped, whose names have fields up to :data:`MOST_SPEAKERS`."""
+
+MOST_SPEAKERS: Final = 1_000
+
 STRUCK: Final = b'"struck"'
 """What is held of a message that was struck."""
 
+
+_NONE: Final = (1.0, 0.0)
+"""A range in which nothing lies."""
 
 HeldMessage = Literal["there", "struck", "unknown"]
 """Tells whether a session has a message."""
@@ -46,6 +63,36 @@ class IndexedMessage:
 def speakers_in(held: bytes) -> tuple[str, ...]:
     """Return who said a message, by what is held of it; nobody, of one that was struck."""
     return () if held == STRUCK else (IndexedMessage(*orjson.loads(held)).speaker,)
+
+
+def speaker_field(speaker: str) -> str:
+    """Return the field that says that somebody of this name has spoken in a message that was dropped."""
+    return f"s:{sha1(speaker.encode(errors='surrogatepass'), usedforsecurity=False).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Dropped:
+    """Tells which messages were dropped from the index: about which of them a number, an id or a time may be."""
+
+    below: int = 1
+    n: tuple[float, float] = _NONE
+    c: tuple[float, float] = _NONE
+    time: tuple[float, float] = _NONE
+
+    @classmethod
+    def read(cls, held: bytes | None) -> _Dropped:
+        fields: dict[str, Any] = orjson.loads(held) if held else {}
+        spoken, contributed, times = (tuple(fields.get(name, _NONE)) for name in ("n", "c", "time"))
+        return cls(fields.get("below", 1), spoken, contributed, times)
+
+    def may_be_about(self, number: int) -> bool:
+        """Return whether a whole number may name a message that was dropped, by its number or its id."""
+        return number < self.below or any(low <= number <= high for low, high in (self.n, self.c))
+
+    def may_have(self, message: Message) -> bool:
+        """Return whether a message of this number was dropped, of a time at which this one was said."""
+        (low, high), (begin, end) = self.c if message.consilience else self.n, self.time
+        return message.number is not None and low <= message.number <= high and begin <= message.time <= end
 
 
 class _Namesake(NamedTuple):
@@ -80,16 +127,16 @@ def fields_wanted(deliveries: Iterable[Delivered], is_beyond: Mapping[int, bool]
         if reference is not None:
             wanted |= fields_of(reference)
         elif isinstance(one, Message) and one.number is not None and not is_beyond[place]:
-            wanted.add(number_field(one.number, consilience=one.consilience))
+            wanted |= {number_field(one.number, consilience=one.consilience), DROPPED}
     return wanted
 
 
 def fields_of(reference: MessageReference) -> set[str]:
     """Return the fields by which a message is found."""
     if reference.number is None:
-        return {id_field(reference.id or 0)}
+        return {id_field(reference.id or 0), DROPPED}
     kinds = {number_field(reference.number, consilience=kind) for kind in (False, True)}
-    return {*kinds, id_field(reference.number)}
+    return {*kinds, id_field(reference.number), DROPPED}
 
 
 def _encoded(namesakes: Iterable[_Namesake]) -> bytes:
@@ -115,6 +162,7 @@ class MessageIndex:
         self._session_id = session_id
         self._held = dict(held)
         self._last_id = last_id
+        self._dropped = _Dropped.read(held.get(DROPPED))
         self.changed: dict[str, bytes] = {}
 
     @property
@@ -124,7 +172,8 @@ class MessageIndex:
 
     def wanted(self) -> set[str]:
         """Return the fields of the messages whose numbers are held, which are wanted, too."""
-        ids = {id_field(one.id) for field in self._held if field[0] != "i" for one in self._namesakes(field)}
+        numbers = [field for field in self._held if field.startswith(("n:", "c:"))]
+        ids = {id_field(one.id) for field in numbers for one in self._namesakes(field)}
         return ids - self._held.keys()
 
     def hold(self, fields: Mapping[str, bytes]) -> None:
@@ -143,7 +192,9 @@ class MessageIndex:
         return self._new_or_implied(one) if one.corrects is None else self._correction(one, one.corrects)
 
     def held_message(self, reference: MessageReference) -> HeldMessage:
-        """Return what is known of a message. Raises :class:`MessageError` for one of another session."""
+        """Return what is known of a message. Raises :class:`MessageError` for one of another session, and for one that
+        was dropped.
+        """
         entry_id = self._find(reference, consilience=False)
         if entry_id is None:
             return "unknown"
@@ -157,6 +208,8 @@ class MessageIndex:
                     return self._corrected(known.id, message)
                 if known.corrected_at is not None and message.time <= known.corrected_at:
                     return None  # this is what was corrected
+            if self._dropped.may_have(message):  # the very words are known as such, so these are others
+                raise _too_old(f"message {message.number}")
         self._add(message)
         return message
 
@@ -171,7 +224,7 @@ class MessageIndex:
         return new
 
     def _corrected(self, entry_id: int, message: Message) -> Revision | None:
-        indexed = self._indexed(entry_id)
+        indexed = self._indexed(self._with_id(entry_id, MessageReference(id=entry_id)) or entry_id)
         if indexed is None:
             return None
         if message.speaker and message.consilience and not indexed.consilience:
@@ -203,14 +256,24 @@ class MessageIndex:
         if reference.session not in ("", self._session_id):
             raise MessageError(f"is about a message of another session, {reference.session[:128]}")
         if reference.number is None:
-            return reference.id if id_field(reference.id or 0) in self._held else None
+            return self._with_id(reference.id or 0, reference)
         for kind in (consilience, not consilience):
             if known := self._namesakes(number_field(reference.number, consilience=kind)):
-                return known[-1].id
+                return self._with_id(known[-1].id, reference)
         unnumbered = self._held.get(id_field(reference.number))
+        if unnumbered is None and self._dropped.may_be_about(reference.number):
+            raise _too_old(reference)
         if unnumbered is None or unnumbered == STRUCK or orjson.loads(unnumbered)[1] is not None:
             return None
         return reference.number
+
+    def _with_id(self, entry_id: int, reference: MessageReference) -> int | None:
+        """Return the id if there is such a message. Raises :class:`MessageError` for one that was dropped."""
+        if id_field(entry_id) in self._held:
+            return entry_id
+        if 0 < entry_id < self._dropped.below:
+            raise _too_old(reference)
+        return None
 
     def _add(self, message: Message, corrected_at: float | None = None) -> None:
         self._last_id += 1
@@ -238,3 +301,8 @@ class MessageIndex:
         """Return what is known of a message; None of one that was struck, or is not known any more."""
         held = self._held.get(id_field(entry_id), STRUCK)
         return None if held == STRUCK else IndexedMessage(*orjson.loads(held))
+
+
+def _too_old(message: MessageReference | str) -> MessageError:
+    newest = f"only the newest {INDEXED:,} messages of a session can be corrected or struck"
+    return MessageError(f"is about {message}, which is too old: {newest}")

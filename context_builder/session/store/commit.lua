@@ -30,6 +30,7 @@ local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), tak
 local from_position, to_position = take(), take()
 local pending_trimmed, pending_left, rewrite = tonumber(take()), tonumber(take()), take()
 local package_key, signature_key = take(), take()
+local indexed_from, most_speakers = tonumber(take()), tonumber(take())
 
 -- What somebody else made of another type is told by name before anything is written: a script that fails half-way has
 -- written the first half. State and conversation state are strings that are overwritten whatever they are.
@@ -92,6 +93,56 @@ local function blank(count)
   end
 end
 
+-- Makes a range of numbers hold another one, too.
+local function widen(ranges, name, number)
+  local range = ranges[name] or {number, number}
+  ranges[name] = {math.min(range[1], number), math.max(range[2], number)}
+end
+
+-- Drops from the message index what is known of up to `most` messages with ids below `indexed_from`, and notes which they
+-- were. What was struck is known for good, with the messages of the same number.
+local function drop_indexed(most)
+  local held = redis.call('HGET', message_index, 'dropped')
+  local dropped = held and cjson.decode(held) or {below = 1}
+  local first, last = dropped.below, math.min(indexed_from, dropped.below + most) - 1
+  if last < first then
+    return
+  end
+  for id = first, last do
+    local value = redis.call('HGET', message_index, 'i:' .. id)
+    if value and value ~= '"struck"' then
+      local _, number, consilience, said_at, _, speaker = unpack(cjson.decode(value))
+      widen(dropped, 'time', said_at)
+      if number ~= cjson.null then
+        local kind = consilience and 'c' or 'n'
+        widen(dropped, kind, number)
+        local field = string.format('%s:%.0f', kind, number)
+        local namesakes = cjson.decode(redis.call('HGET', message_index, field) or '[]')
+        local needed = #namesakes > 0 and namesakes[#namesakes][1] > id
+        for _, namesake in ipairs(namesakes) do
+          needed = needed or redis.call('HGET', message_index, 'i:' .. namesake[1]) == '"struck"'
+        end
+        if not needed then
+          redis.call('HDEL', message_index, field)
+        end
+      end
+      if tonumber(redis.call('HGET', message_index, 'speakers') or 0) < most_speakers
+          and redis.call('HSETNX', message_index, 's:' .. redis.sha1hex(speaker), '') == 1 then
+        redis.call('HINCRBY', message_index, 'speakers', 1)
+      end
+      redis.call('HDEL', message_index, 'i:' .. id)
+    end
+  end
+  dropped.below = last + 1
+  local ranges = ''
+  for _, name in ipairs({'n', 'c', 'time'}) do
+    if dropped[name] then
+      ranges = ranges .. string.format(',"%s":[%.6f,%.6f]', name, dropped[name][1], dropped[name][2])
+    end
+  end
+  redis.call('HSET', message_index, 'dropped', string.format('{"below":%.0f%s}', dropped.below, ranges))
+end
+
 -- A number alone says little: after a fall-back another writer may have come to the same one.
 local held = redis.call('HMGET', checkpoint, 'revision', 'by', 'position')
 local revision, by, position = held[1] or '0', held[2] or '', held[3] or ''
@@ -152,9 +203,13 @@ if not written and to_revision ~= from_revision then
     redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
   end
   at = dead_at + dead_items
-  send('HSET', message_index, tonumber(take()))
+  local index_parts = tonumber(take())
+  send('HSET', message_index, index_parts)
   for _ = 1, tonumber(take()) / 2 do -- what an earlier version did not write
     redis.call('HSETNX', message_index, take(), take())
+  end
+  if index_parts > 0 then
+    drop_indexed(index_parts + 100)
   end
   blank(tonumber(take()))
   if package_key ~= '' then -- cached packages show what was said otherwise

@@ -78,7 +78,8 @@ class Commit:
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
-    what became of them; the message ``index`` is added to. ``silent_for`` is how many seconds ago somebody spoke.
+    what became of them; the message ``index`` is added to, and older messages leave it than that with the id
+    ``indexed_from``. ``silent_for`` is how many seconds ago somebody spoke.
     ``unidentified`` are the positions of new deliveries without identity. What is acknowledged leads from position
     ``begin`` to ``end``.
 
@@ -97,6 +98,7 @@ class Commit:
     dead: Sequence[bytes] = ()
     unidentified: Sequence[bytes] = ()
     index: Mapping[str, bytes] = field(default_factory=dict)
+    indexed_from: int = 0
     begin: bytes = b""
     end: bytes = b""
     rewrite: bool = False

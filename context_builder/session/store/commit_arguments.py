@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FORGOTTEN, PACKAGE, PACKAGE_SIGNATURE, SESSIONS, Keys
+from context_builder.session.messages.message_index import MOST_SPEAKERS
 from context_builder.session.store.commit import Commit
 from context_builder.session.store.delivery import sha1_of
 from context_builder.session.store.lineage import Lineage
@@ -89,6 +90,8 @@ class CommitArguments(NamedTuple):
             int(commit.rewrite),
             PACKAGE if commit.changes.revised else b"",
             PACKAGE_SIGNATURE,
+            commit.indexed_from,
+            MOST_SPEAKERS,
         ]
         lists = commit.replayed + commit.lists if commit.rewrite else commit.lists
         for values in (

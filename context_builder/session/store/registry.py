@@ -81,8 +81,8 @@ class RegisteredSession:
 
 
 def most_recent_first(sessions: Iterable[RegisteredSession]) -> list[RegisteredSession]:
-    """Return the sessions in the order of their last activity, those that never ran first."""
-    return sorted(sessions, key=lambda session: session.last_active or float("inf"), reverse=True)
+    """Return the sessions in the order of their last activity, those that never ran first; by id where that is one."""
+    return sorted(sessions, key=lambda session: (-(session.last_active or float("inf")), session.session_id))
 
 
 log = structlog.get_logger(__name__)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -40,40 +41,54 @@ class WaitingItems:
                     return without.encode()
             return entry
 
-        def row(entry: bytes) -> bytes:
-            with suppress(orjson.JSONDecodeError):
-                held = orjson.loads(entry)
-                if since is not None and isinstance(held, Mapping) and held.get("summary_seq", -1) >= since:
-                    return b""
-            return entry
-
-        texts = {text for _, text in struck if text}
+        texts, ids = {text for _, text in struck if text}, {message.id for message in messages}
         keys = self._keys
         await self._revise(keys.memory_outbox, batch)
         await self._revise(keys.memory_dead, lambda letter: _of_letter(letter, batch))
-        await self._revise(keys.outbox, row)
-        await self._revise(keys.archive_dead, lambda letter: _of_letter(letter, row))
-        await self._revise(keys.agent_items, lambda item: b"" if _says(item) in texts else item)
+        if since is not None:
+            await self._revise(keys.outbox, lambda entry: _before(entry, since))
+            await self.supersede(since)
+        await self._revise(keys.agent_items, lambda item: b"" if _is_struck(item, ids, texts) else item)
 
-    async def correct(self, amendments: Sequence[Amendment]) -> None:
-        """Let what the memory refused say what was corrected since: put back, it must not bring old words back."""
+    async def correct(self, amendments: Sequence[Amendment], names: Sequence[tuple[str, str]]) -> None:
+        """Let what waits for the memory say what was corrected since, and who said it: what the memory refuses is put
+        back after the correction, and must not bring old words back.
+        """
 
         def batch(entry: bytes) -> bytes:
             with suppress(EntryUnreadable):
                 held = MemoryBatch.decode(entry)
-                if (corrected := held.amended_by(amendments)) != held:
+                if (corrected := held.revised_by(amendments, names)) != held:
                     return corrected.encode()
             return entry
 
+        await self._revise(self._keys.memory_outbox, batch)
         await self._revise(self._keys.memory_dead, lambda letter: _of_letter(letter, batch))
+
+    async def supersede(self, since: int) -> None:
+        """Let the archive's dead letters hold no summary ``since`` a number: put back, it would not be marked."""
+        await self._revise(self._keys.archive_dead, lambda letter: _of_letter(letter, lambda row: _before(row, since)))
 
     async def _revise(self, key: str, revise: Revise) -> None:
         async with translated():
             items: list[bytes] = await self._client.lrange(key, 0, -1)
-        for item in items:
-            if (after := revise(item)) != item:
-                async with translated():
-                    await self._replace(keys=[key], args=[item, after])
+        for item, after in await asyncio.to_thread(_changed, items, revise):
+            async with translated():
+                await self._replace(keys=[key], args=[item, after])
+
+
+def _changed(items: Sequence[bytes], revise: Revise) -> list[tuple[bytes, bytes]]:
+    """Return the items that are to change, each with what it is to be."""
+    return [(item, after) for item in items if (after := revise(item)) != item]
+
+
+def _before(row: bytes, since: int) -> bytes:
+    """Return a summary's row as it is, if its number is below another one."""
+    with suppress(orjson.JSONDecodeError):
+        held = orjson.loads(row)
+        if isinstance(held, Mapping) and held.get("summary_seq", -1) >= since:
+            return b""
+    return row
 
 
 def _of_letter(encoded: bytes, revise: Revise) -> bytes:
@@ -84,12 +99,23 @@ def _of_letter(encoded: bytes, revise: Revise) -> bytes:
     return replace(letter, raw=after, size=len(after)).encode() if after else b""
 
 
-def _says(item: bytes) -> str:
-    """Return what an item of the OpenAI Agents SDK says; empty for what is said by nobody."""
+def _is_struck(entry: bytes, ids: Container[str], texts: Container[str]) -> bool:
+    """Return whether an item of the OpenAI Agents SDK is a struck message, by the ids that are kept beside it, or by
+    what it says."""
     try:
-        content = orjson.loads(item).get("content")
-    except (orjson.JSONDecodeError, AttributeError):
-        return ""
+        held = orjson.loads(entry)
+    except orjson.JSONDecodeError:
+        return False
+    match held:
+        case [item, [_, str() as memory_id]]:
+            return memory_id in ids
+        case [item, None] | item:
+            return _says(item) in texts
+
+
+def _says(item: Any) -> str:
+    """Return what an item says; empty for what is said by nobody."""
+    content = item.get("content") if isinstance(item, Mapping) else None
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()

@@ -8,6 +8,7 @@ sentences, so that they are shown again.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
@@ -30,11 +31,22 @@ from context_builder.timestamps import day_of
 RESERVE: Final = 1.5
 """Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
 
-COMPACT_TO: Final = 0.75
-"""Part of the budget that the points are to take once they were rewritten: one or two summaries fit beside them."""
+COMPACT_TO: Final = 0.85
+"""Part of the budget that the points are to take once they were rewritten: a summary fits beside them."""
 
-SHORTER: Final = 2.5
-"""Times as many tokens are rewritten as are to be saved: to shorten a few points to nothing would lose them."""
+SHORTER: Final = 5
+"""Times as many tokens are up for rewriting as are to be saved: most stay as they are, and the least may leave."""
+
+SHARES: Final[Mapping[PointKind, float]] = {
+    PointKind.DECISION: 0.3,
+    PointKind.ACTION: 0.2,
+    PointKind.QUESTION: 0.1,
+    PointKind.DISAGREEMENT: 0.1,
+    PointKind.PROPOSAL: 0.05,
+    PointKind.CLAIM: 0.25,
+    PointKind.CONSILIENCE: 0.0,
+}
+"""Parts of the budget. Kinds that take more are rewritten first, so that causes and rules stay beside decisions."""
 
 LEFT_ALONE: Final = 6
 """Newest points that are never rewritten: what follows may still answer, settle or correct them."""
@@ -46,7 +58,7 @@ MOST_HOLDERS: Final = 8
 """Most speakers whose point one is."""
 
 MOST_MERGED: Final = 50
-"""Newest points of its kind that a rewritten point knows; what replaces it replaces these in the memory."""
+"""Newest points of its kind that a rewritten point knows; what replaces it replaces these in the memory, too."""
 
 REMEMBERED_REPLACEMENTS: Final = 1_000
 """Newest replaced points that are kept, so that a late delivery does not bring them back to the memory."""
@@ -54,10 +66,14 @@ REMEMBERED_REPLACEMENTS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LedgerUpdate:
-    """Holds the points that were ``written``, and those that they ``replaced``, or that were retracted."""
+    """Holds the points that were ``written``, and those that they ``replaced``, or that were retracted.
+
+    Those of the written whose ids are ``renamed`` were known before, and are the same ones with other names.
+    """
 
     written: Sequence[Point] = ()
     replaced: Sequence[Point] = ()
+    renamed: Set[int] = frozenset()
 
     @property
     def changes_anything(self) -> bool:
@@ -68,9 +84,11 @@ class LedgerUpdate:
         gone = {point.id for point in later.replaced}
         now = {point.id for point in later.written}
         written = [point for point in self.written if point.id not in gone | now]
-        new = {point.id for point in self.written}
+        new = {point.id for point in self.written} - self.renamed
         replaced = [point for point in later.replaced if point.id not in new]
-        return LedgerUpdate([*written, *later.written], [*self.replaced, *replaced])
+        return LedgerUpdate(
+            [*written, *later.written], [*self.replaced, *replaced], (self.renamed | (later.renamed - new)) - gone
+        )
 
 
 class Ledger:
@@ -153,6 +171,7 @@ class Ledger:
         points: list[Point] = []
         written: list[Point] = []
         replaced: list[Point] = []
+        renamed: set[int] = set()
         for point in self.points:
             after = revise(point)
             if after is None:
@@ -162,14 +181,16 @@ class Ledger:
             else:
                 if _words(after) != _words(point):
                     replaced.append(point)
-                    after = replace(after, id=self._next_id, merges=((point.id, point.time), *point.merges))
+                    after = replace(after, id=self._next_id, merges=point.known_as[-MOST_MERGED:])
                     self._next_id += 1
+                else:
+                    renamed.add(after.id)
                 points.append(after)
                 written.append(after)
         self.points = points
         self._replace(replaced)
         self._fit()
-        return LedgerUpdate(written, replaced)
+        return LedgerUpdate(written, replaced, renamed)
 
     def _fit(self) -> None:
         self.points = fit(self.points, int(RESERVE * self._budget), self._count)
@@ -178,17 +199,20 @@ class Ledger:
     def compaction(self) -> CompactionRequest | None:
         """Return points to be rewritten as fewer sentences; None while all are shown.
 
-        Of the old points those come first that were rewritten least often, so that no words are written anew again and
-        again; decisions, actions and open questions, whose words matter most, come after others; of these the oldest.
-        The rest are shown beside them, since they may tell what no longer holds.
+        Of the old points those come first whose kind takes more than its share of the budget, then those that were
+        rewritten least often, so that no words are written anew again and again; of these the oldest. The rest are
+        shown beside them, since they may tell what no longer holds.
         """
         if len(self.shown) == len(self.points):
             return None
         costs = {point.id: cost_of(point, self._count) for point in self.points}
         excess = sum(costs.values()) - int(COMPACT_TO * self._budget)
+        taken = Counter[PointKind]()
+        for point in self.points:
+            taken[point.kind] += costs[point.id]
         old = sorted(
             self.points[: max(0, len(self.points) - LEFT_ALONE)],
-            key=lambda point: point.rewrites + is_binding(point.kind),
+            key=lambda point: (taken[point.kind] <= SHARES[point.kind] * self._budget, point.rewrites),
         )
         chosen: dict[int, int] = {}
         for point in old:
@@ -204,16 +228,15 @@ class Ledger:
     def compact(self, asked: Sequence[KnownPoint], result: CompactionResult) -> bool:
         """Put the sentences of ``result`` in the place of the points that they merge; return whether that was done.
 
-        Of the points that were ``asked`` about, those that ``result`` keeps stay as they are, and so do decisions,
-        actions and open questions that no sentence says; others that no sentence says leave. Nothing is done where the
-        text would not get shorter, or a point was replaced meanwhile: a sentence may say what no longer holds.
+        Of the points that were ``asked`` about, those leave as well that ``result`` drops, unless they are decisions,
+        actions or open questions; all others stay as they are. Nothing is done where the text would not get shorter,
+        or a point was replaced meanwhile: a sentence may say what no longer holds.
         """
         place = {point.id: index for index, point in enumerate(self.points)}
         said = {merged for one in result.points for merged in one.merges}
         if not {point.id for point in asked} <= place.keys() or not said <= {point.id for point in asked}:
             return False
-        staying = {point.id for point in asked if point.id in result.kept or is_binding(point.kind)} - said
-        gone = {point.id for point in asked} - staying
+        gone = said | {point.id for point in asked if point.id in result.dropped and not is_binding(point.kind)}
         placed = [(index, point) for index, point in enumerate(self.points) if point.id not in gone]
         for next_id, one in enumerate(result.points, start=self._next_id):
             old = [self.points[place[merged]] for merged in one.merges]
@@ -257,7 +280,7 @@ class Ledger:
         return place, gone
 
     def _replace(self, replaced: Sequence[Point]) -> None:
-        gone = [known for point in replaced for known in ((point.id, point.time), *point.merges)]
+        gone = [known for point in replaced for known in point.known_as]
         self.replaced = [*self.replaced, *gone][-REMEMBERED_REPLACEMENTS:]
 
     def _insert(self, point: Point) -> None:
@@ -289,12 +312,7 @@ def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> P
         unconfirmed=any(point.unconfirmed for point in old),
         rewrites=1 + max(point.rewrites for point in old),
         said_on=old[0].said_on if len({point.said_on for point in old}) == 1 else None,
-        merges=tuple(
-            merged
-            for point in old
-            if point.kind is compacted.kind
-            for merged in (point.merges or ((point.id, point.time),))
-        )[-MOST_MERGED:],
+        merges=tuple(known for point in old if point.kind is compacted.kind for known in point.known_as)[-MOST_MERGED:],
     )
 
 

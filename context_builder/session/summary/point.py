@@ -35,9 +35,9 @@ class Point:
     ``by`` are the speakers whose view, question, promise or decision it is. ``time`` is the moment of the first quoted
     message in epoch seconds, ``first_number`` the lowest listener number quoted. A ``spoken`` sentence stands as it was
     said, so it is read after the name of its speaker, the first of ``by``. ``unconfirmed`` says that a doubt could not
-    be cleared up. A point that a compaction wrote ``merges`` earlier ones of its kind: their ids and times, as the
-    memory knows them; ``rewrites`` counts how often its words were written anew. ``said_on`` is the day, in ISO 8601,
-    by which words such as "yesterday" mean a date; None where it rests on what was said on several.
+    be cleared up. A point that a compaction or a correction wrote ``merges`` earlier ones of its kind: their ids and
+    times, the newest last; ``rewrites`` counts how often its words were written anew. ``said_on`` is the day, in ISO
+    8601, by which words such as "yesterday" mean a date; None where it rests on what was said on several.
     """
 
     id: int
@@ -56,6 +56,13 @@ class Point:
     def was(self, ids: Sequence[int]) -> bool:
         """Return whether the point was rewritten from one of ``ids`` while these were asked about."""
         return any(merged in ids for merged, _ in self.merges)
+
+    @property
+    def known_as(self) -> tuple[tuple[int, float], ...]:
+        """Return the ids and times under which the memory may know the point: its own, and those of points that it was
+        made of.
+        """
+        return (*self.merges, (self.id, self.time))
 
     @property
     def ids(self) -> tuple[int, ...]:

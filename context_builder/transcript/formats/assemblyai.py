@@ -11,20 +11,26 @@ from typing import Final
 from context_builder.transcript.fields import Object, each_object, optional_text, seconds
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, runs, sentences
+from context_builder.transcript.word_runs import SpokenWord, runs, sentences
 
 _MILLISECOND: Final = 0.001
 
 
 def is_assemblyai(document: Object) -> bool:
-    if "utterances" in document:
+    if "utterances" in document or _parts(document):
         return True
     return "audio_url" in document or ("status" in document and ("words" in document or "text" in document))
 
 
+def _parts(document: Object) -> object:
+    """Return the sentences or paragraphs, for which one may ask alone."""
+    parts = document.get("sentences", document.get("paragraphs"))
+    return parts if isinstance(parts, list) and "audio_duration" in document else None
+
+
 def read_assemblyai(document: Object, source: Source) -> Transcript:
     """Return the transcript. Raises :class:`ValueError` for one that failed or is not ready."""
-    utterances = document.get("utterances")
+    utterances = document.get("utterances") or _parts(document) or document.get("utterances")
     if utterances is not None and not isinstance(utterances, list):
         source.problem("utterances is not a list")
     if isinstance(utterances, list) and utterances:
@@ -49,11 +55,11 @@ def _utterances(entries: object, source: Source) -> Iterator[Utterance]:
             source.problem(f'{where} has no "text"')
 
 
-def _words(entries: object, source: Source) -> Iterator[Word]:
+def _words(entries: object, source: Source) -> Iterator[SpokenWord]:
     for where, one in each_object(entries, "words", source):
         if word := optional_text(one, "text", "word"):
             start, end = (seconds(one, key, where, source, _MILLISECOND) for key in ("start", "end"))
-            yield Word(word, _speaker(one), start, end)
+            yield SpokenWord(word, _speaker(one), start, end)
 
 
 def _speaker(entry: Object) -> str:

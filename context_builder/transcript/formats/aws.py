@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, seconds
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, of_channels, sentences
+from context_builder.transcript.word_runs import SpokenWord, of_channels, sentences
 
 
 def is_aws(document: Object) -> bool:
@@ -21,7 +21,7 @@ def is_aws(document: Object) -> bool:
 def read_aws(document: Object, source: Source) -> Transcript:
     """Return the transcript: of its items where it has some, else of the text alone."""
     results = inner(document, "results")
-    channels: dict[str, list[Word]] = {}
+    channels: dict[str, list[SpokenWord]] = {}
     if isinstance(results.get("items"), list):
         speakers = _speakers(results, source)
         for channel, word in _words(results["items"], speakers, source):
@@ -44,7 +44,7 @@ def _speakers(results: Object, source: Source) -> dict[str, str]:
     return found
 
 
-def _words(items: object, speakers: dict[str, str], source: Source) -> Iterator[tuple[str, Word]]:
+def _words(items: object, speakers: dict[str, str], source: Source) -> Iterator[tuple[str, SpokenWord]]:
     last = UNKNOWN_SPEAKER
     for where, one in each_object(items, "results.items", source):
         alternatives = one.get("alternatives")
@@ -61,4 +61,4 @@ def _words(items: object, speakers: dict[str, str], source: Source) -> Iterator[
             label = optional_text(one, "speaker_label") or speakers.get(str(one.get("start_time")))
             last = channel_name(channel.removeprefix("ch_"), label) if channel else speaker_name(label)
         start, end = seconds(one, "start_time", where, source), seconds(one, "end_time", where, source)
-        yield channel, Word(content, last, start, end, joined)
+        yield channel, SpokenWord(content, last, start, end, joined)

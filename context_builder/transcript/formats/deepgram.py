@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, seconds
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, of_channels, sentences
+from context_builder.transcript.word_runs import SpokenWord, of_channels, sentences
 
 
 def is_deepgram(document: Object) -> bool:
@@ -46,7 +46,7 @@ def _utterances(entries: object, channels: int, source: Source) -> Iterator[Utte
             source.problem(f'{where} has no "transcript"')
 
 
-def _words(channel: Object, place: int, where: str, source: Source, *, several: bool) -> list[Word]:
+def _words(channel: Object, place: int, where: str, source: Source, *, several: bool) -> list[SpokenWord]:
     listed = channel.get("alternatives")
     if not isinstance(listed, list):
         source.problem(f"{where}.alternatives is not a list")
@@ -55,16 +55,16 @@ def _words(channel: Object, place: int, where: str, source: Source, *, several: 
     of = place if several else None
     words = [*words_of(best.get("words"), f"{where}.alternatives[0].words", source, of)]
     return words or [
-        Word(one, speaker_of(of, None), joined=False) for one in sentences(optional_text(best, "transcript"))
+        SpokenWord(one, speaker_of(of, None), joined=False) for one in sentences(optional_text(best, "transcript"))
     ]
 
 
-def words_of(entries: object, where: str, source: Source, channel: object = None) -> Iterator[Word]:
+def words_of(entries: object, where: str, source: Source, channel: object = None) -> Iterator[SpokenWord]:
     """Yield the words of an alternative."""
     for name, one in each_object(entries if entries is not None else [], where, source):
         if word := optional_text(one, "punctuated_word", "word"):
             start, end = seconds(one, "start", name, source), seconds(one, "end", name, source)
-            yield Word(word, speaker_of(channel, one.get("speaker")), start, end)
+            yield SpokenWord(word, speaker_of(channel, one.get("speaker")), start, end)
 
 
 def speaker_of(channel: object, speaker: object) -> str:

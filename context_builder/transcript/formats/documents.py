@@ -11,18 +11,19 @@ from context_builder.transcript.fields import Object, optional_text, parse
 from context_builder.transcript.formats import (
     assemblyai,
     aws,
+    azure,
     deepgram,
-    discord,
     elevenlabs,
-    matrix,
+    google_speech,
     rev,
-    slack,
     speechmatics,
     turns,
+    watson,
     whisper,
     whisper_cpp,
     youtube,
 )
+from context_builder.transcript.formats.chats import CHATS, read_chat
 from context_builder.transcript.formats.json_lines import read_json_lines
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript
@@ -37,16 +38,12 @@ class Format:
     read: Callable[[Any, Source], Transcript]
 
 
-CHATS: Final = (
-    Format("Matrix", matrix.is_matrix, matrix.read_matrix),
-    Format("Discord", discord.is_discord, discord.read_discord),
-    Format("Slack", slack.is_slack, slack.read_slack),
-)
-"""By a list of messages."""
-
 SPEECH: Final = (
     Format("Deepgram", deepgram.is_deepgram, deepgram.read_deepgram),
+    Format("Watson", watson.is_watson, watson.read_watson),
+    Format("Google", google_speech.is_google, google_speech.read_google),
     Format("Speechmatics", speechmatics.is_speechmatics, speechmatics.read_speechmatics),
+    Format("Azure", azure.is_azure, azure.read_azure),
     Format("Amazon Transcribe", aws.is_aws, aws.read_aws),
     Format("Rev", rev.is_rev, rev.read_rev),
     Format("ElevenLabs", elevenlabs.is_elevenlabs, elevenlabs.read_elevenlabs),
@@ -57,8 +54,8 @@ SPEECH: Final = (
 )
 """By an object."""
 
-_LISTS: Final = ("messages", "chunk", "events")
-"""Where documents hold a chat's messages."""
+_WRAPPERS: Final = ("result", "results", "data", "output", "response", "transcription", "transcript", "body")
+"""Where services put what they return of another one's."""
 
 
 def is_json(text: str) -> bool:
@@ -80,25 +77,31 @@ def read_document(source: Source) -> Transcript:
 
 def read_parsed(document: Any, source: Source) -> Transcript:
     """Return the transcript in a document that is parsed. Raises :class:`ValueError`."""
-    candidates = [document] if isinstance(document, list) else []
+    error = optional_text(document, "error") if isinstance(document, dict) else ""
+    if error and not any(key in document for key in ("text", "segments", "results")):
+        raise ValueError(f"an error instead of a transcript: {error[:200]}")
+    if (chat := read_chat(document, source)) is not None:
+        return chat
+    if (speech := _speech_of(document)) is not None:
+        return speech.read(document, source)
     if isinstance(document, dict):
-        if optional_text(document, "error") and not any(key in document for key in ("text", "segments", "results")):
-            raise ValueError(f"an error instead of a transcript: {optional_text(document, 'error')[:200]}")
-        candidates = [document[key] for key in _LISTS if isinstance(document.get(key), list)]
-    for messages in candidates:
-        for chat in CHATS:
-            if chat.matches(messages):
-                return chat.read(messages, source)
-    if isinstance(document, dict):
-        for speech in SPEECH:
-            if speech.matches(document) and (speech.name != "Whisper" or not _is_of_turns(document)):
-                return speech.read(document, source)
+        for key in _WRAPPERS:
+            if (speech := _speech_of(document.get(key))) is not None:
+                return speech.read(document[key], source)
     if turns.turns_in(document) is not None:
         return turns.read_turns(document, source)
     if isinstance(document, list) and not document:
         return Transcript([])
     known = ", ".join(one.name for one in (*SPEECH, *CHATS))
     raise ValueError(f"not a document as {known} or a meeting tool write it")
+
+
+def _speech_of(document: Any) -> Format | None:
+    """Return the kind of a document, if it is of speech."""
+    if not isinstance(document, dict):
+        return None
+    found = next((one for one in SPEECH if one.matches(document)), None)
+    return None if found is None or (found.name == "Whisper" and _is_of_turns(document)) else found
 
 
 def _is_of_turns(document: Object) -> bool:

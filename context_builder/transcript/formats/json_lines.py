@@ -7,7 +7,8 @@ from typing import Any
 
 from context_builder.timestamps import epoch, moment
 from context_builder.transcript.fields import inner, parse
-from context_builder.transcript.formats.matrix import is_matrix, read_matrix
+from context_builder.transcript.formats.chats import chat_of
+from context_builder.transcript.formats.messengers import is_about
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import ASSISTANT, UNKNOWN_SPEAKER, Transcript, Utterance
 
@@ -17,7 +18,7 @@ def read_json_lines(source: Source) -> Transcript:
 
     ``t_est``, or ``start`` where there is neither, is in seconds from the start; ``timestamp`` is ISO 8601 and counts
     from the first one in the file. Other fields are ignored, but for ``type`` and ``metadata`` of an assistant's
-    contribution. Lines that cannot be read are noted. Events of Matrix are read as such.
+    contribution. Lines that cannot be read are noted. Messages of chat programs are read as such.
     """
     utterances: list[Utterance] = []
     events: list[Any] = []
@@ -29,7 +30,7 @@ def read_json_lines(source: Source) -> Transcript:
             continue
         with source.one_entry(number):
             entry = _object(line)
-            if is_matrix([entry]):
+            if is_about(entry) or chat_of([entry]) is not None:
                 events.append(entry)
                 continue
             if not isinstance(entry.get("text"), str):
@@ -42,8 +43,8 @@ def read_json_lines(source: Source) -> Transcript:
                 started = _zoned(entry["timestamp"], at - seconds)
             if entry["text"].strip():
                 utterances.append(_utterance(entry, seconds))
-    if events and not utterances:
-        return read_matrix(events, source)
+    if not utterances and (chat := chat_of(events)) is not None:
+        return chat.read(events, source)
     return Transcript(utterances, started)
 
 

@@ -18,17 +18,37 @@ from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance
 
-_RANGE: Final = re.compile(rf"\s*\[\s*(?P<start>{CLOCK})\s*-+>\s*(?P<end>{CLOCK})\s*\]\s*")
+_TIME: Final = rf"(?:{CLOCK}|\d{{1,6}}(?:\.\d{{1,6}})?\s?s)"
+_BETWEEN: Final = rf"\[\s*(?P<start>{_TIME})\s*(?:-+>|[-–—])\s*(?P<end>{_TIME})\s*\]"
+_RANGE: Final = re.compile(rf"\s*{_BETWEEN}:?\s*")
+"""``[00:00.000 --> 00:02.500]`` and ``[0.00s -> 2.50s]``."""
+
+_WHO: Final = r"\s*(?P<who>[^\s:\[\]][^:\[\]\n]{0,78}?):?\s*"
+_OFFSET: Final = r"(?P<start>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,:]\d{1,6})?)"
+_NAMED_RANGE: Final = re.compile(rf"{_WHO}{_BETWEEN}:?\s+(?P<text>\S.*)")
+_NAMED_FORMS: Final = (
+    re.compile(rf"{_WHO}\[{_OFFSET}\]:?\s+(?P<text>\S.*)"),
+    re.compile(rf"{_WHO}\({_OFFSET}\):\s+(?P<text>\S.*)"),
+    _NAMED_RANGE,
+)
+"""``SPEAKER_00 [0.00s - 2.50s]: …``, ``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
+
 _BEFORE: Final = re.compile(
     r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)\)|"
+    r"<(?P<angle>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:\s?[AaPp]\.?[Mm]\b\.?)?)>|"
     r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)(?=\s))\s*(?:[-–—|]\s+)?"
 )
 _REV: Final = re.compile(
-    r"(?P<who>[^\s:][^:\t\n]{0,79}?)(?:\t\s*| {2,})(?P<time>\d{1,3}:\d{2}:\d{2}(?:[.,]\d{1,6})?)"
+    r"(?P<who>[^\s:][^:\t\n]{0,79}?):?(?:\t\s*| {2,})(?P<time>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)"
     r"(?:\t\s*| {2,})(?P<text>\S.*)"
 )
 """Who, when, and what on one line, as Rev writes it."""
 
+_VERSE: Final = re.compile(r"\s*(?P<times>(?:\[\d{1,3}:\d{2}(?:[.:]\d{1,3})?\]\s*)+)(?P<text>.*)")
+_WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
+"""A line of lyrics with each time at which it is sung, and the times of its words."""
+
+_NAMES: Final = re.compile(r"[^\s:][^:]{0,79}:\s")
 _ALONE: Final = re.compile(r"\s*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?\s*")
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
@@ -49,6 +69,7 @@ class _Line:
     at: float | None = None
     until: float | None = None
     is_of_day: bool = False
+    is_below: bool = False  # of the time
 
 
 def read_lines(source: Source) -> Transcript:
@@ -59,10 +80,14 @@ def read_lines(source: Source) -> Transcript:
     if all(line.is_of_day for line in lines if line.at is not None):
         since = iter(since_first([line.at for line in lines if line.at is not None]))
         lines = [line if line.at is None else replace(line, at=next(since)) for line in lines]
-    labels = Labels([line.text for line in lines])
-    spoken = [(line, labels.line(line.text)) for line in lines]
-    labelled = sum(one.speaker is not None for _, one in spoken)
     timed = sum(line.at is not None for line in lines)
+    named = [bool(_NAMES.match(line.text)) for line in lines if line.at is not None]
+    by_time = timed >= _SHARE * max(1, len(lines)) or (timed > 1 and all(named))
+    by_time = by_time and not any(line.is_below for line in lines)
+    begins_one = [not by_time or line.at is not None for line in lines]
+    labels = Labels([line.text for line, begins in zip(lines, begins_one, strict=True) if begins])
+    spoken = [(line, labels.line(line.text, first=begins)) for line, begins in zip(lines, begins_one, strict=True)]
+    labelled = sum(one.speaker is not None for _, one in spoken)
     joins = labelled > 0 or timed >= _SHARE * max(1, len(lines))
     said: list[Utterance] = []
     above = 0
@@ -82,6 +107,19 @@ def read_lines(source: Source) -> Transcript:
         source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
     heading += [line.text for line in lines[:above]]
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
+
+
+def read_lyrics(source: Source) -> Transcript:
+    """Return what is sung, each line at each of its times (https://en.wikipedia.org/wiki/LRC_(file_format))."""
+    lines = [_WORD_TIME.sub("", line) for line in source.text.split("\n")]
+    verses = [
+        (verse, re.findall(r"\[([^\]]+)\]", verse["times"])) for line in lines if (verse := _VERSE.fullmatch(line))
+    ]
+    if any(len(times) > 1 for _, times in verses):
+        sung = [(offset(time), f"[{time}] {verse['text']}") for verse, times in verses for time in times]
+        lines = [line for _, line in sorted(sung, key=lambda one: one[0])]
+    source.text = "\n".join(lines)
+    return read_lines(source)
 
 
 def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
@@ -104,6 +142,8 @@ def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
 def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line]:
     """Yield the lines that say something; a time alone is that of the next one."""
     pending: float | None = None
+    told = [line for line in written if line.strip()]
+    named = next((form for form in _NAMED_FORMS if told and all(form.fullmatch(line) for line in told)), None)
     for number, line in enumerate(written, start=first):
         if not line.strip() or _LYRICS.fullmatch(line) or _WHISPERCPP.fullmatch(line):
             continue
@@ -113,18 +153,21 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
         if between := _RANGE.match(line):
             start, end = _offset(between["start"], source, number), _offset(between["end"], source, number)
             yield _Line(number, plain(line[between.end() :]), start, end)
+        elif named and (one := named.fullmatch(line)):
+            end = _offset(one["end"], source, number) if named is _NAMED_RANGE else None
+            yield _Line(number, plain(f"{one['who']}: {one['text']}"), _offset(one["start"], source, number), end)
         elif before := _BEFORE.match(line):
-            time = before["square"] or before["round"] or before["bare"]
+            time = next(one for one in before.groups() if one)
             at = _offset(time, source, number)
             yield _Line(number, plain(line[before.end() :]), at, is_of_day=is_of_day(time))
         elif rev := _REV.fullmatch(line):
             yield _Line(number, plain(f"{rev['who']}: {rev['text']}"), _offset(rev["time"], source, number))
         else:
-            yield _Line(number, plain(line), pending)
+            yield _Line(number, plain(line), pending, is_below=pending is not None)
         pending = None
 
 
 def _offset(time: str, source: Source, line: int) -> float | None:
     with source.one_entry(line):
-        return offset(time)
+        return float(time[:-1]) if time.endswith("s") else offset(time)
     return None

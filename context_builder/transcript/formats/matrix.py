@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, each_object, inner, number, optional_text, plain
-from context_builder.transcript.moments import epoch_seconds, of_chat
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
+from context_builder.transcript.moments import epoch_of, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
@@ -40,10 +40,7 @@ def read_matrix(messages: object, source: Source) -> Transcript:
         if one.get("type") != "m.room.message" or not content:
             continue
         try:
-            at = number(one, "origin_server_ts", where)
-            if at is None:
-                raise ValueError(f'{where} has no "origin_server_ts"')
-            at = epoch_seconds(at, f'"origin_server_ts" of {where}')
+            at = epoch_of(one, "origin_server_ts", where)
         except ValueError as error:
             source.problem(error)
             continue

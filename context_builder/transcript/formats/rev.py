@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from context_builder.transcript.fields import Object, each_object, optional_text, seconds
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of, speaker_name
-from context_builder.transcript.word_runs import Word, runs
+from context_builder.transcript.word_runs import SpokenWord, runs
 
 
 def is_rev(document: Object) -> bool:
@@ -31,7 +31,7 @@ def read_rev(document: Object, source: Source) -> Transcript:
     return Transcript(said)
 
 
-def _words(elements: object, where: str, speaker: str, source: Source) -> Iterator[Word]:
+def _words(elements: object, where: str, speaker: str, source: Source) -> Iterator[SpokenWord]:
     """Yield the words; what stands between two is one of the signs, and a blank is one too."""
     joined = True
     for name, one in each_object(elements, where, source):
@@ -40,5 +40,5 @@ def _words(elements: object, where: str, speaker: str, source: Source) -> Iterat
             continue
         if value.strip():
             start, end = seconds(one, "ts", name, source), seconds(one, "end_ts", name, source)
-            yield Word(value.strip(), speaker, start, end, joined and value[0].strip() != "")
+            yield SpokenWord(value.strip(), speaker, start, end, joined and value[0].strip() != "")
         joined = value[-1:].strip() != ""

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, each_object, inner, number, optional_text, plain
-from context_builder.transcript.moments import epoch_seconds, of_chat
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
+from context_builder.transcript.moments import epoch_of, of_chat
 from context_builder.transcript.source import Names, Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
@@ -58,10 +58,7 @@ def said_in(messages: object, source: Source) -> list[tuple[float, Utterance]]:
         if message.get("type", "message") != "message" or message.get("subtype") not in _SPOKEN:
             continue
         try:
-            at = number(message, "ts", where)
-            if at is None:
-                raise ValueError(f'{where} has no "ts"')
-            at = epoch_seconds(at, f'"ts" of {where}')
+            at = epoch_of(message, "ts", where)
         except ValueError as error:
             source.problem(error)
             continue

@@ -25,15 +25,18 @@ _FORMS: Final = tuple(
     for form in (
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
         rf"{_NAME}\s*(?:\({_TIME}\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
+        rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
         rf"{_NAME}\s*[-–—|•·,:]\s*{_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
-        rf"[\[(]?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
+        rf"[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
 )
-_SURE: Final = 2
+_SURE: Final = 3
 """Forms, the first, one line of which is enough."""
 
-_ALONE: Final = re.compile(rf"[\[(]?{_TIME}[\])]?")
+_ALONE: Final = re.compile(rf"(?::[\w+-]{{1,40}}:\s*)?[\[(]?{_TIME}(?:\s?[-–—]\s?{_END})?[\])]?")
+"""With an emoji of the person's status before it (Slack), or an end behind it."""
+
 _SENTENCE: Final = re.compile(r".*[.?!,;…]")
 _UNSAID: Final = re.compile(
     r"Transcribed by https?://\S+|.{1,80} (?:started|stopped) transcription|"
@@ -66,7 +69,10 @@ def read_speaker_blocks(source: Source) -> Transcript:
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
     said: list[Utterance] = []
     for heading, end in zip(headings, ends, strict=True):
-        told = [line for line in lines[heading.text : end] if not _UNSAID.fullmatch(line.strip())]
+        told = [line.strip() for line in lines[heading.text : end]]
+        told = [line for line in told if not _UNSAID.fullmatch(line)]
+        if is_of_day(heading.time):
+            told = [line for line in told if not _ALONE.fullmatch(line)]
         with source.one_entry(heading.line + 1):
             if words := plain(" ".join(told)):
                 said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(heading.time)))
@@ -95,7 +101,7 @@ def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
         if len(line) < 160 and (found := form.fullmatch(line.strip())):
             groups = found.groupdict()
             time = groups["time"] or groups.get("time2")
-            if time and not re.fullmatch(r"[\W\d]*", found["name"]):
+            if time and not re.fullmatch(r"[\W\d]*|[AaPp]\.?[Mm]\.?", found["name"]):
                 yield _Heading(place, place + 1, found["name"], time)
 
 
@@ -104,7 +110,7 @@ def _is_consistent(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
     if not found or any(_SENTENCE.fullmatch(one.name) for one in found):
         return False
     times = _times(found)
-    begins = all(one.line == 0 or not lines[one.line - 1].strip() for one in found)
+    begins = all(one.line == 0 or not lines[one.line - 1].strip() or lines[one.line][0] == "[" for one in found)
     again = len({one.name for one in found}) < len(found)
     starts = {-1, *(one.line for one in found)}
     has_text = all(_next(lines, one.text) not in starts for one in found)
@@ -129,7 +135,7 @@ def _name_below(lines: Sequence[str]) -> list[_Heading]:
         below = _next(lines, place + 1)
         if below < 0 or not _may_be_name(lines[below]):
             return []
-        found.append(_Heading(place, below + 1, lines[below].strip(), lines[place].strip(" \t[]()")))
+        found.append(_Heading(place, below + 1, lines[below].strip(), _time_alone(lines[place])))
     return found if _of_two(lines, found) else []
 
 
@@ -139,7 +145,7 @@ def _name_above(lines: Sequence[str]) -> list[_Heading]:
     for place in _times_alone(lines):
         if place == 0 or not _may_be_name(lines[place - 1]):
             return []
-        found.append(_Heading(place - 1, place + 1, lines[place - 1].strip(), lines[place].strip(" \t[]()")))
+        found.append(_Heading(place - 1, place + 1, lines[place - 1].strip(), _time_alone(lines[place])))
     return found if _of_two(lines, found) else []
 
 
@@ -150,7 +156,14 @@ def _of_two(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
 
 
 def _times_alone(lines: Sequence[str]) -> list[int]:
-    return [place for place, line in enumerate(lines) if len(line) < 40 and _ALONE.fullmatch(line.strip())]
+    """Return the lines with a time alone; where some say which half of the day, those: Slack has others in a block."""
+    places = [place for place, line in enumerate(lines) if len(line) < 40 and _ALONE.fullmatch(line.strip())]
+    return [place for place in places if is_of_day(_time_alone(lines[place]))] or places
+
+
+def _time_alone(line: str) -> str:
+    found = _ALONE.fullmatch(line.strip())
+    return found["time"] if found else ""
 
 
 def _may_be_name(line: str) -> bool:

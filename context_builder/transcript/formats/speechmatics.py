@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain, seconds
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, channel_name, name_of, speaker_name
-from context_builder.transcript.word_runs import Word, of_channels
+from context_builder.transcript.word_runs import SpokenWord, of_channels
 
 _BLANKLESS = frozenset({"cmn", "ja", "yue", "th"})
 """Languages that are written without blanks between words."""
@@ -28,13 +28,15 @@ def read_speechmatics(document: Object, source: Source) -> Transcript:
     """Return the transcript. Raises :class:`ValueError` where ``results`` is no list."""
     language = optional_text(inner(document, "metadata", "transcription_config"), "language")
     words = [*words_of(document["results"], "results", source, blankless=language in _BLANKLESS)]
-    channels: dict[str, list[Word]] = {}
+    channels: dict[str, list[SpokenWord]] = {}
     for channel, word in words:
         channels.setdefault(channel, []).append(word)
     return Transcript(of_channels([*channels.values()]))
 
 
-def words_of(results: object, name: str, source: Source, *, blankless: bool = False) -> Iterator[tuple[str, Word]]:
+def words_of(
+    results: object, name: str, source: Source, *, blankless: bool = False
+) -> Iterator[tuple[str, SpokenWord]]:
     """Yield the words of results with their channels."""
     last: dict[str, str] = {}
     opens: set[str] = set()  # channels whose last mark is attached to the next word, as an opening question mark is
@@ -55,7 +57,7 @@ def words_of(results: object, name: str, source: Source, *, blankless: bool = Fa
             opens.add(channel)
         last[channel] = speaker
         start, end = seconds(one, "start_time", where, source), seconds(one, "end_time", where, source)
-        yield channel, Word(content, speaker, start, end, joined)
+        yield channel, SpokenWord(content, speaker, start, end, joined)
 
 
 def _best(alternatives: object) -> Object:

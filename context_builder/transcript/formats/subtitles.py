@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from context_builder.transcript.labels import Line, spoken
+from context_builder.transcript.fields import optional_text, parse
+from context_builder.transcript.labels import LabelledLine, spoken
 from context_builder.transcript.offsets import CLOCK, offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -32,6 +33,9 @@ _BROKEN: Final = re.compile(rf"\s*(?:[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}|NaN[\w:.,
 _UNPADDED: Final = re.compile(r"^\s*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->", re.MULTILINE)
 """Begins a line of times as Teams' Word documents have it: ``0:0:2.350 --> 0:0:5.10``."""
 
+_WEBEX: Final = re.compile(r"\s*\d+\s+\"(?P<name>[^\"<>]{1,120})\"\s*(?:\(\d+\))?\s*")
+"""Names a cue: ``1 "Ida Lind" (2837465)``."""
+
 _INDEX: Final = re.compile(r"\s*\d{1,9}\s*")
 # A tag ends before the next one begins, so that looking for the end of one that has none does not read on to the end.
 _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<speaker>[^<>]*)>")
@@ -39,6 +43,7 @@ _TAG: Final = re.compile(
     r"</?(?:c|i|b|u|s|v|em|p|rt|ruby|lang|span|font|strong)(?:[.\s][^<>]*)?/?>|<\d[\d:.]*>|\{\\[^{}]*\}", re.IGNORECASE
 )
 _BREAK: Final = re.compile(r"<br\s?/?>|\[br\]|\\N", re.IGNORECASE)
+_DIRECTION: Final = re.compile("[\u200e\u200f]")
 _BEYOND_UNICODE: Final = re.compile(r"&#[0-9]{8,};?")
 """A character reference that :func:`html.unescape` fails on: Python refuses to read integers of thousands of digits."""
 
@@ -49,6 +54,7 @@ class Cue:
 
     at: float | None
     until: float | None
+    name: str = ""
     lines: list[str] = field(default_factory=list)
 
 
@@ -105,10 +111,12 @@ def _read_block(block: list[tuple[int, str]], found: list[Cue], source: Source) 
         if times is None and not (_BROKEN.match(line) and (len(above) < 2 or _INDEX.fullmatch(above[-1][1]))):
             above.append((number, line))
             continue
-        if begun is None or (above and _INDEX.fullmatch(above[-1][1])):
-            above = above[:-1]  # the cue's name
+        name = ""
+        if above and (begun is None or _INDEX.fullmatch(above[-1][1]) or _WEBEX.fullmatch(above[-1][1])):
+            name = above.pop()[1]
         _go_on(begun or (found[-1] if found else None), above, source)
         begun, above = _cue(times, source, number), []
+        begun.name = name
         found.append(begun)
     _go_on(begun or (found[-1] if found else None), above, source)
 
@@ -137,23 +145,42 @@ def _cue(times: re.Match[str] | None, source: Source, number: int) -> Cue:
 
 def _utterances(found: list[Cue]) -> Iterator[Utterance]:
     """Yield one utterance for each run of lines of the same speaker; a line without one goes on with the last."""
+    for cue in found:
+        cue.lines = _named(cue)
     for cue, said in zip(found, spoken([_marked_plain(cue.lines) for cue in found]), strict=True):
         for one in _voiced(cue.lines) or said:
             yield Utterance(one.speaker or UNKNOWN_SPEAKER, one.text, cue.at, until=cue.until)
 
 
-def _voiced(lines: list[str]) -> list[Line]:
+def _named(cue: Cue) -> list[str]:
+    """Return a cue's lines, as a voice where its name (Webex) or an object in it (Teams' metadata) tells who speaks."""
+    if cue.name and (named := _WEBEX.fullmatch(cue.name)):
+        return [f"<v {named['name']}>{' '.join(cue.lines)}"]
+    if cue.lines and cue.lines[0].lstrip().startswith('{"'):
+        try:
+            told = parse("\n".join(cue.lines))
+        except ValueError:
+            return cue.lines
+        if isinstance(told, dict) and (text := optional_text(told, "spokenText")):
+            name = optional_text(told, "speakerName") or UNKNOWN_SPEAKER
+            return [f"<v {html.escape(name)}>{html.escape(text)}"]
+    return cue.lines
+
+
+def _voiced(lines: list[str]) -> list[LabelledLine]:
     """Return what the voices of a cue say, by WebVTT's tags; nothing where it has none."""
     if not any("<v" in line and _VOICE.search(line) for line in lines):
         return []
-    said: list[Line] = []
+    said: list[LabelledLine] = []
     for line in lines:
         before, *voices = _VOICE.split(line)
-        parts = [Line(None, plain(before))]
-        parts += [Line(name_of(plain(who)), plain(text)) for who, text in zip(voices[::2], voices[1::2], strict=True)]
+        parts = [LabelledLine(None, plain(before))]
+        parts += [
+            LabelledLine(name_of(plain(who)), plain(text)) for who, text in zip(voices[::2], voices[1::2], strict=True)
+        ]
         for part in parts:
             if said and part.speaker in (None, said[-1].speaker):
-                said[-1] = Line(said[-1].speaker, f"{said[-1].text} {part.text}".strip())
+                said[-1] = LabelledLine(said[-1].speaker, f"{said[-1].text} {part.text}".strip())
             elif part.text or part.speaker:
                 said.append(part)
     return [one for one in said if one.text]
@@ -166,4 +193,4 @@ def _marked_plain(lines: list[str]) -> list[str]:
 def plain(marked: str) -> str:
     """Return a text without tags and character references, with single blanks between its words."""
     text = _BEYOND_UNICODE.sub("\N{REPLACEMENT CHARACTER}", _TAG.sub("", _BREAK.sub(" ", marked)))
-    return " ".join(html.unescape(text).split())
+    return " ".join(_DIRECTION.sub("", html.unescape(text)).split())

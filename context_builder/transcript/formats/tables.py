@@ -12,19 +12,32 @@ from typing import Final
 from context_builder.timestamps import moment
 from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.whisper import labelled
-from context_builder.transcript.moments import iso
+from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of, speaker_name
 
+_ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d")
 _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": ("start", "start time", "start_time", "starttime", "begin", "from", "time", "timestamp", "timecode"),
-    "date": ("date", "datetime", "created_at"),
+    "date": ("date", "datetime", "created_at", "post creation time"),
     "end": ("end", "end time", "end_time", "endtime", "to", "stop"),
-    "speaker": ("speaker", "speaker name", "speaker_name", "speakername", "name", "who", "author"),
-    "text": ("text", "sentence", "transcript", "content", "message", "utterance", "words", "caption", "dialogue"),
+    "speaker": ("speaker", "speaker name", "speaker_name", "speakername", "name", "who", "author", "username"),
+    "text": (
+        "text",
+        "sentence",
+        "transcript",
+        "content",
+        "contents",
+        "post message",
+        "message",
+        "utterance",
+        "words",
+        "caption",
+        "dialogue",
+    ),
 }
 """How the columns are called, in small letters."""
 
@@ -66,6 +79,8 @@ def _read(source: Source, delimiter: str) -> Transcript:
                 width = len(row) if is_heading else columns["text"] + 1
                 if is_heading:
                     continue
+            if (place := columns.get("start", len(row))) < len(row) and _ISO.match(row[place]):
+                columns["date"] = columns.pop("start")
             with source.one_entry(rows.line_num):
                 found = _utterance(row, columns, unit, width)
                 said += found
@@ -77,6 +92,8 @@ def _read(source: Source, delimiter: str) -> Transcript:
         return Transcript(once(labelled(said)))
     first, started = min(told), moment(min(told))
     said = [replace(one, at=None if date is None else date - first) for one, date in zip(said, dates, strict=True)]
+    if len(told) == len(said):
+        said.sort(key=lambda one: one.at or 0.0)
     return Transcript(said, started.astimezone() if started else None)
 
 
@@ -85,7 +102,8 @@ def _date(row: Sequence[str], columns: dict[str, int], source: Source, line: int
     place = columns.get("date", len(row))
     if place < len(row) and row[place].strip():
         with source.one_entry(line):
-            return iso(row[place]).timestamp()
+            cell = row[place].strip()
+            return epoch_seconds(int(cell), "the date") if cell.isdigit() else iso(cell).timestamp()
     return None
 
 

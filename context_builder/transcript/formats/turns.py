@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,20 +21,29 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 
 _LISTS: Final = (
     "sentences", "entries", "transcriptEntries", "transcripts", "transcript", "turns", "utterances", "monologues",
-    "segments", "messages", "data",
+    "segments", "messages", "data", "lines", "Transcript", "items",
+    "prediction", "callTranscripts",
 )  # fmt: skip
-_TEXT: Final = ("text", "sentence", "raw_text", "transcript", "content", "words", "body", "message", "utterance")
+_TEXT: Final = (
+    "text", "sentence", "raw_text", "transcript", "content", "words", "body", "message", "utterance", "Content",
+    "transcription",
+)  # fmt: skip
 _WHO: Final = (
-    "speaker_name", "speakerName", "speakerDisplayName", "speaker", "name", "participant", "participantName", "author",
-    "user", "from", "sender", "role", "speaker_id", "speakerId",
+    "speaker_name", "speakerName", "speakerDisplayName", "speakerDesignation", "speaker", "name", "participant",
+    "participantName", "author", "user", "from", "sender", "role", "speaker_id", "speakerId", "ParticipantRole",
+    "personName",
 )  # fmt: skip
 _WHEN: Final = (
     "start_time", "startTime", "start", "startOffset", "start_timestamp", "startTimestamp", "begin", "offset", "time",
     "timestamp", "ts", "created_at", "createdAt", "date",
+    "start_ms", "startMs", "begin_ms", "BeginOffsetMillis", "offsetMilliseconds", "time_begin",
 )  # fmt: skip
-_UNTIL: Final = ("end_time", "endTime", "end", "endOffset", "end_timestamp")
+_UNTIL: Final = (
+    "end_time", "endTime", "end", "endOffset", "end_timestamp", "end_ms", "endMs", "EndOffsetMillis", "time_end",
+)  # fmt: skip
 _BEGUN: Final = ("date", "dateString", "started_at", "start_time", "startTime", "meeting_date", "created_at")
-_DEEPEST: Final = 3
+_MILLISECONDS: Final = ("_ms", "Ms", "Millis", "Milliseconds")
+_DEEPEST: Final = 4
 _EPOCH: Final = 100_000_000.0
 """A number above this is a moment, not seconds of a recording."""
 
@@ -44,7 +54,9 @@ def turns_in(document: Any, depth: int = 0) -> list[Any] | None:
     """Return the list of turns that a document is or holds; None where it has none."""
     if isinstance(document, list):
         some = [one for one in document[:20] if isinstance(one, dict)]
-        return document if any(_says(one) and _has(one, (*_WHO, *_WHEN)) for one in some) else None
+        if any((_says(one) or _parts(one)) and _has(one, (*_WHO, *_WHEN)) for one in some):
+            return document
+        return next((found for one in some if (found := turns_in(one, depth + 1)) is not None), None)
     if not isinstance(document, dict) or depth > _DEEPEST:
         return None
     for key in (*_LISTS, *(key for key in document if key not in _LISTS)):
@@ -60,6 +72,10 @@ def read_turns(document: Any, source: Source) -> Transcript:
     moments: list[datetime | None] = []
     said: list[Utterance] = []
     for where, one in each_object(entries, "turns", source):
+        if parts := _parts(one):
+            one = {**parts[0], **one, "text": " ".join(optional_text(part, "text") for part in parts)}
+        if isinstance(found := one.get("instances"), list) and found and isinstance(found[0], dict):
+            one = {**one, **found[0]}
         if not (words := optional_text(one, *_TEXT)):
             if not _says(one):
                 source.problem(f"{where} has no text")
@@ -76,7 +92,15 @@ def read_turns(document: Any, source: Source) -> Transcript:
             for one, moment in zip(said, moments, strict=True)
         ]
         return Transcript(labelled(said), started)
+    if isinstance(document, dict) and "callTranscripts" in document:  # Gong's are in milliseconds
+        said = [replace(one, at=None if one.at is None else one.at / 1000) for one in said]
     return Transcript(labelled(said), _begun(document))
+
+
+def _parts(one: Object) -> list[Object]:
+    """Return the parts of what a turn says: sentences (Gong), or the text parts of a message to a model."""
+    parts: list[Any] = next((one[key] for key in ("sentences", "content") if isinstance(one.get(key), list)), [])
+    return [part for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
 
 
 def _says(one: Object) -> bool:
@@ -109,10 +133,10 @@ def _when(one: Object, keys: Sequence[str], where: str, source: Source) -> tuple
             if isinstance(value, str) and not _is_number(value):
                 return _read(value)
             found = number(one, key, where)
-            if found is not None and found >= _EPOCH:
+            if found is not None and found >= _EPOCH and not key.endswith(_MILLISECONDS):
                 return None, datetime.fromtimestamp(epoch_seconds(found, key)).astimezone()
             if found is not None:
-                return found, None
+                return found * (0.001 if key.endswith(_MILLISECONDS) else 1.0), None
         except (ValueError, OverflowError) as error:
             source.problem(f'"{key}" of {where}: {error}')
     return None, None

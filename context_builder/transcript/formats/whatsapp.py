@@ -8,30 +8,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 from context_builder.transcript.fields import plain
 from context_builder.transcript.moments import of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
+from context_builder.transcript.written_dates import DATE, HALF, WrittenDate, moment_of, order_of
 
 _MARKS: Final = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARK: Final = "\u200e"
 """Left-to-right mark, which iOS writes before what the program says itself."""
 
-_DATE: Final = r"(?P<date>\d{1,4}[./\-\u5e74\ub144]\s?\d{1,2}[./\-\u6708\uc6d4]\s?\d{1,4}[.\u65e5\uc77c]?)"
-_HALF: Final = (
-    r"(?:[ap]\.?\s?m\.?|vorm\.|nachm\.|πμ|μμ|上午|下午|午前|午後|오전|오후|de la mañana|de la tarde|صباحًا|مساءً|ص|م)"
-)
-_TIME: Final = rf"(?:(?P<before>{_HALF})\s?)?(?P<time>\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?)(?:\s?(?P<after>{_HALF}))?"
+_DATE: Final = rf"(?P<date>{DATE})"
+_TIME: Final = rf"(?:(?P<before>{HALF})\s?)?(?P<time>\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?)(?:\s?(?P<after>{HALF}))?"
 _BETWEEN: Final = r",?\s+(?:(?:um|at|à|a las|às|klo|kl\.?|ore|om|в|o)\s+)?"
 _STAMP: Final = re.compile(
     rf"(?:\[{_DATE}{_BETWEEN}{_TIME}\]\s?|{_DATE.replace('<date>', '<date2>')}{_BETWEEN}"
     rf"{_TIME.replace('<before>', '<before2>').replace('<time>', '<time2>').replace('<after>', '<after2>')}\s+[-–]\s+)",
     re.IGNORECASE,
 )
-_AFTERNOON: Final = re.compile(r"p\.?\s?m\.?|nachm\.|μμ|下午|午後|오후|de la tarde|مساءً|م", re.IGNORECASE)
 _SENDER: Final = re.compile(r"(?P<name>[^:\n]{1,120}?):(?:\s(?P<text>.*)|$)", re.DOTALL)
 _FILE: Final = re.compile(
     r"<[^<>\n]{2,60}>|\S[^\n]{0,120}\.\w{2,5} \([^()\n]{4,40}\)|"
@@ -48,6 +44,7 @@ _EDITED: Final = re.compile(
     r"\s*<[^<>\n]*(?:edited|bearbeitet|editó|editad[oa]|modifi|modificat|bewerkt|отредактировано)[^<>\n]*>\s*",
     re.IGNORECASE,
 )
+_POLL: Final = re.compile(r"[^\W\d_]{3,12} ?:\n")
 _UNSAID: Final = re.compile(
     r"(?:This message was deleted|You deleted this message|Diese Nachricht wurde gelöscht|"
     r"Du hast diese Nachricht gelöscht|"
@@ -63,9 +60,7 @@ _SYSTEM: Final = re.compile(r"end-to-end|Ende-zu-Ende|de extremo a extremo|de bo
 @dataclass(slots=True)
 class _Message:
     line: int
-    date: str
-    time: str
-    half: str
+    at: WrittenDate
     lines: list[str] = field(default_factory=list)
 
 
@@ -78,7 +73,7 @@ def is_whatsapp(text: str) -> bool:
 def read_whatsapp(source: Source) -> Transcript:
     """Return what was said in a chat; what the program says itself, and files, are left out."""
     messages = [*_messages(source)]
-    order = _order(messages)
+    order = order_of([one.at for one in messages])
     return of_chat(_said(messages, order, source))
 
 
@@ -96,7 +91,8 @@ def _messages(source: Source) -> Iterator[_Message]:
             yield message
         rest = line.lstrip("\u200e\u200f\ufeff")[stamp.end() :]
         half = next((one for one in stamp.group("before", "after", "before2", "after2") if one), "")
-        message = _Message(number, stamp["date"] or stamp["date2"], stamp["time"] or stamp["time2"], half, [rest])
+        at = WrittenDate(stamp["date"] or stamp["date2"], stamp["time"] or stamp["time2"], half)
+        message = _Message(number, at, [rest])
     if message is not None:
         yield message
 
@@ -104,33 +100,6 @@ def _messages(source: Source) -> Iterator[_Message]:
 def _spaced(line: str) -> str:
     """Return a line with plain blanks, as many as it has blanks of other kinds."""
     return re.sub("[\u00a0\u202f\u2009]", " ", line)
-
-
-def _parts(date: str) -> list[int]:
-    return [int(one) for one in re.findall(r"\d+", date)]
-
-
-def _order(messages: Sequence[_Message]) -> str:
-    """Return the order of day, month and year that all dates of a chat allow; where several do, the likelier."""
-    dates = [parts for one in messages if len(parts := _parts(one.date)) == 3]
-    if any(parts[0] > 31 for parts in dates):
-        return "ymd"
-    days_first = all(parts[1] <= 12 for parts in dates)
-    months_first = all(parts[0] <= 12 for parts in dates)
-    if days_first != months_first:
-        return "dmy" if days_first else "mdy"
-    for order in ("dmy", "mdy"):
-        other = "mdy" if order == "dmy" else "dmy"
-        if _ascends(dates, order) and not _ascends(dates, other):
-            return order
-    is_american = any(one.half and "/" in one.date and not one.half.startswith(("a.", "p.")) for one in messages)
-    has_long_year = any(len(re.findall(r"\d+", one.date)[-1]) == 4 for one in messages)
-    return "mdy" if is_american and not has_long_year else "dmy"
-
-
-def _ascends(dates: Sequence[Sequence[int]], order: str) -> bool:
-    keys = [tuple(parts[order.index(one)] for one in "ymd") for parts in dates]
-    return keys == sorted(keys)
 
 
 def _said(messages: Sequence[_Message], order: str, source: Source) -> Iterator[tuple[float, Utterance]]:
@@ -142,31 +111,23 @@ def _said(messages: Sequence[_Message], order: str, source: Source) -> Iterator[
         if not text:
             continue
         with source.one_entry(one.line):
-            yield _moment(one, order).timestamp(), Utterance(name_of(_MARKS.sub("", found["name"]).lstrip("~ ")), text)
+            yield (
+                moment_of(one.at, order).timestamp(),
+                Utterance(name_of(_MARKS.sub("", found["name"]).lstrip("~ ")), text),
+            )
 
 
 def _text(written: str) -> str:
     """Return what somebody wrote, without files, and nothing of what the program says."""
     edited = _EDITED.sub(" ", written)
     said, mark, told = edited.partition(_MARK)
-    if mark and (not said.strip() or _FILE.match(told.strip()) or _OMITTED.match(told.strip())):
+    if (
+        mark
+        and not _POLL.match(told)
+        and (not said.strip() or _FILE.match(told.strip()) or _OMITTED.match(told.strip()))
+    ):
         edited = said
     lines = [_MARKS.sub("", line).strip() for line in edited.split("\n")]
     lines = [line for line in lines if not _FILE.fullmatch(line) and not _OMITTED.fullmatch(line)]
     text = plain(" ".join(lines))
     return "" if _UNSAID.fullmatch(text) or (_SYSTEM.search(text) and mark) else text
-
-
-def _moment(message: _Message, order: str) -> datetime:
-    """Return a message's moment, in the local zone. Raises :class:`ValueError`."""
-    parts = _parts(message.date)
-    if len(parts) != 3:
-        raise ValueError(f"{message.date!r} is not a date")
-    year, month, day = (parts[order.index(one)] for one in "ymd")
-    if year > 2400:  # of the Buddhist calendar
-        year -= 543
-    hour, minute, *second = (int(one) for one in re.findall(r"\d+", message.time))
-    if message.half:
-        hour = hour % 12 + (12 if _AFTERNOON.fullmatch(message.half) else 0)
-    year = year + 2000 if year < 100 else year
-    return datetime(year, month, day, hour, minute, second[0] if second else 0).astimezone()

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from context_builder.transcript.fields import Object, each_object, optional_text, seconds
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import Word, runs, sentences
+from context_builder.transcript.word_runs import SpokenWord, runs, sentences
+
+_ALONE: Final = frozenset({"text", "language", "usage", "logprobs", "task", "duration", "x_groq", "model"})
+"""Fields beside a text that stands alone."""
 
 
 def is_whisper(document: Object) -> bool:
-    is_text = set(document) in ({"text"}, {"text", "language"})
+    is_text = isinstance(document.get("text"), str) and set(document) <= _ALONE
     return is_text or _has_words(document) or any(key in document for key in ("segments", "chunks"))
 
 
@@ -32,7 +35,7 @@ def read_whisper(document: Object, source: Source) -> Transcript:
             return Transcript(read_segments(entries, key, source))
     text = optional_text(document, "text")
     if _has_words(document):
-        words = [*_words(document["words"], "words", source, 1.0)]
+        words = [*_words(document.get("words", document.get("result")), "words", source, 1.0)]
         signed = text.split()  # the same words with their punctuation
         if len(signed) == len(words):
             words = [replace(word, text=one) for word, one in zip(words, signed, strict=True)]
@@ -41,8 +44,8 @@ def read_whisper(document: Object, source: Source) -> Transcript:
 
 
 def _has_words(document: Object) -> bool:
-    """Return whether a document has words with their times in place of segments."""
-    words = document.get("words")
+    """Return whether a document has words with their times in place of segments; Vosk has them in ``result``."""
+    words = document.get("words", document.get("result"))
     return (
         isinstance(words, list) and "text" in document and any(isinstance(one, dict) and "word" in one for one in words)
     )
@@ -75,11 +78,9 @@ def _segment(one: Object, where: str, source: Source, unit: float) -> Iterator[U
     if one.get("speaker") is None and isinstance(words, list) and any(_tells(word) for word in words):
         yield from runs(_words(words, where, source, unit))
     elif text := optional_text(one, "text"):
-        channel = one.get("channel")
-        is_channel = one.get("speaker") is None and isinstance(channel, int | str) and not isinstance(channel, bool)
-        yield Utterance(
-            channel_name(channel) if is_channel else speaker_name(one.get("speaker")), text, at, until=until
-        )
+        channel, speaker = one.get("channel"), one.get("speaker", one.get("speaker_id"))
+        is_channel = speaker is None and isinstance(channel, int | str) and not isinstance(channel, bool)
+        yield Utterance(channel_name(channel) if is_channel else speaker_name(speaker), text, at, until=until)
 
 
 def _times(one: Object, where: str, source: Source, unit: float) -> tuple[float | None, float | None]:
@@ -89,11 +90,11 @@ def _times(one: Object, where: str, source: Source, unit: float) -> tuple[float 
     return seconds(one, "start", where, source, unit), seconds(one, "end", where, source, unit)
 
 
-def _words(entries: object, where: str, source: Source, unit: float) -> Iterator[Word]:
+def _words(entries: object, where: str, source: Source, unit: float) -> Iterator[SpokenWord]:
     for name, one in each_object(entries, f"{where}.words", source):
         if word := optional_text(one, "word", "text"):
             start, end = seconds(one, "start", name, source, unit), seconds(one, "end", name, source, unit)
-            yield Word(word, speaker_name(one.get("speaker")), start, end)
+            yield SpokenWord(word, speaker_name(one.get("speaker")), start, end)
 
 
 def _tells(word: Any) -> bool:

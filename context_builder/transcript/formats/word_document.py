@@ -10,8 +10,8 @@ from xml.etree.ElementTree import Element
 
 from context_builder.transcript.formats.ttml import parse_xml
 
-LARGEST: Final = 256 * 2**20
-"""Bytes of a document's text."""
+LARGEST: Final = 32 * 2**20
+"""Bytes of a document's text, unpacked: some hundred hours of talk. Reading it takes ten times as many of memory."""
 
 _WORDS: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _BODY: Final = "word/document.xml"
@@ -35,7 +35,7 @@ def text_of(raw: bytes) -> str:
     except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"not a Word document: {type(error).__name__}") from None
     if len(written) > LARGEST:
-        raise ValueError(f"a Word document of more than {LARGEST // 2**20} MiB")
+        raise ValueError(f"a Word document that unpacks to more than {LARGEST / 2**20:g} MiB")
     root = parse_xml(written.decode("utf-8-sig", "replace"))
     return "\n\n".join(_paragraph(one) for one in root.iter(f"{_WORDS}p"))
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from context_builder.transcript.fields import number, objects, text
+from context_builder.transcript.fields import number, objects, optional_text, text
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.utterance import Utterance, channel_name, speaker_name
+
+_TEXT: Final = ("text", "transcript", "content", "utterance", "message")
+_WHO: Final = ("speaker", "speaker_name", "speakerName", "speaker_label", "speaker_id", "name", "participant", "user")
+"""How programs of one's own call what was said, and who says it."""
+
+
+def is_plain(message: Message) -> bool:
+    """Return whether an object tells what was said; what may be a notice does if it tells who says it."""
+    told = any(isinstance(message.get(key), int | str) for key in _WHO)
+    return any(isinstance(message.get(key), str) for key in (_TEXT if told else _TEXT[:1]))
 
 
 def read_segments(message: Message, stream: Stream) -> Iterator[Utterance]:
@@ -18,15 +29,33 @@ def read_segments(message: Message, stream: Stream) -> Iterator[Utterance]:
         yield from _said(one, str(message.get("uid") or ""), stream)
 
 
+def is_lines(message: Message) -> bool:
+    """Return whether it is of WhisperLiveKit: all lines so far, of which the last one still grows."""
+    return isinstance(message.get("lines"), list) or message.get("type") == "ready_to_stop"
+
+
+def read_lines(message: Message, stream: Stream) -> Iterator[Utterance]:
+    """Yield the lines that are complete. Raises :class:`ValueError`."""
+    if message.get("type") == "ready_to_stop":
+        yield from stream.release("lines")
+        return
+    lines = [one for one in objects(message["lines"], "lines") if optional_text(one, "text")]
+    for one in lines[:-1]:
+        if stream.is_new("line", str(one.get("start"))):
+            yield Utterance(_speaker(one), optional_text(one, "text"))
+    if lines and not stream.was_seen(("line", str(lines[-1].get("start")))):
+        stream.put("lines", [Utterance(_speaker(lines[-1]), optional_text(lines[-1], "text"))])
+
+
 def read_plain(message: Message, stream: Stream) -> Iterator[Utterance]:
     """Yield what an object with a text says, if it is final. Raises :class:`ValueError`."""
     yield from _said(message, str(message.get("uid") or ""), stream)
 
 
 def _said(message: Message, name: str, stream: Stream) -> Iterator[Utterance]:
-    if any(message.get(key) is False for key in ("is_final", "final", "completed")):
+    if any(message.get(key) is False for key in ("is_final", "isFinal", "final", "completed")):
         return
-    if words := text(message, "text", "the segment"):
+    if words := optional_text(message, *_TEXT) if is_plain(message) else text(message, "text", "the segment"):
         said = Utterance(_speaker(message), words, _time(message, "start"), until=_time(message, "end"))
         if (new := stream.unsaid(name, said)) is not None:
             yield new
@@ -34,8 +63,9 @@ def _said(message: Message, name: str, stream: Stream) -> Iterator[Utterance]:
 
 def _speaker(message: Message) -> str:
     channel = message.get("channel")
-    is_channel = message.get("speaker") is None and isinstance(channel, int | str) and not isinstance(channel, bool)
-    return channel_name(channel) if is_channel else speaker_name(message.get("speaker"))
+    speaker = next((message[key] for key in _WHO if message.get(key) is not None), None)
+    is_channel = speaker is None and isinstance(channel, int | str) and not isinstance(channel, bool)
+    return channel_name(channel) if is_channel else speaker_name(speaker)
 
 
 def _time(message: Message, key: str) -> float | None:

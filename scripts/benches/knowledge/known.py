@@ -16,10 +16,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.section import Item
 from context_builder.database.migrations import apply
-from context_builder.knowledge.bundle import bundle_tokens, rendered
+from context_builder.knowledge.fit import bundle_tokens, rendered
 from context_builder.knowledge.ingest.ingest import IngestOptions, ingest, ref_of
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest

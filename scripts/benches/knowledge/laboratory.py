@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.clock import SystemClock
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.database.shared_secret import SharedSecret

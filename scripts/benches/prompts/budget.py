@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from context_builder.assembly import AssemblyConfig, ContextBuilder, HealthState
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.section import MessageTokenCounter
 from context_builder.errors import TokenLimitExceeded
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.prompts.generated import Brain, generated

@@ -11,16 +11,13 @@ from typing import Any, Final
 
 from context_builder.assembly import AssemblyConfig, Candidate, ContextBuilderMetrics, HealthState
 from context_builder.assembly.background import Background
-from context_builder.assembly.budget.allocation import Choose, fit
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
-from context_builder.assembly.budget.section import Block, Item, numbered
-from context_builder.assembly.overflow.summarizer import HistorySummarizer
-from context_builder.assembly.pipeline import Pipeline
-from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.assembly.retrieval.preference_history import by_patterns
-from context_builder.assembly.retrieval.retriever import RetrievalResult, Retriever
+from context_builder.assembly.budget import Choose, TokenBudget
+from context_builder.assembly.build_turn import assembled
+from context_builder.assembly.govern import Governed, RedactionPolicy
+from context_builder.assembly.retrieve import RetrievalResult, Retriever
+from context_builder.assembly.section import Block, Item, MessageTokenCounter, numbered
+from context_builder.assembly.services import ContextCache, PromptServices
 from context_builder.assembly.turn import Turn
-from context_builder.assembly.turn_request import TurnAssembly
 from context_builder.clock import SystemClock
 from context_builder.redaction import NoopRedactor
 from context_builder.tokens.counter import TokenCounter
@@ -80,13 +77,15 @@ def pure_times(turns: int, limit: int, choose: Choose) -> tuple[list[TaskUsage],
         envelope, candidates = pure_turn(random_)
         config, counter = AssemblyConfig(choose=choose), MessageTokenCounter(TokenCounter(MODEL).count)
         policy = RedactionPolicy(NoopRedactor())
-        retriever, overflow = Retriever([], None, config, metrics), HistorySummarizer([], config, metrics, policy)
-        pipeline = Pipeline(config, retriever, counter, policy, metrics, Background(), SystemClock())
+        retriever, cache = Retriever([], None, config, metrics), ContextCache(0.0, 0)
+        services = PromptServices(
+            config, retriever, counter, policy, policy, metrics, Background(), cache, SystemClock()
+        )
         retrieved = RetrievalResult((candidates,), {}, (), HealthState.NORMAL, "ok", {})
         for spent in (cold, cached):
             start, work = time.perf_counter(), time.thread_time()
-            request = TurnAssembly(Turn.read(envelope), limit, config, counter, policy, overflow, by_patterns)
-            pipeline.assembled(request, retrieved, now)
+            turn = Turn.read(envelope)
+            assembled(services, turn, turn, limit, retrieved, Governed(retrieved.lists), now)
             spent.append((1000 * (time.perf_counter() - start), 1000 * (time.thread_time() - work)))
     return cold, cached
 
@@ -109,7 +108,7 @@ async def measure_choice(options: Options, report: Report) -> None:
         room = sum(block.cost(item) for item in items) // 2
         for choose in choices:
             work = time.thread_time()
-            part = fit([block], required=0, limit=room, choose=choose)["memory"]
+            part = TokenBudget(0, room, choose).fill(block)
             spent[choose].append(1000 * (time.thread_time() - work))
             kept[choose].append(sum(item.value for item in part.taken))
     for choose in choices:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -21,7 +21,7 @@ from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.reply import parse_reply
 from context_builder.analysis.prompts import load_prompts
 from context_builder.costs import Usage
-from context_builder.errors import AnalystUnavailable
+from context_builder.errors import AnalystUnavailable, ReplyInvalid
 
 T = TypeVar("T")
 
@@ -176,20 +176,21 @@ OLD = [
 ]
 
 
-def compacted(*entries: tuple[list[int], str, str]) -> dict[str, Any]:
-    return {"points": [{"from": sources, "text": text, "kind": kind} for sources, text, kind in entries]}
+def compacted(*entries: tuple[list[int], str, str], leave_out: Sequence[int] = ()) -> dict[str, Any]:
+    points = [{"from": sources, "text": text, "kind": kind} for sources, text, kind in entries]
+    return {"points": points, "leave_out": [*leave_out]}
 
 
 async def test_points_are_rewritten_with_their_quotes_in_sight() -> None:
     text = "Primer B7 will be used, because A2 gave thirty-eight percent."
     client = ScriptedClient(compaction=compacted(([1, 2], text, "claim"), ([3], "Ben will order primer B7.", "action")))
-    result = await analyst(client).compact(CompactionRequest(OLD, 40))
+    result = await analyst(client).compact(CompactionRequest(OLD, 12))
     assert [(one.text, one.kind, one.merges) for one in result.points] == [
         (text, PointKind.DECISION, (1, 2)),
         ("Ben will order primer B7.", PointKind.ACTION, (3,)),
     ]
     asked = client.question("compaction").varying
-    assert "Words allowed: 30" in asked
+    assert "Words allowed: 8 (15 now, so save 7)" in asked
     assert '2 decision by "Ana", "Ben": "Primer B7 will be used."\n  - "Ana: take B7"\n  - "Ben: Fine"' in asked
 
 
@@ -199,7 +200,7 @@ async def test_a_rewritten_sentence_that_its_points_do_not_say_leaves_them_as_th
         compaction=compacted(([1, 2], text, "decision"), ([3], "Ben will order primer B7.", "action"))
     )
     result = await analyst(client).compact(CompactionRequest(OLD, 40))
-    assert ([one.merges for one in result.points], result.kept, result.rejected) == ([(3,)], {1, 2}, 1)
+    assert ([one.merges for one in result.points], result.rejected) == ([(3,)], 1)
 
 
 @pytest.mark.parametrize("verification", [verdicts(False), AnalystUnavailable("away")])
@@ -209,7 +210,7 @@ async def test_a_rewritten_sentence_in_doubt_needs_a_yes(verification: Any) -> N
     )
     client = ScriptedClient(compaction=reversed_sense, verification=verification)
     result = await analyst(client).compact(CompactionRequest(OLD, 40))
-    assert ([one.merges for one in result.points], result.kept, result.rejected) == ([(3,)], {1, 2}, 1)
+    assert ([one.merges for one in result.points], result.rejected) == ([(3,)], 1)
 
 
 async def test_nothing_becomes_a_decision_by_being_rewritten() -> None:
@@ -221,3 +222,22 @@ async def test_nothing_becomes_a_decision_by_being_rewritten() -> None:
     client = ScriptedClient(compaction=compacted(([1], "Ana proposes primer B7.", "decision")))
     [one] = (await analyst(client).compact(CompactionRequest(proposal, 40))).points
     assert one.kind is PointKind.PROPOSAL
+
+
+async def test_of_what_a_reply_leaves_out_only_claims_proposals_and_disputes_leave() -> None:
+    client = ScriptedClient(compaction=compacted(leave_out=[1, 2, 3, 9]))
+    result = await analyst(client).compact(CompactionRequest(OLD, 12))
+    assert (result.points, result.dropped) == ((), {1})
+
+
+async def test_what_a_sentence_is_said_to_tell_is_not_left_out_though_the_sentence_is_rejected() -> None:
+    client = ScriptedClient(compaction=compacted(([1], "Primer A2 gave forty percent.", "claim"), leave_out=[1]))
+    with pytest.raises(ReplyInvalid):
+        await analyst(client).compact(CompactionRequest(OLD, 12))
+
+
+async def test_words_of_a_script_without_blanks_are_counted_by_characters() -> None:
+    asked = [KnownPoint(1, "研究チームは来年の予算を半分に減らすことを決めた。", PointKind.CLAIM, ("A",))]
+    client = ScriptedClient(compaction=compacted(leave_out=[1]))
+    await analyst(client).compact(CompactionRequest(asked, 500))
+    assert "Words allowed: 12 (12 now, so save 0)" in client.question("compaction").varying

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.assembly.budget.allocation import best_subset, fit
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
-from context_builder.assembly.budget.receipt import receipts_of
-from context_builder.assembly.budget.section import Block, Dialogue, Item, listed
-from context_builder.assembly.budget.truncate import SHORTEST, clipped, shortened
+from context_builder.assembly.budget import SHORTEST, best_subset, clipped, receipts_of, shortened
+from context_builder.assembly.section import Block, Dialogue, Item, MessageTokenCounter, listed
 from context_builder.errors import TokenLimitExceeded
+from tests.assembly.budget.sections import fit
 
 TALLY = MessageTokenCounter(lambda text: len(text.split()))
 

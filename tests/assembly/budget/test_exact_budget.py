@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_builder.assembly import AssemblyConfig, ContextBuilder
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.section import MessageTokenCounter
 from context_builder.errors import TokenLimitExceeded
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.prompts.generated import generated

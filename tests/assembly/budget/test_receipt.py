@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from context_builder.assembly.budget.allocation import Allocation, fit
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
-from context_builder.assembly.budget.receipt import Outcome, Receipt, added, receipts_of
-from context_builder.assembly.budget.section import Block, Dialogue, Item, listed
+from context_builder.assembly.budget import Allocation, Outcome, Receipt, added, receipts_of
+from context_builder.assembly.section import Block, Dialogue, Item, MessageTokenCounter, listed
+from tests.assembly.budget.sections import fit
 
 COUNTER = MessageTokenCounter(lambda text: len(text.split()))
 

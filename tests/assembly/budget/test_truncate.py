@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.assembly.budget.truncate import SHORTEST, clipped, shortened
+from context_builder.assembly.budget import SHORTEST, clipped, shortened
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from context_builder.assembly import AssemblyConfig
-from context_builder.assembly.overflow.extract import extract
+from context_builder.assembly.overflow import extract
 from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain
 

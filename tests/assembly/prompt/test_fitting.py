@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
-from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate, ContextType, Signal
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.prompt.fitting import Draft, Fitted, Fitting, Selection
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.fit import Fitted, fit
+from context_builder.assembly.govern import RedactionPolicy
+from context_builder.assembly.section import Item, MessageTokenCounter
+from context_builder.assembly.select import Draft, Selection
 from context_builder.redaction.redactor import NoopRedactor
 
 COUNTER = MessageTokenCounter(lambda text: len(text.split()))
@@ -33,8 +33,7 @@ def fitted(*items: Item, limit: int = 500, history: Any = (), **draft: Any) -> F
     order = (PREFERENCE, RECENT, MEMORY)
     kinds = {kind: [one for one in items if one.candidate and one.candidate.type is kind] for kind in order}
     drafted = Draft("ferry", (), (), order, AssemblyConfig(), history, **draft)
-    fitting = Fitting(COUNTER, RedactionPolicy(NoopRedactor()))
-    return fitting.fitted(Selection(drafted, kinds, (), ()), limit)
+    return fit(Selection(drafted, kinds, (), ()), limit, COUNTER, RedactionPolicy(NoopRedactor()))
 
 
 def left_out(made: Fitted, section: str = "memory") -> dict[str, str]:

@@ -9,8 +9,8 @@ import pytest
 from context_builder.assembly import ContextBuilder
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.ranking.signals import ranking_signals
-from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.assembly.select import ranking_signals
+from context_builder.assembly.sources import RetrievalQuery
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.signals import Quality, Reuse, package_signals
 from context_builder.knowledge.weights import PackageWeights

@@ -8,8 +8,14 @@ import pytest
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.ranking.scoring import deduplicate, ranked, score_candidates
-from context_builder.assembly.ranking.signals import RankingQuery, ranking_signals, recency
+from context_builder.assembly.select import (
+    RankingQuery,
+    deduplicate,
+    ranked,
+    ranking_signals,
+    recency,
+    score_candidates,
+)
 
 NOW = datetime(2025, 12, 10, tzinfo=UTC)
 
@@ -64,7 +70,6 @@ def test_equals_keep_their_order():
 def test_the_same_memory_from_two_sources_is_one():
     one = Candidate("a", "The cell divides.", base_score=0.3, origins=("text",))
     again = Candidate("b", "the cell divides. ", base_score=0.8, origins=("dense",))
-    others: list[Candidate] = []
-    kept = deduplicate([one, again], others)
+    kept, others = deduplicate([one, again])
     assert [(found.id, found.base_score, found.origins) for found in kept] == [("b", 0.8, ("text", "dense"))]
     assert [found.id for found in others] == ["a"]

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from context_builder.assembly import AssemblyConfig, ContextBuilder, UserPreferencesStrategy
-from context_builder.assembly.retrieval.preference_history import READ_AT_ONCE
+from context_builder.assembly.preference_history import READ_AT_ONCE
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.preferences import Preference

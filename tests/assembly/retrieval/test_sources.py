@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from context_builder.assembly import Candidate, RetrievalQuery
-from context_builder.assembly.retrieval.source import MemoryRecord
+from context_builder.assembly.sources import MemoryRecord
 from context_builder.testing import InMemoryStore
 
 TURN = {"user_message": "boat noise", "history": [{"role": "user", "content": "word " * 40}] * 5}

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from context_builder.errors import MissingExtra, PolicyError
 from context_builder.knowledge.governance import Access, DecisionContext, decide, default_policies, parse_policies
 from context_builder.knowledge.governance.attributes import SOURCE_ATTRIBUTES
-from context_builder.knowledge.governance.policy_set import MAX_CHARACTERS, MAX_POLICIES, MAX_TEXTS
-from context_builder.knowledge.governance.policy_text import MAX_BYTES, MAX_DEPTH, MAX_OPERATORS
+from context_builder.knowledge.governance.policy_set import (
+    MAX_BYTES,
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_OPERATORS,
+    MAX_POLICIES,
+    MAX_TEXTS,
+)
 from tests.knowledge.governance.samples import (
     ADMIN,
     NOW,

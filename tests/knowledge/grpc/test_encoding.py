@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from context_builder.assembly.access import Access
+from context_builder.assembly.govern import Access
 from context_builder.knowledge.artifact import Link
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import encoding

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.database.shared_secret import SharedSecret
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Status

@@ -125,6 +125,17 @@ async def test_quality_and_feedback_reach_the_ranking(lab: Lab) -> None:
     assert after["artifact:a"].signals["reuse"] > 0
 
 
+async def test_nobody_rates_what_they_may_not_see(lab: Lab) -> None:
+    await lab.put("artifact:open", "Clips are labelled by hand.")
+    await lab.put("artifact:closed", "Clips are labelled by hand!", sensitivity=Sensitivity.RESTRICTED)
+    package = await lab.build("how are clips labelled", ADMIN)
+    assert {one.ref for one in package.sources} == {"artifact:open", "artifact:closed"}
+    await lab.service.feedback(BOB, package.context_package_id, 1.0, {"artifact:open": 1.0, "artifact:closed": 0.0}, "")
+    after = {one.ref: one.signals for one in (await lab.build("how are clips labelled", ADMIN)).sources}
+    assert after["artifact:open"]["reuse"] > 0
+    assert after["artifact:closed"]["quality"] == package.sources[0].signals["quality"]
+
+
 async def test_what_is_too_long_and_one_word_is_within_the_budget_too(lab: Lab) -> None:
     await lab.put("artifact:clips", "Hydrophone clips.")
     await lab.put("artifact:blob", "clips " + "x" * 50_000, title="clips")

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.govern import RedactionPolicy
 from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.artifact import Sensitivity
+from context_builder.knowledge.govern import LocalRedaction, PreparedRedactor
 from context_builder.knowledge.grpc import clients
 from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.knowledge.local import LocalNodes
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.package import ContextPackage
-from context_builder.knowledge.redaction import LocalRedaction, PreparedRedactor
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore

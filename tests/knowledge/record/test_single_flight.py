@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from context_builder.database.postgres import PostgresDatabase
-from context_builder.knowledge import single_flight
+from context_builder.knowledge import record as recording
 from context_builder.knowledge.record import PackageRecord
 from tests.knowledge.record.samples import START, StoppedClock, built, revision, source
 from tests.services.waiting import wait_until
@@ -55,7 +55,7 @@ async def test_when_the_one_fails_the_next_builds(servers: list[PackageRecord]) 
 async def test_when_the_one_dies_another_builds_after_its_lease(
     servers: list[PackageRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(single_flight, "LEASE", 0.3)
+    monkeypatch.setattr(recording, "LEASE", 0.3)
     await built(servers[0], "cpk_1", START)
     await servers[0]._lease("lab", "cpk_1", 1, "of a server that is gone", 0.3)
     assert await rebuild(servers[1]) == ("built", 2)
@@ -64,7 +64,7 @@ async def test_when_the_one_dies_another_builds_after_its_lease(
 async def test_the_lease_of_one_who_takes_long_is_renewed(
     servers: list[PackageRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(single_flight, "LEASE", 0.3)
+    monkeypatch.setattr(recording, "LEASE", 0.3)
     await built(servers[0], "cpk_1", START)
     renewals = []
     lease = servers[0]._flights._lease

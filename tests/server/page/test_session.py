@@ -90,6 +90,17 @@ async def test_a_corrected_message_is_shown_as_it_is_now_and_marked(redis: Redis
             await page.reload()
 
 
+async def test_a_struck_message_goes_from_an_open_page(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    texts = page.locator(".message .said")
+    async with running(redis):
+        await push(redis, said(1, "Off the record."), said(2, "On the record."))
+        await page.goto(ADDRESS)
+        await expect(texts).to_have_count(2)
+        await push(redis, {"strikes": 1, "timestamp": "2026-01-01T00:00:00"})
+        await expect(texts).to_have_text(["On the record."])
+
+
 async def test_points_light_what_they_cite_and_messages_the_points_that_cite_them(
     redis: Redis, visitor: Visitor
 ) -> None:

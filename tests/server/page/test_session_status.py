@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
-from context_builder.server.page.session_status import IDLE_AFTER, Status, run_command, status_of
+from context_builder.server.page.session_status import IDLE_AFTER, SessionStatus, run_command, status_of
 from context_builder.server.page.trouble import failing_tasks, troubles_of
 
 NOW = 1_800_000_000.0
@@ -24,17 +24,17 @@ NOBODY: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("how", "status"),
     [
-        ({"is_owned": True}, Status.LIVE),
-        ({"is_owned": True, "last_spoke": NOW - IDLE_AFTER}, Status.IDLE),
-        ({"is_owned": True, "last_spoke": None}, Status.IDLE),
-        ({"is_asleep": True}, Status.ASLEEP),
-        ({}, Status.NOT_RUNNING),
-        ({"has_ended": True}, Status.ENDED),
-        ({"has_ended": True, "waiting": 1}, Status.NOT_RUNNING),  # somebody spoke since, and nobody hears it
-        ({"has_ended": True, "is_owned": True}, Status.LIVE),
+        ({"is_owned": True}, SessionStatus.LIVE),
+        ({"is_owned": True, "last_spoke": NOW - IDLE_AFTER}, SessionStatus.IDLE),
+        ({"is_owned": True, "last_spoke": None}, SessionStatus.IDLE),
+        ({"is_asleep": True}, SessionStatus.ASLEEP),
+        ({}, SessionStatus.NOT_RUNNING),
+        ({"has_ended": True}, SessionStatus.ENDED),
+        ({"has_ended": True, "waiting": 1}, SessionStatus.NOT_RUNNING),  # somebody spoke since, and nobody hears it
+        ({"has_ended": True, "is_owned": True}, SessionStatus.LIVE),
     ],
 )
-def test_a_session_is_live_idle_asleep_not_running_or_ended(how: dict[str, Any], status: Status) -> None:
+def test_a_session_is_live_idle_asleep_not_running_or_ended(how: dict[str, Any], status: SessionStatus) -> None:
     assert status_of(**NOBODY | how) is status
 
 

@@ -80,9 +80,13 @@ async def test_what_was_said_is_corrected_renamed_and_struck(redis: Redis, reade
         await page.goto("/ui/sessions/monday")
         await page.get_by_role("link", name="Correct …").click()
         for form, fields, done in (
-            ("Correct a message", {"Message": "1", "What was said": "Whales sing."}, "Message 1 is corrected."),
-            ("Rename a speaker", {"Name until now": "Ida", "Name from now on": "Bo"}, "Ida is Bo now."),
-            ("Strike a message", {"Message": "2"}, "Message 2 is struck"),
+            ("Correct a message", {"Message": "1", "What was said": "Whales sing."}, "The message is corrected."),
+            (
+                "Rename a speaker",
+                {"Name until now": "Ida", "Name from now on": "Bo"},
+                "The speaker is called otherwise now.",
+            ),
+            ("Strike a message", {"Message": "2"}, "The message is struck"),
         ):
             card = page.get_by_role("region", name=form)
             for label, value in fields.items():
@@ -91,6 +95,8 @@ async def test_what_was_said_is_corrected_renamed_and_struck(redis: Redis, reade
                 await box.check()
             await card.get_by_role("button").click()
             await expect(page.get_by_role("status")).to_contain_text(done)
+        await page.goto("/ui/sessions/monday/revisions?done=Your+account+is+locked")
+        await expect(page.get_by_role("status")).to_have_count(0)
         await page.get_by_role("region", name="Correct a message").get_by_label("Message").fill("9")
         await page.get_by_role("region", name="Correct a message").get_by_role("button").click()
         await expect(page.get_by_role("alert")).to_contain_text("there is no message 9")

@@ -178,7 +178,7 @@ def test_points_that_were_rewritten_stay_in_the_memory_until_they_are_replaced(c
     hear(subject, clock, 12)
     [whole] = [point for point in subject.summary.ledger.points if point.text == "K1 and K2 cut."]
     part = summarize_as(subject, clock, DraftPoint("neither cuts", quoting(12), replaces=(whole.id,)))
-    assert part.superseded == [*kept][:2]
+    assert {*part.superseded} & {*kept} == {*[*kept][:2]}
 
 
 def test_what_is_summarized_again_gives_new_points_and_no_message_twice(clock: ManualClock) -> None:

@@ -283,21 +283,23 @@ def test_a_rewritten_sentence_takes_the_place_of_its_points_with_all_their_quote
     assert len({p.id for p in made.points}) == 8
 
 
-def test_a_decision_that_no_sentence_says_stays_and_a_claim_that_none_says_leaves() -> None:
+def test_claims_that_are_dropped_leave_and_what_the_reply_does_not_speak_of_stays_as_it_is() -> None:
     made = near_the_budget()
     request = made.compaction()
     assert request is not None
-    assert made.compact(request.points, CompactionResult((rewritten("TP1 was measured.", 1),), "stub"))
-    assert texts(made)[:3] == ["TP1 was measured.", "people measured gene TP2", "people measured gene TP7"]
-
-
-def test_where_a_sentence_was_rejected_its_points_stay() -> None:
-    made = near_the_budget()
-    request = made.compaction()
-    assert request is not None
-    result = CompactionResult((rewritten("TP1 was measured.", 1, 3),), "stub", kept=frozenset({4, 5}))
+    result = CompactionResult((rewritten("TP1 was measured.", 1, 3),), "stub", dropped=frozenset({2, 4}))
     assert made.compact(request.points, result)
-    assert [p.ids for p in made.points][:4] == [(2,), (1, 3), (4,), (5,)]
+    assert [p.ids for p in made.points][:4] == [(2,), (1, 3), (5,), (6,)], "the decision stays"
+
+
+def test_kinds_that_take_more_than_their_share_are_rewritten_before_others() -> None:
+    told = [point(f"people measured gene TP{n}", n, kind=CLAIM if n % 10 == 0 else DECISION) for n in range(1, 41)]
+    made = ledger(*told, about=heard(40))
+    crowded = Ledger(200, words)
+    crowded.restore(made.points, (), made.next_id)
+    request = crowded.compaction()
+    assert request is not None
+    assert {known.kind for known in request.points} == {DECISION}, "claims take no more than their quarter"
 
 
 def test_nothing_is_rewritten_once_one_of_the_points_was_replaced() -> None:

@@ -298,6 +298,7 @@ setInterval(tick, 100);
 function change(data, isNews) {
   skew = Date.now() / 1000 - data.now;
   if (data.messages) take(data.messages, isNews);
+  for (const one of data.struck ?? []) list.remove(one);
   if (data.points) takePoints(data.points);
   if (data.head) takeHead(data.head);
   if (data.chart) chart.draw(data.chart);

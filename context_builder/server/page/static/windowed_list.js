@@ -53,6 +53,15 @@ export class WindowedList {
     return moves ? "moved" : "same";
   }
 
+  /** Take an item out, if it is there. */
+  remove(id) {
+    const known = this.byId.get(id);
+    if (!known) return;
+    this.items.splice(this.items.lastIndexOf(known), 1);
+    this.byId.delete(id);
+    this.update();
+  }
+
   /** The nearest item before another one that is wanted. */
   before(item, wanted) {
     for (let place = this.items.lastIndexOf(item) - 1; place >= 0; place--) {

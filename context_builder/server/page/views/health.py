@@ -11,7 +11,7 @@ from fastapi import Query, Request
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER
 from context_builder.server.page.health_report import MOST_COSTS, health_report
 from context_builder.server.page.page_route import FormHere, page_router

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.login_middleware import LOGIN_PATH, cookie_name, is_https, place_of
 from context_builder.server.page.logins import WRONG_SECONDS, Login, Logins, TooManyWrong

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
 from context_builder.domains import DOMAINS
 from context_builder.errors import CannotForget
-from context_builder.knowledge.local import said_ref
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER
 from context_builder.server.page.choices import once, remembered_to_choose, with_chosen
 from context_builder.server.page.form_page import form_page, values_of
@@ -22,16 +20,12 @@ from context_builder.server.page.memory_search import (
     MEMORIES_A_PAGE,
     MemorySearch,
     ShownMemory,
-    memories_of,
     searched,
 )
 from context_builder.server.page.page_route import page_router
 from context_builder.server.problem import Problem
+from context_builder.server.routes.memories import MOST_FORGOTTEN, forget_memories, memories_of
 from context_builder.server.services import CallerHere, Services, ServicesHere
-
-MOST_FORGOTTEN: Final = 300
-"""Memories that are forgotten at once."""
-
 
 router = page_router()
 
@@ -90,13 +84,9 @@ async def _question(
 async def forget(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Forget the memories that the caller may see, everywhere; the others are not there."""
     ids = (await values_of(request, "id"))[:MOST_FORGOTTEN]
-    memories = await memories_of(services, caller, ids)
     try:
-        count = await services.memory.forget(caller.tenant_id, ids=[one.id for one in memories])
+        forgotten = await forget_memories(services, caller, ids)
     except CannotForget:
         refused = Problem(409, "cannot_forget", "this memory store has no way to delete what it keeps; delete it there")
         return await _question(request, services, caller, ids, refused)
-    await services.packages.erasure.forget(
-        caller.tenant_id, [ref for one in memories if (ref := said_ref(one)) is not None]
-    )
-    return RedirectResponse(f"{PAGE}/memory?forgotten={count}", 303)
+    return RedirectResponse(f"{PAGE}/memory?forgotten={len(forgotten)}", 303)

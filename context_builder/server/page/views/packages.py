@@ -17,7 +17,7 @@ from context_builder.errors import AuditOfAnother, PinnedOverBudget
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import ADMIN, READER
 from context_builder.server.page.choices import documents_to_choose, sessions_to_choose, with_chosen
 from context_builder.server.page.form_page import form_page, values_of

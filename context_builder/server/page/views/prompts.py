@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse
 
-from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.errors import DatabaseRejected, SessionIdError, TokenLimitExceeded
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.choices import (
     documents_to_choose,
@@ -29,10 +29,10 @@ from context_builder.server.page.choices import (
     with_chosen,
 )
 from context_builder.server.page.form_page import form_page, values_of
-from context_builder.server.page.memory_search import memories_of
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.prompt_view import SECTIONS, PromptView, is_rated, prompt_view
 from context_builder.server.problem import Problem, invalid
+from context_builder.server.routes.memories import memories_of
 from context_builder.server.routes.turns import TurnRequest, built_turn, refusals, shown_receipts
 from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
 from context_builder.session.keys import validate_session_id

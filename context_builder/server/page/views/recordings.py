@@ -14,7 +14,7 @@ from context_builder.knowledge.governance import Access
 from context_builder.recording.folder import RecordingEntry
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.recording_view import SPEEDS, SeenState, in_utc, seconds_of, silence, strip

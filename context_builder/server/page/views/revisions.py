@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
@@ -16,11 +18,18 @@ from context_builder.session.client import SessionClient
 
 router = page_router()
 
+DONE: Final = {
+    "correct": "The message is corrected.",
+    "rename": "The speaker is called otherwise now.",
+    "strike": "The message is struck: nothing is left of it.",
+}
+"""What the page says once it is done; an address names no more than which of these."""
+
 
 @router.get("/sessions/{session_id}/revisions", openapi_extra=WRITER)
 async def revisions(session_id: SessionId, request: Request, seen: SeenHere) -> Response:
     """Ask what is to be changed; ``message`` is the one that was chosen."""
-    message, done = (request.query_params.get(name, "")[:200] for name in ("message", "done"))
+    message, done = request.query_params.get("message", "")[:200], DONE.get(request.query_params.get("done", ""), "")
     title = f"Correct {session_id}"
     return form_page(request, "revisions.html", title=title, session_id=session_id, message=message, done=done)
 
@@ -30,16 +39,13 @@ async def revise(session_id: SessionId, request: Request, redis: OwnRedis, seen:
     """Change what was said, and say so; where that cannot be, show the form again with the reason."""
     client, message = SessionClient(redis, session_id), form.get("message", "").strip()
     try:
-        match form.get("what"):
+        match what := form.get("what"):
             case "correct":
                 await correct_message(client, message, form.get("text") or None, form.get("speaker") or None)
-                done = f"Message {message} is corrected."
             case "rename":
                 await rename_speaker(client, form.get("old", ""), form.get("new", ""))
-                done = f"{form.get('old', '')} is {form.get('new', '')} now."
             case "strike":
                 await strike_message(client, message)
-                done = f"Message {message} is struck: nothing is left of it."
             case _:
                 raise Problem(422, "invalid_request", "what is to be done is not told")
     except Problem as problem:
@@ -49,5 +55,5 @@ async def revise(session_id: SessionId, request: Request, redis: OwnRedis, seen:
             request, "revisions.html", title=title, problem=told, session_id=session_id, message=message, done=""
         )
     return RedirectResponse(
-        str(request.url_for("revisions", session_id=session_id).include_query_params(done=done)), 303
+        str(request.url_for("revisions", session_id=session_id).include_query_params(done=what)), 303
     )

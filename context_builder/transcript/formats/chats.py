@@ -1,0 +1,71 @@
+"""Chats in JSON, by whichever program they were written: found in a table by what a list of their messages holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from context_builder.transcript.fields import inner
+from context_builder.transcript.formats import discord, matrix, messengers, slack
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Is a program: whether a list holds its messages, and how they are read."""
+
+    name: str
+    matches: Callable[[object], bool]
+    read: Callable[[object, Source], Transcript]
+
+
+CHATS: Final = (
+    Chat("Matrix", matrix.is_matrix, matrix.read_matrix),
+    Chat("Discord", discord.is_discord, discord.read_discord),
+    Chat("Telegram and others", messengers.is_messages, messengers.read_messages),
+    Chat("Slack", slack.is_slack, slack.read_slack),
+)
+
+_LISTS: Final = ("messages", "chunk", "events", "value", "posts")
+"""Where documents hold a chat's messages."""
+
+
+def read_chat(document: Any, source: Source) -> Transcript | None:
+    """Return what was said in a chat; None where a document is none that is known."""
+    for messages in lists_of(document, source):
+        if (chat := chat_of(messages)) is not None:
+            return chat.read(messages, source)
+    return None
+
+
+def chat_of(messages: object) -> Chat | None:
+    return next((one for one in CHATS if one.matches(messages)), None)
+
+
+def lists_of(document: Any, source: Source) -> Iterator[list[Any]]:
+    """Yield the lists of a document that may hold messages; several chats of a person's are one list."""
+    if isinstance(document, list):
+        yield document
+        return
+    if not isinstance(document, dict):
+        return
+    for key in _LISTS:
+        match document.get(key):
+            case list(messages):
+                yield messages
+            case dict(posts):  # Mattermost's, by their ids
+                yield [*posts.values()]
+    if messengers.messenger_of(document) is not None:
+        yield [document]
+    rooms = [room for room in inner(document, "rooms", "join").values() if isinstance(room, dict)]  # Matrix' sync
+    yield [event for room in rooms for event in inner(room, "timeline").get("events") or []]
+    chats, key = inner(document, "chats").get("list"), "messages"  # Telegram
+    if not isinstance(chats, list):
+        chats, key = document.get("conversations"), "MessageList"  # Skype
+    if isinstance(chats, list):
+        each = [one[key] for one in chats if isinstance(one, dict) and isinstance(one.get(key), list)]
+        if len(each) > 1:
+            source.notes.append(f"{len(each)} chats in the order of time")
+        yield [message for messages in each for message in messages]

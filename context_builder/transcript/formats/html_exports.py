@@ -1,0 +1,98 @@
+"""Chats that are exported as pages: Telegram's (``messages.html``) and DiscordChatExporter's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.moments import iso, of_chat
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
+from context_builder.transcript.written_dates import WrittenDate, moment_of, order_of, written
+
+_VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+_ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
+_CLASSES: Final = {
+    "from_name": "who",
+    "chatlog__author": "who",
+    "chatlog__author-name": "who",
+    "text": "text",
+    "chatlog__content": "text",
+    "date": "at",
+    "chatlog__timestamp": "at",
+    "chatlog__short-timestamp": "at",
+    "forwarded": "aside",
+    "reply_to": "aside",
+    "chatlog__reply": "aside",
+    "chatlog__reactions": "aside",
+    "chatlog__embed": "aside",
+}
+"""What an element holds, by one of its classes; in what is aside there are names and texts of other messages."""
+
+
+@dataclass(slots=True)
+class _Message:
+    who: str = ""
+    text: str = ""
+    at: str = ""
+
+
+@dataclass(slots=True)
+class _Page(HTMLParser):
+    """Collects the messages of a page."""
+
+    messages: list[_Message] = field(default_factory=list)
+    _open: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        HTMLParser.__init__(self, convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        classes = given.get("class", "").split()
+        if tag in _VOID:
+            self.handle_data(" ")
+            return
+        kind = next((_CLASSES[one] for one in classes if one in _CLASSES), "")
+        is_message = "chatlog__message" in classes or {"message", "default"} <= set(classes)
+        if is_message:
+            self.messages.append(_Message())
+        if self.messages and kind == "at" and not self.messages[-1].at:
+            self.messages[-1].at = given.get("title", "")
+        self._open.append(kind)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _VOID and self._open:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        kind = "" if "aside" in self._open else next((one for one in reversed(self._open) if one), "")
+        if self.messages and kind in ("who", "text"):
+            setattr(self.messages[-1], kind, getattr(self.messages[-1], kind) + data)
+
+
+def is_html(text: str) -> bool:
+    return bool(re.match(r"\s*<(?:!doctype html|html)\b", text[:200], re.IGNORECASE))
+
+
+def read_html(source: Source) -> Transcript:
+    """Return what was said in a chat; a message without a name is by whoever wrote the one before."""
+    page = _Page()
+    page.feed(source.text)
+    dates = [_ZONE.sub("", one.at) for one in page.messages]
+    order = order_of([told for told in map(written, dates) if told is not None])
+    said: list[tuple[float, Utterance]] = []
+    who = UNKNOWN_SPEAKER
+    for one, date in zip(page.messages, dates, strict=True):
+        who = plain(one.who) or who
+        if text := plain(one.text):
+            with source.one_entry():
+                moment = moment_of(written(date) or WrittenDate(date), order)
+                if zone := _ZONE.search(one.at):
+                    told = moment.strftime("%Y-%m-%dT%H:%M:%S")
+                    moment = iso(f"{told}{zone['sign']}{zone['hours']}:{zone['minutes']}")
+                said.append((moment.timestamp(), Utterance(name_of(who), text)))
+    return of_chat(said)

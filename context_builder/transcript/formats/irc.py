@@ -1,0 +1,137 @@
+"""Logs of IRC, as irssi, WeeChat, ZNC, HexChat and mIRC write them, and chats of LINE and KakaoTalk, which look alike.
+
+Joins, modes and the like are no utterances.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.moments import of_chat
+from context_builder.transcript.offsets import offset, since_first
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript, Utterance, name_of
+
+_TIME: Final = (
+    r"(?:\[?(?:(?P<date>\d{4}-\d\d-\d\d)[ T]|(?P<day>[A-Z][a-z]{2} {1,2}\d{1,2}) )?(?P<time>\d{1,2}:\d\d(?::\d\d)?)"
+    r"(?:\.\d+)?(?P<utc>Z)?\]?)"
+)
+_NICK: Final = r"[^\s<>]{1,64}"
+_FORMS: Final = (
+    re.compile(rf"{_TIME}\s+<[ @+%~&!]?(?P<nick>{_NICK})>\s+(?P<text>.*)"),
+    re.compile(rf"{_TIME}\s+[*•]\s+(?P<nick>{_NICK}) (?P<text>.*)"),  # /me
+    re.compile(rf"{_TIME}\t[@+%~&!]?(?P<nick>[^\s<>*=-][^\t]{{0,63}})\t(?P<text>.*)"),
+    re.compile(rf"{_TIME}\t *\*\t(?P<nick>{_NICK}) (?P<text>.*)"),
+)
+_KAKAO: Final = re.compile(
+    r"\[(?P<nick>[^\[\]]{1,64})\] "
+    r"\[(?:(?P<half>오전|오후) )?(?P<time>\d{1,2}:\d\d)(?: (?P<half2>[AP]M))?\] (?P<text>.*)"
+)
+_SAYS: Final = (_FORMS[0], _FORMS[2], _KAKAO)
+_SERVERS: Final = re.compile(
+    r"\S+ (?:\(\S+@\S+\) has (?:joined|left|quit)|has (?:joined|left|quit|set|changed)\b|(?:is|are) now )|"
+    r"Now talking |Topic (?:is|for) |Set by |Disconnected|Attempting "
+)
+_WEECHAT: Final = re.compile(rf"{_TIME}\t *(?:-->|<--|--|=!=)\t")
+_DAYS: Final = re.compile(
+    r"(?:--- (?:Log opened|Day changed)|\*\*\*\* (?:BEGIN|ENDING) LOGGING AT|Session Start:)\s+(?P<date>\S.*?)\s*|"
+    r"(?P<line>\d{4}[./]\d{1,2}[./]\d{1,2})\.?\s*\(?[^\W\d_]{1,12}\)?\s*|"
+    r"-{3,}\s*(?P<kakao>\d{4}년 \d{1,2}월 \d{1,2}일)[^-]*-{3,}\s*"
+)
+_IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    nick: str
+    text: str
+    clock: float
+    day: datetime | None
+
+
+def is_irc(text: str) -> bool:
+    """Return whether a text is a log of IRC, by its first lines."""
+    lines = [line for line in text[:8000].split("\n") if line.strip()][:40]
+    if any(line.startswith(("--- Log opened", "**** BEGIN LOGGING", "Session Start:")) for line in lines[:2]):
+        return True
+    says = sum(any(form.fullmatch(line) for form in _SAYS) for line in lines)
+    is_weechat = any(_WEECHAT.match(line) or _DAYS.fullmatch(line) for line in lines) or says == len(lines)
+    return any(_FORMS[0].fullmatch(line) for line in lines) or (is_weechat and says > 0)
+
+
+def read_irc(source: Source) -> Transcript:
+    """Return what was said: by the days that the log tells, or its file's name; else from the first message on."""
+    messages = [*_messages(source)]
+    if messages and all(one.day is not None for one in messages):
+        return of_chat(
+            ((one.day + timedelta(seconds=one.clock)).timestamp(), Utterance(one.nick, one.text))
+            for one in messages
+            if one.day is not None
+        )
+    since = since_first([one.clock for one in messages])
+    said = [Utterance(one.nick, one.text, at) for one, at in zip(messages, since, strict=True)]
+    return Transcript(said)
+
+
+def _messages(source: Source) -> Iterator[_Message]:
+    day = _day_of_name(source.name)
+    for number, line in enumerate(source.text.split("\n"), start=1):
+        if told := _DAYS.fullmatch(line):
+            day = _day(next(one for one in told.groups() if one)) or day
+            continue
+        found = next((one for form in (*_FORMS, _KAKAO) if (one := form.fullmatch(line))), None)
+        if found is None or not (
+            text := plain(re.sub(r"[\x02\x0f\x16\x1d\x1f]|\x03(?:\d{1,2}(?:,\d{1,2})?)?", "", found["text"]))
+        ):
+            continue
+        if found.re is _FORMS[1] and _is_of_server(f"{found['nick']} {text}"):
+            continue
+        parts = found.groupdict()
+        with source.one_entry(number):
+            here = day
+            if parts.get("date"):
+                begun = datetime.fromisoformat(parts["date"])
+                here = begun.replace(tzinfo=UTC) if parts["utc"] else begun.astimezone()
+            elif parts.get("day") and day is not None:
+                here = _day(f"{parts['day']} {day.year}") or day
+            yield _Message(name_of(parts["nick"]), text, _clock(parts), here)
+
+
+def _clock(parts: Mapping[str, str | None]) -> float:
+    """Return the second of the day."""
+    time, half = str(parts["time"]), parts.get("half") or parts.get("half2")
+    seconds = offset(time if time.count(":") == 2 else f"{time}:00")
+    if half is None:
+        return seconds
+    return seconds % 43_200 + (43_200 if half in ("PM", "오후") else 0)
+
+
+def _is_of_server(text: str) -> bool:
+    """Return whether an action is what HexChat says of joins and the like."""
+    return bool(_SERVERS.match(text))
+
+
+def _day(told: str) -> datetime | None:
+    """Return the beginning of the day that a program names, such as ``Mon Jan 15 10:41:00 2024``."""
+    if "년" in told:
+        told = "-".join(f"{int(number):02}" for number in re.findall(r"\d+", told))
+    words = [word for word in told.replace(",", " ").split() if ":" not in word]
+    for form in ("%a %b %d %Y", "%b %d %Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d"):
+        try:
+            return datetime.strptime(" ".join(words), form).astimezone()
+        except ValueError:
+            continue
+    return None
+
+
+def _day_of_name(name: str) -> datetime | None:
+    found = _IN_NAME.search(re.split(r"[/\\]", name)[-1])
+    try:
+        return datetime(int(found[1]), int(found[2]), int(found[3])).astimezone() if found else None
+    except ValueError:
+        return None

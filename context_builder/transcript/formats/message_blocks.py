@@ -1,0 +1,104 @@
+"""Chats as text with a line that says who wrote and on which day, and the message below it.
+
+``[15/01/2024 10:42] ida`` (DiscordChatExporter), ``[8/13/2024 10:42 AM] Ida Lind`` and ``[10:42 • 13/08/2024] Ida:``
+(copied of Teams), ``Ida, [15.01.2024 10:42]`` (of Telegram), and the moment above the name (iMessage).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.moments import of_chat
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript, Utterance, name_of
+from context_builder.transcript.written_dates import WrittenDate, moment_of, order_of, written
+
+_STAMP: Final = r"\[(?P<stamp>[^\[\]\n]{8,60})\]"
+_BEFORE: Final = re.compile(rf"{_STAMP}\s+(?P<name>[^\n:]{{1,100}}?)(?:\s+\(pinned\))?:?\s*")
+_BEHIND: Final = re.compile(rf"(?P<name>[^\n]{{1,100}}?),\s+{_STAMP}:?\s*")
+_DAY: Final = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},? \d{1,2}:\d{2}(?::\d{2})?(?:\s?[AP]M)?"
+_OPEN: Final = re.compile(rf"(?:> )?(?P<name>[^\s:][^\n:]{{0,99}}?)(?: \[\w+\] @)?\s+(?P<stamp>{_DAY})(?: Z)?:?\s*")
+_ALONE: Final = re.compile(
+    r"(?P<stamp>[A-Z][a-z]{2} \d{1,2}, \d{4},? +\d{1,2}:\d{2}:\d{2}\s?[AP]M)(?: \(.{1,80}\))?\s*"
+)
+_FRAME: Final = re.compile(r"={20,}")
+_SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
+_UNSAID: Final = re.compile(
+    r"Joined the server\.|Started a (?:call|thread).*|Pinned a message\.|Added .{1,80} to the group\.|"
+    r"(?:Removed .{1,80} from|Left) the group\.|Changed the (?:channel|group) (?:name|icon).*|"
+    r"This message was deleted\.?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    """Is where a message begins and its text does, by line, who wrote it, and when."""
+
+    line: int
+    text: int
+    name: str
+    at: WrittenDate
+
+
+def is_message_blocks(text: str) -> bool:
+    """Return whether a text is a chat in blocks, by its first lines."""
+    lines = text[:8000].split("\n")
+    first = next((place for place, line in enumerate(lines) if line.strip()), 0)
+    if _FRAME.fullmatch(lines[first].strip()):
+        first = next((one for one in range(first + 1, len(lines)) if _FRAME.fullmatch(lines[one].strip())), first)
+    headings = _headings(lines)
+    return bool(headings) and all(not line.strip() for line in lines[first + 1 : headings[0].line][1:])
+
+
+def read_message_blocks(source: Source) -> Transcript:
+    """Return what was said in the chat."""
+    lines = source.text.split("\n")
+    headings = _headings(lines)
+    order = order_of([one.at for one in headings])
+    ends = [heading.line for heading in headings[1:]] + [len(lines)]
+    said: list[tuple[float, Utterance]] = []
+    for heading, end in zip(headings, ends, strict=True):
+        text = _text(lines[heading.text : end])
+        if text and not _UNSAID.fullmatch(text):
+            with source.one_entry(heading.line + 1):
+                said.append((moment_of(heading.at, order).timestamp(), Utterance(name_of(heading.name), text)))
+    return of_chat(said)
+
+
+def _headings(lines: Sequence[str]) -> list[_Heading]:
+    """Return the headings in the form that most of them have."""
+    found = max(([*_of_form(lines, form)] for form in (_BEFORE, _BEHIND, _OPEN, _ALONE)), key=len)
+    is_sure = (found and "[" in lines[found[0].line]) or len(found) > 1
+    return found if is_sure else []
+
+
+def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
+    for place, line in enumerate(lines):
+        found = form.fullmatch(line) if len(line) < 200 else None
+        if found is None or (at := written(found["stamp"])) is None:
+            continue
+        if form is not _ALONE:
+            yield _Heading(place, place + 1, found["name"].strip(), at)
+        elif place + 2 < len(lines) and (name := lines[place + 1].strip()):
+            yield _Heading(place, place + 2, name, at)
+
+
+def _text(lines: Sequence[str]) -> str:
+    """Return what a message says: what a program quotes beside it only where it has no words of its own."""
+    own: list[str] = []
+    embedded: list[str] = []
+    section = ""
+    for line in lines:
+        if _FRAME.fullmatch(line.strip()):
+            break
+        if found := _SECTION.fullmatch(line.strip()):
+            section = found[1]
+        elif not section:
+            own.append(line)
+        elif section.startswith("Embed"):
+            embedded.append(line)
+    return plain(" ".join(own)) or plain(" ".join(embedded))

@@ -1,0 +1,227 @@
+"""Messages as further chat programs export them in JSON: what each calls who wrote, what, and when, is in a table.
+
+Telegram's desktop program, Rocket.Chat, Zulip, Mattermost's bulk export and interface, Facebook's and Instagram's
+messenger, Google Chat, Skype, Teams by Microsoft's Graph, signal-cli and signal-export, ChatGPT, and Claude.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
+from context_builder.transcript.moments import epoch_seconds, iso, of_chat
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
+from context_builder.transcript.written_dates import WrittenDate, moment_of
+
+Names = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Is what a message says: ``at`` is a moment as the program writes it."""
+
+    who: object
+    text: object
+    at: object
+
+
+@dataclass(frozen=True, slots=True)
+class Messenger:
+    """Is a program, the fields by which a message of it is known, and what one says; joins and the like say nothing."""
+
+    name: str
+    fields: tuple[str, ...]
+    said: Callable[[Object], Iterator[Said]]
+
+    def matches(self, message: Object) -> bool:
+        return all(field in message for field in self.fields)
+
+
+def _telegram(one: Object) -> Iterator[Said]:
+    if one.get("type") == "message":
+        parts = one["text"] if isinstance(one.get("text"), list) else [one.get("text")]
+        text = "".join(str(part.get("text") or "") if isinstance(part, dict) else str(part or "") for part in parts)
+        yield Said(one.get("from") or one.get("from_id"), text, one.get("date_unixtime") or one.get("date"))
+
+
+def _rocket_chat(one: Object) -> Iterator[Said]:
+    if not one.get("t"):  # of a system's message: what it tells
+        user = inner(one, "u")
+        yield Said(optional_text(user, "name", "username"), one.get("msg"), one.get("ts"))
+
+
+def _zulip(one: Object) -> Iterator[Said]:
+    is_marked = one.get("content_type") == "text/html"
+    text = one.get("content")
+    yield Said(one.get("sender_full_name"), unmarked(text) if is_marked else text, one.get("timestamp"))
+
+
+def _facebook(one: Object) -> Iterator[Said]:
+    if one.get("is_unsent") is not True:
+        yield Said(_mended(one.get("sender_name")), _mended(one.get("content")), one.get("timestamp_ms"))
+
+
+def _google_chat(one: Object) -> Iterator[Said]:
+    yield Said(optional_text(inner(one, "creator"), "name", "email"), one.get("text"), one.get("created_date"))
+
+
+def _skype(one: Object) -> Iterator[Said]:
+    if str(one.get("messagetype")).startswith(("RichText", "Text")) and "_" not in str(one.get("messagetype")):
+        who = one.get("displayName") or re.sub(r"^\d+:(?:live:)?", "", str(one.get("from") or ""))
+        yield Said(who, unmarked(one.get("content")), one.get("originalarrivaltime"))
+
+
+def _teams(one: Object) -> Iterator[Said]:
+    if one.get("messageType") == "message" and not one.get("deletedDateTime"):
+        sender = inner(one, "from")
+        who = next((name for kind in sender if (name := optional_text(inner(sender, kind), "displayName"))), "")
+        body = inner(one, "body")
+        text = body.get("content")
+        yield Said(who, unmarked(text) if body.get("contentType") == "html" else text, one.get("createdDateTime"))
+
+
+def _signal_cli(one: Object) -> Iterator[Said]:
+    envelope = inner(one, "envelope") or inner(one, "params", "envelope")
+    message = inner(envelope, "dataMessage") or inner(envelope, "syncMessage", "sentMessage")
+    message = inner(envelope, "editMessage", "dataMessage") or message
+    who = optional_text(envelope, "sourceName", "sourceNumber", "source")
+    yield Said(who, message.get("message"), message.get("timestamp") or envelope.get("timestamp"))
+
+
+def _signal_export(one: Object) -> Iterator[Said]:
+    yield Said(one.get("sender"), one.get("body"), one.get("date"))
+
+
+def _mattermost(one: Object) -> Iterator[Said]:
+    post = inner(one, str(one.get("type"))) or one
+    if not str(post.get("type") or "").startswith("system_") and not post.get("delete_at"):
+        for each in (post, *(post["replies"] if isinstance(post.get("replies"), list) else [])):
+            if isinstance(each, dict):
+                yield Said(each.get("user") or each.get("user_id"), each.get("message"), each.get("create_at"))
+
+
+def _chat_gpt(conversation: Object) -> Iterator[Said]:
+    """Yield what is said on the way to the node that is shown; answers that were made anew are left out."""
+    nodes = inner(conversation, "mapping")
+    name = conversation.get("current_node")
+    way: list[Object] = []
+    if name not in nodes:
+        name = next(reversed([*nodes]), None)
+    while isinstance(name, str) and isinstance(node := nodes.get(name), dict) and len(way) <= len(nodes):
+        way.append(inner(node, "message"))
+        name = node.get("parent")
+    for message in reversed(way):
+        parts = inner(message, "content").get("parts")
+        role = inner(message, "author").get("role")
+        if isinstance(parts, list) and role in ("user", "assistant"):
+            yield Said(role, " ".join(part for part in parts if isinstance(part, str)), message.get("create_time"))
+
+
+def _claude(conversation: Object) -> Iterator[Said]:
+    messages = conversation.get("chat_messages")
+    for one in messages if isinstance(messages, list) else []:
+        if isinstance(one, dict):
+            yield Said(one.get("sender"), one.get("text"), one.get("created_at"))
+
+
+MESSENGERS: Final = (
+    Messenger("Telegram", ("date", "id", "type", "text"), _telegram),
+    Messenger("Rocket.Chat", ("u", "msg", "ts"), _rocket_chat),
+    Messenger("Zulip", ("sender_full_name", "content", "timestamp"), _zulip),
+    Messenger("Messenger", ("sender_name", "timestamp_ms"), _facebook),
+    Messenger("Google Chat", ("creator", "created_date"), _google_chat),
+    Messenger("Skype", ("originalarrivaltime", "messagetype"), _skype),
+    Messenger("Teams", ("messageType", "createdDateTime", "body"), _teams),
+    Messenger("signal-cli", ("envelope",), _signal_cli),
+    Messenger("signal-cli", ("jsonrpc", "params"), _signal_cli),
+    Messenger("signal-export", ("sender", "body", "date"), _signal_export),
+    Messenger("Mattermost", ("type", "post"), _mattermost),
+    Messenger("Mattermost", ("type", "direct_post"), _mattermost),
+    Messenger("Mattermost", ("create_at", "message", "user_id"), _mattermost),
+    Messenger("ChatGPT", ("mapping",), _chat_gpt),
+    Messenger("Claude", ("chat_messages",), _claude),
+)
+"""A message of one has all of these fields."""
+
+_OTHER_LINES: Final = ("version", "team", "channel", "user", "emoji", "direct_channel", "scheme", "role", "bot")
+"""What a bulk export of Mattermost has besides posts, by type."""
+
+
+def messenger_of(message: Object) -> Messenger | None:
+    return next((one for one in MESSENGERS if one.matches(message)), None)
+
+
+def is_about(message: Object) -> bool:
+    """Return whether an object tells of an export of Mattermost, not of a message."""
+    kind = message.get("type")
+    return kind in _OTHER_LINES and kind in message
+
+
+def is_messages(messages: object) -> bool:
+    """Return whether a list holds messages of one of these."""
+    some = [one for one in messages[:200] if isinstance(one, dict)] if isinstance(messages, list) else []
+    return any(messenger_of(one) is not None for one in some)
+
+
+def read_messages(messages: object, source: Source) -> Transcript:
+    """Return what was said in the order of time. Raises :class:`ValueError` for no list."""
+    return of_chat(_said(messages, source))
+
+
+def _said(messages: object, source: Source) -> Iterator[tuple[float, Utterance]]:
+    listed = [*each_object(messages, "messages", source)]
+    names = {**dict(_people(one for _, one in listed)), **source.names}
+    for where, message in listed:
+        messenger = messenger_of(message)
+        for one in messenger.said(message) if messenger else ():
+            if isinstance(one.text, str) and (text := plain(one.text)):
+                with source.one_entry():
+                    who = names.get(str(one.who)) or name_of(one.who or UNKNOWN_SPEAKER)
+                    yield _moment(one.at, where), Utterance(who, text)
+
+
+def _people(messages: Iterator[Object]) -> Iterator[tuple[str, str]]:
+    """Yield what the people of a bulk export of Mattermost are called, by their users' names."""
+    for one in messages:
+        if one.get("type") == "user":
+            user = inner(one, "user")
+            name = " ".join(part for key in ("first_name", "last_name") if (part := optional_text(user, key)))
+            if name:
+                yield str(user.get("username")), name_of(name)
+
+
+def _moment(value: Any, where: str) -> float:
+    """Return the epoch seconds of a moment. Raises :class:`ValueError` where it is none."""
+    if isinstance(value, dict):  # MongoDB's
+        value = value.get("$date")
+        value = value.get("$numberLong") if isinstance(value, dict) else value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return epoch_seconds(value, f"the moment of {where}")
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{where} has no moment")
+    if value.isdigit():
+        return epoch_seconds(int(value), f"the moment of {where}")
+    if re.match(r"\d{4}-", value):
+        return iso(value).timestamp()
+    return moment_of(WrittenDate(value), "ymd").timestamp()
+
+
+def _mended(value: object) -> object:
+    """Return a text that was written as if each byte of its UTF-8 were a letter, as Facebook's export does."""
+    try:
+        return value.encode("latin-1").decode("utf-8") if isinstance(value, str) else value
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        return value
+
+
+def unmarked(value: object) -> str:
+    """Return the text of HTML that a chat program writes."""
+    if not isinstance(value, str):
+        return ""
+    blocks = re.sub(r"</?(?:p|div|br|li|ul|ol|blockquote|pre|tr|td|h\d)\b[^<>]*>", " ", value, flags=re.IGNORECASE)
+    return " ".join(html.unescape(re.sub(r"<[^<>]*>", "", blocks)).split())

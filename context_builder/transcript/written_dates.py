@@ -1,0 +1,97 @@
+"""Dates and times of day as phones and chat programs write them beside messages, in the order that the region has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+DATE: Final = r"\d{1,4}[./\-\u5e74\ub144]\s?\d{1,2}[./\-\u6708\uc6d4]\s?\d{1,4}[.\u65e5\uc77c]?"
+HALF: Final = (
+    r"(?:[ap]\.?\s?m\.?|vorm\.|nachm\.|πμ|μμ|上午|下午|午前|午後|오전|오후|de la mañana|de la tarde|صباحًا|مساءً|ص|م)"
+)
+_AFTERNOON: Final = re.compile(r"p\.?\s?m\.?|nachm\.|μμ|下午|午後|오후|de la tarde|مساءً|م", re.IGNORECASE)
+_STAMP: Final = re.compile(
+    rf"(?P<date>{DATE})|(?:(?P<before>{HALF})\s?)?(?P<time>\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?)(?:\s?(?P<after>{HALF})(?!\w))?",
+    re.IGNORECASE,
+)
+_NAMED_MONTH: Final = re.compile(r"[^\W\d_]{3,}\.?,?[\s-]+\d{1,2}|\d{1,2}\.?[\s-]+[^\W\d_]{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenDate:
+    """Is a date, or a moment, as it is written: a date, its parts in any order, and the time of day."""
+
+    date: str
+    time: str = ""
+    half: str = ""
+
+    @property
+    def parts(self) -> list[int]:
+        """Return the numbers of the date."""
+        return [int(one) for one in re.findall(r"\d+", self.date)]
+
+
+def written(text: str) -> WrittenDate | None:
+    """Return the date and the time of day that a text is, in either order; None where it has not both."""
+    date = time = half = ""
+    for found in _STAMP.finditer(text):
+        if found["date"]:
+            date = date or found["date"]
+        elif not time:
+            time, half = found["time"], found["before"] or found["after"] or ""
+    if time and not date and _NAMED_MONTH.search(text) and re.search(r"\b\d{4}\b", text):
+        date = text
+    return WrittenDate(date, time, half) if date and time else None
+
+
+def order_of(dates: Sequence[WrittenDate]) -> str:
+    """Return the order of day, month and year that all dates allow; where several do, the likelier."""
+    numbers = [parts for one in dates if len(parts := one.parts) == 3]
+    if any(parts[0] > 31 for parts in numbers):
+        return "ymd"
+    days_first = all(parts[1] <= 12 for parts in numbers)
+    months_first = all(parts[0] <= 12 for parts in numbers)
+    if days_first != months_first:
+        return "dmy" if days_first else "mdy"
+    for order in ("dmy", "mdy"):
+        other = "mdy" if order == "dmy" else "dmy"
+        if _ascends(numbers, order) and not _ascends(numbers, other):
+            return order
+    is_american = any(one.half and "/" in one.date and not one.half.startswith(("a.", "p.")) for one in dates)
+    has_long_year = any(len(re.findall(r"\d+", one.date)[-1]) == 4 for one in dates)
+    return "mdy" if is_american and not has_long_year else "dmy"
+
+
+def _ascends(dates: Sequence[Sequence[int]], order: str) -> bool:
+    keys = [tuple(parts[order.index(one)] for one in "ymd") for parts in dates]
+    return keys == sorted(keys)
+
+
+def moment_of(written: WrittenDate, order: str) -> datetime:
+    """Return a moment in the local zone. Raises :class:`ValueError`."""
+    if re.search(r"[A-Za-z]{3}", written.date):
+        return _named(written.date)
+    if len(written.parts) != 3:
+        raise ValueError(f"{written.date!r} is not a date")
+    year, month, day = (written.parts[order.index(one)] for one in "ymd")
+    if year > 2400:  # of the Buddhist calendar
+        year -= 543
+    hour, minute, *second = (int(one) for one in re.findall(r"\d+", written.time))
+    if written.half:
+        hour = hour % 12 + (12 if _AFTERNOON.fullmatch(written.half) else 0)
+    year = year + 2000 if year < 100 else year
+    return datetime(year, month, day, hour, minute, second[0] if second else 0).astimezone()
+
+
+def _named(text: str) -> datetime:
+    """Return the moment of a date with the name of its month."""
+    import dateparser
+
+    cleaned = re.sub(r"\bat\b|[•·]", " ", " ".join(text.split()))
+    found: datetime | None = dateparser.parse(cleaned, settings={"REQUIRE_PARTS": ["day", "month", "year"]})
+    if found is None:
+        raise ValueError(f"{text[:40]!r} is not a date")
+    return found if found.tzinfo else found.astimezone()
