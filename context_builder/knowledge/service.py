@@ -27,6 +27,7 @@ from context_builder.assembly.services import record_prompt
 from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
 from context_builder.errors import AuditOfAnother, ContextBuilderError, KnowledgeError, PackageUnknown, ProjectUnknown
+from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import TEXTS, PackageCache, PackageErasure, is_withheld
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
@@ -41,7 +42,7 @@ from context_builder.knowledge.govern import (
 )
 from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.outcomes import MOST_RATED, Outcomes, outcomes_of
-from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.package import ContextPackage, Projection
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
@@ -278,6 +279,8 @@ class PackageService:
         found = await self._cache.get(package_id)
         if found is None or (found.tenant_id, found.context_package_id) != (agent.tenant, package_id):
             return None
+        if not await self._is_as_said(found):
+            return None
         if not any(map(is_withheld, found.sources)):
             return found
         recorded = await self._record.latest(agent.tenant, package_id)
@@ -286,6 +289,25 @@ class PackageService:
         kept = {one["ref"]: {name: one[name] for name in TEXTS} for one in recorded.body["sources"]}
         sources = tuple(one.model_copy(update=kept.get(one.ref)) if is_withheld(one) else one for one in found.sources)
         return found.model_copy(update={"sources": sources})
+
+    async def _is_as_said(self, package: ContextPackage) -> bool:
+        """Return whether all that a package quotes of conversations is still so: not struck, nor corrected.
+
+        A session takes such packages out of its own Redis; this one may be another. What is shown in part is held
+        against what there is no more. While the database cannot be asked, the package is taken for true.
+        """
+        said = {one.ref: one for one in package.sources if one.ref.startswith(("message:", "point:"))}
+        if not said:
+            return True
+        try:
+            nodes = await self._services.index.nodes(package.tenant_id, [*said], MAX_CONTENT)
+        except KnowledgeError:
+            return True
+        return all(
+            (node := nodes.get(ref)) is not None
+            and (one.projection is not Projection.FULL or is_withheld(one) or one.content == node.content)
+            for ref, one in said.items()
+        )
 
     def prompt(self, package: ContextPackage) -> str:
         """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""

@@ -153,12 +153,14 @@ class _Message(BaseModel):
     refusal: _Text = None
     reasoning_content: _Content = None
     reasoning: _Content = None
+    function_call: Annotated[_Function | None, _NoneIfOdd] = None
     tool_calls: Annotated[list[_ToolCall] | None, _NoneIfOdd, BeforeValidator(_first)] = None
 
     @property
     def answer(self) -> str:
         """Return the answer, wherever it stands: some servers take it for a thought, or for a tool's arguments."""
-        called = self.tool_calls[0].function.arguments if self.tool_calls else None
+        function = self.tool_calls[0].function if self.tool_calls else self.function_call
+        called = function.arguments if function else None
         places = (self.content, called, self.reasoning_content, self.reasoning)
         return next((text for text in places if text and text.strip()), "")
 

@@ -65,6 +65,11 @@ def speakers_in(held: bytes) -> tuple[str, ...]:
     return () if held == STRUCK else (IndexedMessage(*orjson.loads(held)).speaker,)
 
 
+def number_in(held: bytes) -> int | None:
+    """Return the number of a message, by what is held of it; None of one without, and of one that was struck."""
+    return None if held == STRUCK else IndexedMessage(*orjson.loads(held)).number
+
+
 def speaker_field(speaker: str) -> str:
     """Return the field that says that somebody of this name has spoken in a message that was dropped."""
     return f"s:{sha1(speaker.encode(errors='surrogatepass'), usedforsecurity=False).hexdigest()}"
