@@ -59,7 +59,7 @@ class _Embedded(BaseModel):
 
 
 class _Answer(BaseModel):
-    """Holds the fields of an answer that are read; servers differ in the rest."""
+    """The fields that are read of an answer; servers differ in the rest."""
 
     data: list[_Embedded]
     usage: Any = None

@@ -35,8 +35,7 @@ MOST_SESSIONS: Final = 256
 
 
 class Patch(NamedTuple):
-    """Holds a change of the state, the ``number``-th, that led from revision ``since`` to ``revision``: operations of
-    RFC 6902."""
+    """The ``number``-th change of the state, from revision ``since`` to ``revision``, as operations of RFC 6902."""
 
     number: int
     since: int
@@ -151,7 +150,7 @@ class SessionWatch:
 
 
 class SessionWatches:
-    """Holds the watches of one process, each running while somebody watches."""
+    """The watches of one process; each runs while somebody watches."""
 
     def __init__(self) -> None:
         self._watches: OrderedDict[tuple[Redis, str, bool], SessionWatch] = OrderedDict()

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
 from context_builder.errors import ArchiveDataRejected, MemoryDataRejected, MemoryUnavailable, MessageError
 from context_builder.memory.memory import Memory
-from context_builder.session import committer
+from context_builder.session import committer, inbox
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys
 from context_builder.session.messages.reference import read_reference
@@ -514,3 +514,34 @@ def test_hundreds_of_revisions_at_once_are_applied_in_a_moment(clock: ManualCloc
     subject.revise([Strike(number, f"origin{number}") for number in range(1, 151)], clock.now())
     assert time.process_time() - began < 2
     assert len(subject.summary.ledger.points) == 50
+
+
+async def test_many_corrections_are_applied_some_at_a_time_in_their_order(
+    live: Live, analyst: Quoting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "MOST_CORRECTED", 2)
+    await begin(live)
+    await live.say(*range(1, 6))
+    before = (await live.shows(*range(1, 6)))["revision"]
+    again = [{"corrects": number, "text": f"{number} again.", "timestamp": at(60)} for number in range(1, 6)]
+    await live.push(*again, {"strikes": 5, "timestamp": at(61)}, spoken(6, "new"), spoken(1, "1 at last."))
+    state = await live.shows(1, 2, 3, 4, 6)
+    await taken_in(live)
+    state = await live.state()
+    texts = ["1 at last.", "2 again.", "3 again.", "4 again.", "new"]
+    assert [one["text"] for one in state["raw_recent_buffer"]] == texts
+    assert state["revision"] >= before + 3
+
+
+async def test_a_refused_correction_of_what_is_struck_keeps_no_words(live: Live, analyst: Quoting) -> None:
+    await begin(live)
+    await live.say(1, 2)
+    await live.shows(1, 2)
+    refused = {"speaker": "Consilience", "text": "Zanzibar.", "timestamp": at(60)}
+    await live.push(*({"corrects": about, **refused} for about in (1, "id:1", 2)))
+    await live.until("they are refused", dead_letters=3)
+    await live.push({"strikes": 1, "timestamp": at(61)})
+    await live.shows(2)
+    letters = await DeadLetters(live.redis, "monday").all()
+    assert [b"Zanzibar" in letter.raw for letter in letters] == [False, False, True]
+    assert all("the assistant's" in letter.reason for letter in letters)

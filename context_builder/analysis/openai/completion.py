@@ -186,7 +186,7 @@ _FILTERED: Final = re.compile(r"content_?filter|safety|prohibited|blocklist|spii
 
 
 class Completion(BaseModel):
-    """Holds a completion's first choice and its plausible figures. Servers differ in the rest."""
+    """The first choice of a completion, and its figures where they are plausible. Servers differ in the rest."""
 
     choices: Annotated[list[_Choice], Field(min_length=1), BeforeValidator(_first)]
     usage: Annotated[_Tokens | None, _NoneIfOdd] = None

@@ -107,7 +107,7 @@ _MOST_SEARCHED: Final = 20_000
 
 @dataclass(eq=False)
 class ServerError(Exception):
-    """Holds a server's refusal: its status, the words it uses as codes, and all that it says, in lower case."""
+    """A server's refusal: its status, the words that it uses as codes, and its whole text, in lower case."""
 
     status: int
     codes: frozenset[str]

@@ -18,7 +18,7 @@ RECENT: Final = 10
 
 
 class Buffer:
-    """Holds entries in order; the newest are published, at most ``limit`` within ``max_bytes`` of JSON, but always one.
+    """Entries in order; the newest are published, at most ``limit`` within ``max_bytes`` of JSON, but always one.
     Older ones wait in the pending list. ``publication`` has the JSON of what is published.
 
     ``pending`` counts the list, whose entries this process does not hold, and ``pending_tokens`` reckons what

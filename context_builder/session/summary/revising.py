@@ -31,7 +31,7 @@ MOST_COMPARED: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class CitedChange:
-    """Holds a cited message as it was and as it is now; ``words_differ`` is false where only the speaker does."""
+    """A cited message as it was and as it is now; ``words_differ`` is false where only the speaker does."""
 
     old: CitedMessage
     new: CitedMessage
