@@ -79,6 +79,13 @@ CHATS: dict[str, tuple[object, list[str]]] = {
         },
         [IDA, BO],
     ),
+    "an export of Zulip": (
+        {
+            "zerver_message": [{"sender": 8, "content": "The pump came.", "date_sent": 1683097200.5}],
+            "zerver_userprofile": [{"id": 8, "full_name": "Ida"}],
+        },
+        [IDA],
+    ),
     "Facebook": (
         {
             "messages": [

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.transcript.fields import inner
+from context_builder.transcript.fields import inner, optional_text
 from context_builder.transcript.formats import discord, matrix, messengers, slack
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import Transcript
+from context_builder.transcript.utterance import Transcript, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,16 @@ CHATS: Final = (
     Chat("Slack", slack.is_slack, slack.read_slack),
 )
 
-_LISTS: Final = ("messages", "chunk", "events", "value", "posts")
+_LISTS: Final = ("messages", "chunk", "events", "value", "posts", "zerver_message")
 """Where documents hold a chat's messages."""
 
 
 def read_chat(document: Any, source: Source) -> Transcript | None:
     """Return what was said in a chat; None where a document is none that is known."""
+    people = document.get("zerver_userprofile") if isinstance(document, dict) else None  # Zulip's export
+    for one in people if isinstance(people, list) else []:
+        if isinstance(one, dict) and (name := optional_text(one, "full_name")):
+            source.names = {**source.names, str(one.get("id")): name_of(name)}
     for messages in lists_of(document, source):
         if (chat := chat_of(messages)) is not None:
             return chat.read(messages, source)
