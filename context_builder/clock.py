@@ -11,7 +11,7 @@ from context_builder.values import value
 
 @value
 class Instant:
-    """Holds one moment on both clocks, in seconds.
+    """One moment on both clocks, in seconds.
 
     ``wall`` (Unix epoch) is published; ``monotonic`` measures durations, because the wall
     clock may jump. ``offset`` is that of the local time to UTC where this was recorded; None, here.

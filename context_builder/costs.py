@@ -57,7 +57,7 @@ NO_USAGE: Final = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Holds US dollars a million tokens: of the prompt, of its part that the provider had cached, of the reply."""
+    """US dollars per million tokens: of the prompt, of the part that the provider had cached, and of the reply."""
 
     prompt: float
     cached: float

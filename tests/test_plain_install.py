@@ -20,7 +20,7 @@ OPTIONAL = (
 REDIS = {"REDIS_URL": "redis://127.0.0.1:1/0"}
 ARCHIVE = {"SUPABASE_URL": "http://127.0.0.1:1", "SUPABASE_KEY": "sb_secret_x"}
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

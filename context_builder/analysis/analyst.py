@@ -89,7 +89,7 @@ HEADINGS: Final[Mapping[PointKind, str]] = {
 
 @value
 class AnalystMessage:
-    """Holds one message as an analyst is given it.
+    """One message as an analyst is given it.
 
     ``id`` is unique within the session (message numbers are not) and is what a point cites. ``recurring`` tells in how
     many earlier messages of the session a stem was part of a keyword; an analyst may prefer such terms, or ignore it.
@@ -108,7 +108,7 @@ class AnalystMessage:
 
 @value
 class KeywordResult:
-    """Holds the keywords of each message, in the order the messages were given."""
+    """The keywords of each message, in the order in which the messages were given."""
 
     keywords: tuple[tuple[str, ...], ...]
     analyst: str
@@ -117,7 +117,7 @@ class KeywordResult:
 
 @value
 class DomainResult:
-    """Holds active domains with confidences in 0..1, most confident first, and the topic's keywords.
+    """Active domains with confidences in 0..1, most confident first, and the topic's keywords.
 
     Every key of ``confidence`` is one of :data:`context_builder.domains.DOMAINS`. ``repeated`` says that the
     last result stands again: plain text analysis was sure that nothing had changed, so no model was asked.
@@ -136,7 +136,7 @@ class DomainResult:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Holds a few words of a message, verbatim but for stutter and filler; ``message`` is the message's id.
+    """A few words of a message, verbatim except for stutter and filler words; ``message`` is the message's id.
 
     ``speaker`` said them, where that is told: of a known point, whose messages are not at hand any more.
     """
@@ -148,7 +148,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class DraftPoint:
-    """Holds a point as an analyst proposes it: one whole sentence that rests on quotes of the messages it was given.
+    """A point as an analyst proposes it: one whole sentence that rests on quotes of the messages it was given.
 
     ``by`` are the speakers whose view, question, promise or decision it is, each of whom said a quoted message; without
     any, the speakers of the quoted messages. A ``spoken`` sentence stands as one of them said it, stutter and filler
@@ -172,7 +172,7 @@ class DraftPoint:
 
 @dataclass(frozen=True, slots=True)
 class KnownPoint:
-    """Holds a ledger point as an analyst is shown it."""
+    """A ledger point as an analyst is shown it."""
 
     id: int
     text: str
@@ -192,7 +192,7 @@ class SummaryRequest:
 
 @dataclass(frozen=True, slots=True)
 class SummaryResult:
-    """Holds new or changed points in chronological order.
+    """New or changed points in chronological order.
 
     ``rejected`` counts its proposals that are not grounded in messages that were given. ``degraded``
     says that plain text analysis stood in for a model that could not be asked, and ``refused`` counts the messages
@@ -221,7 +221,7 @@ class CompactionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompactedPoint:
-    """Holds a sentence that takes the place of the points whose ids it ``merges``, oldest first."""
+    """A sentence that takes the place of the points whose ids it ``merges``, oldest first."""
 
     text: str
     kind: PointKind
@@ -230,8 +230,8 @@ class CompactedPoint:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """Holds the sentences that the check accepted, and how many it ``rejected``; ``dropped`` are ids of points that
-    nobody needs any more. All others stay as they are.
+    """The sentences that the check accepted, and how many it ``rejected``; ``dropped`` are ids of points that are no
+    longer needed. All other points stay as they are.
     """
 
     points: tuple[CompactedPoint, ...]
@@ -253,7 +253,7 @@ class StatedPreference:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceResult:
-    """Holds the preferences that messages state, in their order; ``rejected`` counts those that no message states."""
+    """The preferences that messages state, in their order; ``rejected`` counts those that no message states."""
 
     preferences: tuple[StatedPreference, ...]
     analyst: str
@@ -275,8 +275,8 @@ class DocumentRequest:
 
 @dataclass(frozen=True, slots=True)
 class DocumentResult:
-    """Holds key statements in the document's order, each a sentence that stands alone; ``rejected`` counts those that
-    the document does not make."""
+    """Key statements in the document's order, each a sentence that stands alone; ``rejected`` counts those that the
+    document does not make."""
 
     statements: tuple[str, ...]
     analyst: str
@@ -295,7 +295,7 @@ ReadBoth = Callable[[Sequence[AnalystMessage], Sequence[AnalystMessage]], Awaita
 
 
 class ReadAtOnce(NamedTuple):
-    """Holds what reads a few short messages while the caller waits, for a millisecond or two."""
+    """What reads a few short messages while the caller waits, which takes a millisecond or two."""
 
     keywords: Callable[[Sequence[AnalystMessage]], KeywordResult]
     domains: Callable[[Sequence[AnalystMessage]], DomainResult]

@@ -58,7 +58,7 @@ Result = TypeVar("Result", bound=_WithUsage)
 
 @dataclass(frozen=True, slots=True)
 class _Part(Generic[Item, Result]):
-    """Holds items next to each other, from the place ``start``, and their result unless they are refused."""
+    """Neighbouring items, from the place ``start`` on, and their result unless they are refused."""
 
     start: int
     items: Sequence[Item]

@@ -17,7 +17,7 @@ SUMMARY_INPUT_TOKENS: Final = 12_000
 
 @plain_dataclass(frozen=True, slots=True)
 class TaskOptions:
-    """Holds the options of one task; ``max_tokens`` bounds a reply in English (of keywords: for each message)."""
+    """The options of one task; ``max_tokens`` bounds a reply in English (of keywords: for each message)."""
 
     model: str
     temperature: float
@@ -26,7 +26,7 @@ class TaskOptions:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class TaskConfig:
-    """Holds the options of each task.
+    """The options of each task.
 
     One call for a summary is given at most ``summary_input`` tokens of messages and known points.
     """
@@ -71,7 +71,7 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class CallOptions:
-    """Holds how model calls are made: their timeouts, retries and limits.
+    """How model calls are made: their timeouts, retries and limits.
 
     ``timeout`` (seconds) holds for one try. Between tries the wait grows from ``first_wait`` to
     ``longest_wait`` seconds, with jitter; a server that asks for a longer one is not tried again.

@@ -26,7 +26,7 @@ _SEPARATOR: Final = re.compile(r"^---$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Holds one task's prompt: ``stable`` is the same in every call, ``varying`` has the placeholders."""
+    """One task's prompt: ``stable`` is the same in every call, ``varying`` has the placeholders."""
 
     stable: str
     varying: str
@@ -38,7 +38,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Holds the prompt of each task."""
+    """The prompt of each task."""
 
     keywords: Prompt
     lone_keywords: Prompt

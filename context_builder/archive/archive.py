@@ -11,7 +11,7 @@ from context_builder.timestamps import in_utc
 
 
 class SummaryRow(BaseModel):
-    """Holds one row of table ``context_summaries``; unique by (``session_id``, ``summary_seq``).
+    """One row of table ``context_summaries``; unique by (``session_id``, ``summary_seq``).
 
     ``time_range_start`` and ``time_range_end`` are ISO 8601 strings as the messages carried
     them, with the local offset where they had none; of a message whose timestamp was unreadable, the arrival time.
@@ -31,7 +31,7 @@ class SummaryRow(BaseModel):
 
 
 class RevisedSummaryRow(SummaryRow):
-    """Holds a row that takes the place of the session's rows from number ``supersedes_from`` on.
+    """A row that takes the place of the session's rows from number ``supersedes_from`` on.
 
     These are marked ``superseded_by`` its number; deleted, where it ``strikes`` what they may tell.
     """

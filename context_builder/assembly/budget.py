@@ -58,7 +58,7 @@ Choose = Literal["greedy", "knapsack"]
 
 @dataclass(slots=True)
 class Allocation:
-    """Holds the items of a section that are in the prompt, in order of precedence, and those that are not, and why."""
+    """The items of a section that are in the prompt, in order of precedence, and those left out, with the reason."""
 
     section: Section
     taken: list[Item] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Allocation:
 
 
 class TokenBudget:
-    """Holds what ``required`` tokens leave of ``limit``, and fills it section by section.
+    """The room that ``required`` tokens leave of ``limit``, which is filled section by section.
 
     Raises :class:`~context_builder.errors.TokenLimitExceeded` when the required ones alone are over.
     """

@@ -249,7 +249,7 @@ class ContextMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Holds what a model should know, within the token limit as chat ``messages``, as plain text, and as ChatML.
+    """What a model should know, within the token limit as chat ``messages``, as plain text, and as ChatML.
 
     ChatML takes more room than messages do, so some that ``messages`` hold may not be in it. ``relevant`` are the
     memories found, best first. ``skipped`` names each optional strategy that failed, and why.

@@ -262,7 +262,7 @@ def _snippet(item: Item) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class BuiltContext:
-    """Holds a turn's messages, which fit the budget.
+    """The messages of a turn, which fit the budget, and how they came about.
 
     ``token_counts`` has ``system``, ``history``, ``snippets`` and ``user``, the tokens of those contents (of the
     whole memory block, for the snippets), ``summary`` and ``preferences`` when the turn has them, ``overhead``, what

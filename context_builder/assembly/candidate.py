@@ -39,7 +39,7 @@ class ContextType(StrEnum):
 
 
 class Signal(NamedTuple):
-    """Holds one reason for a candidate's rank: ``weight`` times ``score`` (0..1) is its share of the score."""
+    """One reason for a candidate's rank: ``weight`` times ``score`` (0..1) is its share of the score."""
 
     name: str
     weight: float
@@ -48,7 +48,7 @@ class Signal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Holds a text that a source offers for a prompt.
+    """A text that a source offers for a prompt.
 
     ``base_score`` is its similarity to the query as the source gave it (0..1), ``score`` what it is ranked by and
     ``signals`` what that is made of, once it was ranked. ``label`` says where it is from, in the prompt. ``role`` is

@@ -27,7 +27,7 @@ Duration = Annotated[float, Field(ge=0, le=10 * 365 * 86400, allow_inf_nan=False
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class AssemblyConfig:
-    """Holds sizes and times of prompts, in seconds unless named otherwise; the defaults are the documented ones.
+    """Sizes and times of prompts, in seconds unless named otherwise; the defaults are the documented ones.
 
     ``choose`` is how memories are picked when not all fit: ``greedy`` by score, or ``knapsack``, the set of
     the highest total score. ``scope`` is where memories are looked for in a :class:`MemoryStore`: in all of

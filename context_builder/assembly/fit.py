@@ -18,7 +18,7 @@ _IN_HISTORY: Final = "already in the history"
 
 @dataclass(slots=True)
 class Fitted:
-    """Holds the allocation of a selection's sections, in the order in which they were filled."""
+    """What of a selection fits: the allocation of each section, in the order in which they were filled."""
 
     selection: Selection
     limit: int
@@ -173,7 +173,7 @@ _CALLS: Final = ("tool_calls", "function_call")
 
 
 class History:
-    """Holds the items, newest first, each redacted only when it is considered: old messages cost nothing.
+    """The history as items, newest first, each redacted only when it is considered: old messages cost nothing.
 
     A message that calls tools is one item with their answers. Chat endpoints take neither without the other: an
     answer whose call is not there, and a call whose answers are not all there, are passed over, with a receipt.

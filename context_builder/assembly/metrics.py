@@ -20,7 +20,7 @@ _TOTAL: Final = (*_RETRIEVAL, 5.0)
 
 
 class _Collectors:
-    """Holds the collectors of a registry, once: a metric cannot be registered twice."""
+    """The collectors of a registry, made once: a metric cannot be registered twice."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def histogram(name: str, what: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Histogram:

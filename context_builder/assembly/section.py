@@ -65,7 +65,7 @@ def plain(value: object) -> str:
 
 @dataclass(slots=True)
 class Item:
-    """Holds one thing that a section includes or leaves out as a whole.
+    """One thing that a section includes or leaves out as a whole.
 
     ``value`` is what a knapsack adds up. An item of a dialogue has its ``message`` and, where that calls tools, their
     ``answers``; its text is then the longest of theirs. One of a block has its ``candidate``.
@@ -89,7 +89,7 @@ class Item:
 
 
 class Section(Protocol):
-    """Holds items in order of precedence, and counts their tokens.
+    """A part of a prompt: items in order of precedence, and what they cost.
 
     Sections are messages of their own, so what they cost adds up exactly to what the prompt costs.
     """
@@ -128,7 +128,7 @@ class Section(Protocol):
 
 
 class Dialogue:
-    """Holds messages of their own, newest first in precedence, oldest first in the prompt."""
+    """A section of which each item is messages of its own: the newest take precedence, the oldest stand first."""
 
     contiguous = True
     opening = 0

@@ -25,7 +25,7 @@ _DAY: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class RankingQuery:
-    """Holds what candidates are ranked for: the query's text, and the time of the build, with a time zone."""
+    """What candidates are ranked for: the query's text, and the time of the build, with a time zone."""
 
     text: str
     now: datetime
@@ -179,7 +179,7 @@ def _by_similarity(one: Candidate, other: Candidate) -> tuple[Candidate, Candida
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Holds what one prompt may be made of, as given and as retrieved.
+    """All that one prompt may be made of, as given and as retrieved.
 
     ``required`` are the messages that are always there. ``candidates`` are lists, one a source; of the memories among
     them the ``top_k`` best of at least ``threshold`` similarity are taken, all without these. ``history`` are chat
@@ -209,7 +209,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Holds what competes for a prompt as it may be shown: ranked, deduplicated and redacted.
+    """What competes for the room in a prompt: deduplicated, ranked, and redacted as it may be shown.
 
     ``refused`` are the receipts of what is out already, ``masked`` the texts that redaction changed, before and after.
     """

@@ -37,7 +37,7 @@ class RetrievalQuery:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """Holds a redacted text to keep, such as the summary of messages trimmed from a prompt."""
+    """A redacted text to keep, such as the summary of messages trimmed from a prompt."""
 
     text: str
     kind: str

@@ -44,7 +44,7 @@ async def no_session(tenant_id: str, session_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StrategyRequest:
-    """Holds whom and what a context is built for."""
+    """For whom, and for what query, a context is built."""
 
     query: str
     now: datetime

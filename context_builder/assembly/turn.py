@@ -20,7 +20,7 @@ _OPTIONAL_KEYS: Final = ("name", "tool_calls", "tool_call_id", "function_call")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Holds one turn of a conversation: the ids and texts of the envelope, and its history as chat messages.
+    """One turn of a conversation: the ids and texts of the envelope, and its history as chat messages.
 
     ``summary`` is what is known of the conversation before its history, newest first; ``preferences`` says whether what
     the user prefers is told too. ``altered`` says what redaction

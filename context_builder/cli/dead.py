@@ -86,7 +86,7 @@ async def _dead(session_id: str, verb: DeadLetterAction, which: str, *, raw: boo
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Holds a dead letter, and its number among those of its origin."""
+    """A dead letter, and its number among those of its origin."""
 
     origin: Origin
     number: int

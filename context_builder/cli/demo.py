@@ -47,7 +47,7 @@ SETTLING: Final = 20.0
 
 
 class DemoSighting:
-    """Holds what the demo has shown so far."""
+    """What the demo has shown so far."""
 
     def __init__(self, session_id: str) -> None:
         self.latest = Snapshot(session_id)

@@ -30,7 +30,7 @@ PATIENCE: Final = 45.0
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Holds what one check found; ``advice`` says what to do, if anything, each in a line of its own."""
+    """What one check found; ``advice`` says what to do, if anything, each in a line of its own."""
 
     check: str
     ok: bool
@@ -40,7 +40,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckAnswer:
-    """Holds what a check of something that answers found; without ``ok`` it works, but not as it should."""
+    """What a check found of something that answers; without ``ok`` it works, but not as it should."""
 
     found: str
     advice: str = ""

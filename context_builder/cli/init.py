@@ -35,7 +35,7 @@ Values = dict[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class SetupQuestion:
-    """Holds one question: ``values`` turns an answer into settings, and ``check`` tries them."""
+    """One question: ``values`` turns an answer into settings, and ``check`` tries them."""
 
     name: str
     text: str

@@ -39,7 +39,7 @@ class ModelTask:
 
 @dataclass(frozen=True, slots=True)
 class TaskAnswer:
-    """Holds what came of one task; ``advice`` has a line for each thing to set or to know."""
+    """The result of one task; ``advice`` has a line for each thing to set or to know."""
 
     task: str
     ok: bool

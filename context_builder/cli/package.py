@@ -231,7 +231,7 @@ def list_packages(
 
 
 class _Asking(NamedTuple):
-    """Holds the service, and who asks."""
+    """The service, and who asks."""
 
     service: PackageService
     agent: Agent

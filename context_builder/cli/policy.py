@@ -136,7 +136,7 @@ def check(
 
 
 class _Question(NamedTuple):
-    """Holds who asks for what source; ``only`` by the files at hand."""
+    """Who asks for which source; ``only`` by the policy files at hand."""
 
     ref: str
     roles: tuple[str, ...]

@@ -165,7 +165,7 @@ def replay_command(
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """Holds how a file is replayed, by the options."""
+    """How a file is replayed, as the options say."""
 
     speed: float
     skip: int

@@ -39,8 +39,8 @@ def is_available() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """Holds what a started server leaves in the home for other terminals. A process number is another process' some
-    time later; together with the time at which it was created, in epoch seconds, it is not."""
+    """What a started server records in the home for other terminals. Process numbers are used again; one together with
+    the time at which its process was created, in epoch seconds, is not."""
 
     port: int
     pid: int

@@ -38,7 +38,7 @@ _LOCK_TIMEOUT: Final = 5.0  # a killed server's child may still be writing the a
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """Holds what a started server leaves in the home for other terminals.
+    """What a started server records in the home for other terminals.
 
     ``guarded`` says whether it asks everybody for the password.
     """

@@ -9,7 +9,7 @@ from context_builder.config import CONFIG, Count, Seconds, setting
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class FleetConfig:
-    """Holds when sessions sleep, how often Redis is scanned for new ones, and how many a worker runs."""
+    """When sessions sleep, how often Redis is scanned for new ones, and how many a worker runs."""
 
     sleep: Seconds = setting(
         600.0,

@@ -37,7 +37,7 @@ _RECEIVED: Final = re.compile(rb'"received_messages":(\d+)')
 
 @dataclass(eq=False)
 class DemoWorker:
-    """Holds a worker's process and its state: starting, running, leaving, killed or left."""
+    """A worker's process and its state: starting, running, leaving, killed or left."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -58,7 +58,7 @@ class DemoWorker:
 
 @dataclass
 class FleetSighting:
-    """Holds what is seen of the demonstration at a moment. ``owners`` is by session; the rest counts messages."""
+    """The demonstration as it is seen at a moment. ``owners`` is by session; the rest counts messages."""
 
     owners: dict[str, int] = field(default_factory=dict)
     said: int = 0

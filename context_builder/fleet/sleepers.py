@@ -46,7 +46,7 @@ log = structlog.get_logger(__name__)
 
 
 class Sleepers:
-    """Holds which sessions sleep; ``worker`` names this worker, a conversation state lives ``ttl`` seconds."""
+    """The sessions that sleep; ``worker`` names this worker, and a conversation state lives for ``ttl`` seconds."""
 
     def __init__(self, redis: Redis, worker: str, ttl: float) -> None:
         self._redis = redis

@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Holds a worker's load: ``lag`` in seconds, ``cpu`` as a share of a core, and whether it is ``overloaded``."""
+    """A worker's load: ``lag`` in seconds, ``cpu`` as a share of a core, and whether it is ``overloaded``."""
 
     lag: float = 0.0
     cpu: float = 0.0

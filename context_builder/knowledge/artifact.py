@@ -125,7 +125,7 @@ class CamelModel(BaseModel):
 
 
 class Artifact(CamelModel):
-    """Holds an artifact as its owner describes it; JSON names are camelCase. ``supersedes`` is the ref it replaces."""
+    """An artifact as its owner describes it; JSON names are camelCase. ``supersedes`` is the ref that it replaces."""
 
     kind: ArtifactKind
     title: Annotated[Text, Field(min_length=1, max_length=1_000)]
@@ -141,7 +141,7 @@ class Artifact(CamelModel):
 
 
 class StoredArtifact(Artifact):
-    """Holds one version of an artifact as it is kept; times are ISO 8601 in UTC.
+    """One version of an artifact as it is stored; times are ISO 8601 in UTC.
 
     ``current`` is false of a version that was replaced by a newer one; ``superseded_by`` is the ref of another artifact
     that replaces this one.
@@ -165,7 +165,7 @@ class Edge(CamelModel):
 
 
 class Link(NamedTuple):
-    """Holds an edge as the store has it, which need not be checked again; a neighbourhood has a thousand."""
+    """An edge as the store has it, which is not checked again: a neighbourhood has a thousand of them."""
 
     from_ref: str
     to_ref: str
@@ -174,7 +174,7 @@ class Link(NamedTuple):
 
 
 class Assessment(CamelModel):
-    """Holds what an assessor thinks of an artifact: ``quality`` from 0 to 1. The latest of each assessor counts."""
+    """What an assessor thinks of an artifact: ``quality`` from 0 to 1. The latest of each assessor counts."""
 
     ref: Ref
     quality: Annotated[Number, Field(ge=0, le=1)]

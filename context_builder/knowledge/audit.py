@@ -9,7 +9,7 @@ from context_builder.knowledge.artifact import CamelModel, Time
 
 
 class CandidateAudit(CamelModel):
-    """Holds a candidate's outcome and the reason; ``tokens`` are 0 if the candidate is not in the package."""
+    """A candidate's outcome and the reason for it; ``tokens`` are 0 if the candidate is not in the package."""
 
     ref: str
     version: int | None

@@ -37,7 +37,7 @@ _DAY, _DECISION, _PACKAGE, _REF = 0, 3, 4, 8
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Holds how the rows of a tenant's day end: the number and hash of the last one, and how many the day has."""
+    """How the rows of a tenant's day end: the number and hash of the last one, and how many the day has."""
 
     tenant: str
     day: str
@@ -60,7 +60,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Holds something that is wrong: rows ``first`` to ``last`` were ``altered``, ``removed`` or ``rewritten``.
+    """Something that is wrong: rows ``first`` to ``last`` were ``altered``, ``removed`` or ``rewritten``.
 
     Of rewritten rows each fits the one before it, but not the anchor of ``day``: at least one of them was altered.
     """
@@ -80,7 +80,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """Holds what a verification found: how many rows it read, from which number on, and what is wrong, in order."""
+    """What a verification found: how many rows it read, from which number on, and what is wrong, in order."""
 
     tenant: str
     rows: int

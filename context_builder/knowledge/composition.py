@@ -24,7 +24,7 @@ _OUTCOMES: Final = {Outcome.DROPPED: "excluded"}
 
 
 class PackageIds(NamedTuple):
-    """Holds the ids of a package, and the number of its revision."""
+    """The ids of a package, and the number of its revision."""
 
     package_id: str
     request_id: str

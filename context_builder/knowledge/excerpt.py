@@ -28,7 +28,7 @@ _TOKEN: Final = re.compile(rf"[{_BLANKLESS}]+|[^\W_{_BLANKLESS}]{{3,}}")
 
 
 class Part(NamedTuple):
-    """Holds a passage, its ``place`` among those of its source, and how much it is like the intent (0..1)."""
+    """A passage, its ``place`` among those of its source, and how much it is like the intent (0..1)."""
 
     place: int
     passage: Passage

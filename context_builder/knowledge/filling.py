@@ -42,7 +42,7 @@ _MISSES: Final = 24
 
 @dataclass(slots=True)
 class RankedSource:
-    """Holds a source that competes for the room.
+    """A source that competes for the room.
 
     ``score`` is what it is ranked by, ``found`` are those of its passages that a search found, ``read`` gives all;
     ``text`` is the whole, None where that is not known.
@@ -57,8 +57,8 @@ class RankedSource:
 
 
 class _Offer(NamedTuple):
-    """Holds a part of a source; without one, all of it that was not read yet. Of equals, the better source's comes
-    first."""
+    """A passage that a source offers; without one, all of them that were not read yet. Of equals, the better
+    source's comes first."""
 
     minus_value: float
     rank: int
@@ -70,7 +70,7 @@ class _Offer(NamedTuple):
 
 @dataclass(slots=True)
 class _Shown:
-    """Holds what is chosen of a source."""
+    """What is chosen of a source so far."""
 
     source: RankedSource
     head: int

@@ -260,7 +260,7 @@ def _quoted(label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FittedBundle:
-    """Holds the sources of a package in the order in which they are read, and the exact tokens of these rendered.
+    """The sources of a package in the order in which they are read, and the exact tokens of these rendered.
 
     ``left`` are those that did not fit, and why.
     """
@@ -326,8 +326,8 @@ _WORD: Final = re.compile(r"\w+")
 
 
 class Unrepeated(NamedTuple):
-    """Holds candidates, among which a point stands for a message that it repeats, found as the message was; and the
-    messages, each with the ref of the point."""
+    """Candidates in which a point replaces each message that it repeats, found as the message was; and these messages,
+    each with the ref of its point."""
 
     candidates: list[list[Candidate]]
     repeated: dict[str, tuple[Candidate, str]]

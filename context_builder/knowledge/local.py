@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from context_builder.knowledge.artifact import ENTITY_REFS, Link
 from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.prior import prior
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.services import GraphProjection, VectorDocument
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space, passage_of
@@ -133,7 +135,9 @@ class LocalVectors:
         where = MemoryFilter(user_id=project, kinds=kinds, without_sessions=left_out)
         query = MemoryQuery(intent, most, asked.threshold, where, standalone=True)
         found = await self._memory.search(document_space(tenant_id), query)
-        return [(one.memory.metadata["ref"], one) for one in found]
+        return [
+            (one.memory.metadata["ref"], replace(one, score=one.score * prior(one.memory, intent))) for one in found
+        ]
 
     async def _said(
         self,
@@ -172,7 +176,7 @@ class LocalVectors:
 
 
 class _Said(Protocol):
-    """Holds what tells a memory of a session from the others."""
+    """What tells a memory of a session apart from the others."""
 
     @property
     def id(self) -> str: ...

@@ -115,7 +115,7 @@ def heading_of(title: str, kind: str, status: str, superseded_by: str | None) ->
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeNode:
-    """Holds a node as it is at present.
+    """A node as it is at present.
 
     ``version`` is an artifact's, 0 of other nodes. ``content`` is None where it is too long for the package that asked;
     ``projections`` are shorter texts for it, the longest first. ``superseded_by`` is empty where what replaces it may

@@ -30,7 +30,7 @@ _Z: Final = 1.96
 
 
 class RatedSource(BaseModel):
-    """Holds a source of a rated package."""
+    """A source of a rated package."""
 
     ref: str
     tokens: int = 0
@@ -39,7 +39,7 @@ class RatedSource(BaseModel):
 
 
 class RatedPackage(BaseModel):
-    """Holds a package as feedback tells of it: the mean outcome of its callers, and the latest note."""
+    """A package that has feedback: the mean outcome that its callers report, and the latest note."""
 
     package_id: str
     outcome: float | None
@@ -53,7 +53,7 @@ class RatedPackage(BaseModel):
 
 
 class OutcomeGroup(CamelModel):
-    """Holds the mean outcome of some packages, 0 to 1, how many these are, and between which bounds it is, at 95 %."""
+    """The mean outcome of a group of packages, 0 to 1, how many there are, and the bounds of the mean at 95 %."""
 
     name: str
     packages: int
@@ -63,7 +63,7 @@ class OutcomeGroup(CamelModel):
 
 
 class OutcomeNote(CamelModel):
-    """Holds the latest note about a package."""
+    """The latest note about a package."""
 
     context_package_id: str
     outcome: float | None
@@ -72,7 +72,7 @@ class OutcomeNote(CamelModel):
 
 
 class Outcomes(CamelModel):
-    """Holds the outcomes of all packages that were rated, by what these were made of.
+    """The outcomes of all packages that were rated, by what the packages were made of.
 
     ``by_signal`` tells apart the halves of the packages whose sources score higher and lower by it, ``by_source`` has
     the sources that most packages show.

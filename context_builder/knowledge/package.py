@@ -36,7 +36,7 @@ class Projection(StrEnum):
 
 
 class ContextSource(CamelModel):
-    """Holds one source as it is shown. ``tokens`` are those of its entry as rendered; ``link`` leads to all of it.
+    """One source as it is shown. ``tokens`` are those of its entry as rendered; ``link`` leads to the whole source.
 
     ``heading`` is the line that it stands under, beside its number.
     """
@@ -72,7 +72,7 @@ class Coverage(CamelModel):
 
 
 class ContextPackage(CamelModel):
-    """Holds a package as it is served; times are ISO 8601 in UTC.
+    """A package as it is served; times are ISO 8601 in UTC.
 
     ``tokens_used`` is the exact count of what it renders to. ``view`` names for whom, and by which policies, it was
     decided what is in it: whoever has the same view may be served it as it is.

@@ -42,7 +42,7 @@ _KEPT: Final = 256
 
 
 class Passage(NamedTuple):
-    """Holds a part of a content: its ``text``, and the ``headings`` that it stands under, the outermost first.
+    """A part of a document: its ``text``, and the ``headings`` that it stands under, the outermost first.
 
     ``begins`` is the place of its first character in the content; ``opens`` whether it begins with the last of its
     headings.
@@ -61,7 +61,7 @@ class Passage(NamedTuple):
 
 @dataclass(slots=True)
 class _Block:
-    """Holds a heading, paragraph, list, table or block of code as a slice of the content."""
+    """A heading, paragraph, list, table or block of code, as a slice of the content."""
 
     begins: int
     ends: int

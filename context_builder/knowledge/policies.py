@@ -45,7 +45,7 @@ _UNREAD: Final = -1
 
 
 class Governance(NamedTuple):
-    """Holds a tenant's policies as they are at a version of its governance."""
+    """A tenant's policies as they are at a version of its governance."""
 
     version: int
     texts: Mapping[str, str]
@@ -53,8 +53,8 @@ class Governance(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """Holds a decision for each source, and the refs of those that the agent may know of, though it may not read them
-    as they are."""
+    """A decision for each source, and the refs of those that the agent may know of, though it may not read them as
+    they are."""
 
     decisions: tuple[AccessDecision, ...]
     known: frozenset[str]

@@ -289,7 +289,7 @@ class TakeLease(Protocol):
 
 @dataclass(slots=True)
 class _Flight:
-    """Holds this process's callers that want the same package; one at a time asks the database."""
+    """Callers in this process that want the same package; one at a time asks the database."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     passengers: int = 0

@@ -21,14 +21,14 @@ Limit = Annotated[Whole, Field(ge=1, le=1_000)]
 
 
 class RequestedBy(CamelModel):
-    """Holds the agent that a request names. It is recorded but grants no rights; the credential names the caller."""
+    """The agent that a request names. It is recorded but grants no rights; the credential names the caller."""
 
     id: Name = ""
     role: Name = ""
 
 
 class Scope(CamelModel):
-    """Holds the scope to search: a project, a module to search first, and sessions.
+    """The scope to search: a project, a module to search first, and sessions.
 
     With a project, only its artifacts, the sessions that are named, and what the graph links to either are searched;
     without one, every artifact, and every session unless some are named.
@@ -78,7 +78,7 @@ class MetadataRetrieval(CamelModel):
 
 
 class Retrieval(CamelModel):
-    """Holds the query for each source; a source that is None is not asked, and one left out gets its defaults."""
+    """The query for each source; a source that is null is not asked, and one that is left out gets its defaults."""
 
     graph: GraphRetrieval | None = GraphRetrieval()
     semantic: SemanticRetrieval | None = SemanticRetrieval()
@@ -86,7 +86,7 @@ class Retrieval(CamelModel):
 
 
 class ContextBuildRequest(CamelModel):
-    """Holds a request as it was sent. ``token_budget`` is the most tokens of the prompt that the package renders to;
+    """A request as it was sent. ``token_budget`` is the most tokens of the prompt that the package renders to;
     ``ttl_seconds`` how long the package is cached; ``pinned`` are refs that are always in it.
     """
 

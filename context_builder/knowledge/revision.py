@@ -16,7 +16,7 @@ JsonObject = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RecordedCaller:
-    """Holds the caller as the credential says."""
+    """The caller as the credential said."""
 
     sub: str
     roles: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class RecordedCaller:
 
 @dataclass(frozen=True, slots=True)
 class CandidateVerdict:
-    """Holds a candidate's outcome and the reason, but never its text.
+    """A candidate's outcome and the reason for it, but never its text.
 
     ``outcome`` is ``included``, ``denied``, ``excluded`` or the like. ``reason`` quotes nothing of the source.
     """
@@ -41,7 +41,7 @@ class CandidateVerdict:
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """Holds the decision on all sources of a package: for whom, by which policies. ``agent`` is as the request says."""
+    """The decision about all sources of a package: for whom, by which policies. ``agent`` is as the request says."""
 
     id: str
     policy_version: str
@@ -53,7 +53,7 @@ class PolicyDecision:
 
 @dataclass(frozen=True, slots=True)
 class PackageRevision:
-    """Holds the data that the record keeps of one build.
+    """What the record keeps of one build.
 
     ``body`` is the package's JSON as served, but for its ``revision``; a Fragment where it is text already.
 
@@ -75,7 +75,7 @@ class PackageRevision:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPackage:
-    """Holds a package's request and newest revision.
+    """A package's request and its newest revision.
 
     In ``body``, a source that was erased since has an empty title and content.
     """
@@ -95,7 +95,7 @@ class RecordedPackage:
 
 @dataclass(frozen=True, slots=True)
 class PackageEntry:
-    """Holds a package's id and the time of its first revision, as listings show it."""
+    """A package's id and the time of its first revision, as listings show them."""
 
     package_id: str
     created_at: datetime
@@ -103,7 +103,7 @@ class PackageEntry:
 
 @dataclass(frozen=True, slots=True)
 class RecentPackage:
-    """Holds a package's id, the time of its first revision, what it was asked for, and its task, if it has one."""
+    """A package's id, the time of its first revision, what it was asked for, and its task, if it has one."""
 
     package_id: str
     created_at: datetime

@@ -27,6 +27,7 @@ from context_builder.assembly.services import record_prompt
 from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
 from context_builder.errors import AuditOfAnother, ContextBuilderError, DatabaseError, PackageUnknown, ProjectUnknown
+from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import TEXTS, PackageCache, PackageErasure, is_withheld
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
@@ -41,7 +42,7 @@ from context_builder.knowledge.govern import (
 )
 from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.outcomes import MOST_RATED, Outcomes, outcomes_of
-from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.package import ContextPackage, Projection
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
@@ -81,7 +82,7 @@ LONGEST_WAIT: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class PackageServices:
-    """Holds what packages are made with, in this process or elsewhere.
+    """The services that packages are made with, in this process or elsewhere.
 
     A redactor behind ``redaction`` that has to be told beforehand what it will be asked for is ``prepared``.
     """
@@ -96,8 +97,8 @@ class PackageServices:
 
 @dataclass(frozen=True, slots=True)
 class PackageConfig:
-    """Holds how long sources of a package, its pinned ones, and those of a turn are waited for in seconds, how many
-    packages look for theirs ``at_once``, and the weights of the signals."""
+    """How long the sources of a package, its pinned ones and those of a turn are waited for, in seconds; how many
+    packages look for sources ``at_once``; and the weights of the signals."""
 
     retrieval_time: float = RETRIEVAL_TIME
     pinned_time: float = PINNED_TIME
@@ -107,14 +108,14 @@ class PackageConfig:
 
 
 class Served(NamedTuple):
-    """Holds a package, and whether it was cached or built for this call."""
+    """A package, and whether it was cached or built for this call."""
 
     package: ContextPackage
     cache: Literal["hit", "rebuilt"]
 
 
 class ExplainedPackage(NamedTuple):
-    """Holds a package, how it came about, and what a larger budget would add to it."""
+    """A package, how it came about, and what a larger budget would add to it."""
 
     package: ContextPackage
     audit: PackageAudit
@@ -122,7 +123,7 @@ class ExplainedPackage(NamedTuple):
 
 
 class TurnKnowledge(NamedTuple):
-    """Holds what lets knowledge take part in a turn: its source, None where only memories do; who may see what; and how
+    """What lets knowledge take part in a turn: its source, None where only memories do; who may see what; and how
     that is redacted."""
 
     source: MemorySource | None
@@ -131,7 +132,7 @@ class TurnKnowledge(NamedTuple):
 
 
 class _Standing(NamedTuple):
-    """Holds which version of governance holds, None where that cannot be told, and whether the cache is there."""
+    """Which version of governance is in force, None where that cannot be told, and whether the cache is there."""
 
     governance: int | None
     is_cached: bool
@@ -278,6 +279,8 @@ class PackageService:
         found = await self._cache.get(package_id)
         if found is None or (found.tenant_id, found.context_package_id) != (agent.tenant, package_id):
             return None
+        if not await self._is_as_said(found):
+            return None
         if not any(map(is_withheld, found.sources)):
             return found
         recorded = await self._record.latest(agent.tenant, package_id)
@@ -286,6 +289,25 @@ class PackageService:
         kept = {one["ref"]: {name: one[name] for name in TEXTS} for one in recorded.body["sources"]}
         sources = tuple(one.model_copy(update=kept.get(one.ref)) if is_withheld(one) else one for one in found.sources)
         return found.model_copy(update={"sources": sources})
+
+    async def _is_as_said(self, package: ContextPackage) -> bool:
+        """Return whether all that a package quotes of conversations is still so: not struck, nor corrected.
+
+        A session takes such packages out of its own Redis; this one may be another. What is shown in part is held
+        against what there is no more. While the database cannot be asked, the package is taken for true.
+        """
+        said = {one.ref: one for one in package.sources if one.ref.startswith(("message:", "point:"))}
+        if not said:
+            return True
+        try:
+            nodes = await self._services.index.nodes(package.tenant_id, [*said], MAX_CONTENT)
+        except DatabaseError:
+            return True
+        return all(
+            (node := nodes.get(ref)) is not None
+            and (one.projection is not Projection.FULL or is_withheld(one) or one.content == node.content)
+            for ref, one in said.items()
+        )
 
     def prompt(self, package: ContextPackage) -> str:
         """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""

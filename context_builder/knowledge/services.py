@@ -27,7 +27,7 @@ async def nothing_stated(tenant_id: str, sessions: Iterable[str]) -> Mapping[str
 
 @dataclass(frozen=True, slots=True)
 class GraphProjection:
-    """Holds a neighbourhood: its nearest nodes, how near each ref in it is (0..1), and the edges among these nodes, and
+    """A neighbourhood: its nearest nodes, how near each ref in it is (0..1), and the edges among these nodes, and
     between them and sessions, people and tasks."""
 
     nodes: tuple[KnowledgeNode, ...]
@@ -37,7 +37,7 @@ class GraphProjection:
 
 @dataclass(frozen=True, slots=True)
 class VectorDocument:
-    """Holds a node that is like an intent, how much (0..1), and whether its meaning was compared, or words alone.
+    """A node that is like an intent, how much (0..1), and whether its meaning was compared, or its words alone.
 
     ``passages`` are those of a document that were found, in their order, each with how much it is like the intent.
     """
@@ -50,7 +50,7 @@ class VectorDocument:
 
 @dataclass(frozen=True, slots=True)
 class AccessReport:
-    """Holds access decisions in the order of the sources, and the policies that made them.
+    """Access decisions in the order of the sources, and the policies that made them.
 
     ``policy_version`` names the policies; ``governance`` counts all changes of what may be seen. A decision that
     ``depends_on_time`` must not be reused. ``known`` are refs of sources of which the agent may know, though it may not
@@ -132,7 +132,7 @@ class MemoryRedaction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeServices:
-    """Holds one implementation of each service."""
+    """One implementation of each service."""
 
     graph: KnowledgeGraph
     vectors: VectorMemory

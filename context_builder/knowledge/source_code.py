@@ -51,7 +51,7 @@ _DEEPEST: Final = 5
 
 
 class Definition(NamedTuple):
-    """Holds a part of a file as places of its first character and after its last, and the names that it is within."""
+    """A part of a file: the places of its first character and after its last, and the names that it is within."""
 
     begins: int
     ends: int

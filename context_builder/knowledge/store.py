@@ -52,7 +52,7 @@ def check_tenant(tenant_id: str) -> None:
 
 
 class PutResult(NamedTuple):
-    """Holds an artifact's version, and whether the call changed anything."""
+    """An artifact's version, and whether the call changed anything."""
 
     version: int
     changed: bool
@@ -71,7 +71,7 @@ class ArtifactFilter:
 
 
 class ArtifactOutline(NamedTuple):
-    """Holds an artifact's fields for comparison, without its content, and its edges to others."""
+    """An artifact's fields, without its content, and its edges to others, to be compared with what is sent."""
 
     fields: dict[str, Any]
     edges: frozenset[Edge]
@@ -83,7 +83,7 @@ class ArtifactOutline(NamedTuple):
 
 
 class NearbyNode(NamedTuple):
-    """Holds a ref, and over how many edges it was reached."""
+    """A ref, and over how many edges it was reached."""
 
     ref: str
     steps: int
@@ -91,7 +91,7 @@ class NearbyNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Holds the nodes around some refs, nearest first, and the edges among them."""
+    """The nodes around some refs, nearest first, and the edges among them."""
 
     nodes: tuple[NearbyNode, ...]
     edges: tuple[Link, ...]

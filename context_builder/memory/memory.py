@@ -28,7 +28,7 @@ def point_number(session_id: str, memory_id: str) -> int | None:
 
 @value
 class Memory:
-    """Holds one thing worth remembering.
+    """One thing worth remembering.
 
     ``id`` is the caller's, unique within the tenant: remembering it again replaces it. ``kind`` says what it
     is, such as ``message``, ``point``, ``session_summary`` or ``preference``. ``position`` orders the memories of
@@ -129,7 +129,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFeedback:
-    """Holds what the ratings of ``count`` users come to: their mean, 0..1, and when the latest was given."""
+    """The ratings of ``count`` users: their mean, 0..1, and when the latest was given."""
 
     score: float
     count: int
@@ -138,7 +138,7 @@ class MemoryFeedback:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Holds a memory that was found. ``score`` in 0..1 is its similarity to the query, not its share of the best one's,
+    """A memory that was found. ``score`` in 0..1 is its similarity to the query, not its share of the best one's,
     so that a threshold means the same in every search; ``origins`` says what found it.
     """
 

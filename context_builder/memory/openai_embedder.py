@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from context_builder import metrics
 from context_builder.costs import Budget, Prices, Reservation, Usage, charge
@@ -37,13 +39,27 @@ LARGEST_FIGURE: Final = 65_504.0
 """What a half-precision number holds, as databases keep embeddings; those of models are hardly ever larger than 1."""
 
 
+_Figure = Annotated[float, Field(ge=-LARGEST_FIGURE, le=LARGEST_FIGURE)]
+
+
+def _floats(value: Any) -> Any:
+    """Return the figures of an embedding that comes in Base64, as 32-bit floats, lowest byte first."""
+    if not isinstance(value, str):
+        return value
+    try:
+        packed = base64.b64decode(value, validate=True)
+        return struct.unpack(f"<{len(packed) // 4}f", packed)
+    except (ValueError, struct.error):
+        return value
+
+
 class _Embedded(BaseModel):
-    index: int
-    embedding: list[Annotated[float, Field(ge=-LARGEST_FIGURE, le=LARGEST_FIGURE)]]
+    index: int | None = None
+    embedding: Annotated[list[_Figure], BeforeValidator(_floats)]
 
 
 class _Answer(BaseModel):
-    """Holds the fields of an answer that are read; servers differ in the rest."""
+    """The fields that are read of an answer; servers differ in the rest."""
 
     data: list[_Embedded]
     usage: Any = None
@@ -158,9 +174,10 @@ class OpenAIEmbedder:
         if answer.prompt_tokens is not None:
             held.dollars = priced.dollars
         charge("embeddings", priced)
-        found = {entry.index: entry.embedding for entry in answer.data}
+        is_told = any(entry.index is not None for entry in answer.data)  # else they are in the order of the texts
+        found = {entry.index if is_told else place: entry.embedding for place, entry in enumerate(answer.data)}
         is_alike = len(set(map(len, found.values()))) == 1 and all(map(any, found.values()))  # zeros have no direction
-        if sorted(found) != list(range(count)) or not is_alike:
+        if len(answer.data) != count or set(found) != set(range(count)) or not is_alike:
             raise DatabaseUnavailable(f"{self._where} answers with other embeddings than were asked for")
         return [found[place] for place in range(count)]
 

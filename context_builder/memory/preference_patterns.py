@@ -12,7 +12,7 @@ from context_builder.analysis.analyst import PreferenceKind
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Holds a way to say it; its group ``rest`` is what is preferred, or, where it ``withdraws``, no longer preferred.
+    """A way to state a preference; its group ``rest`` is what is preferred, or, where it ``withdraws``, no longer is.
 
     A request may be put as a question. ``but_not`` are beginnings of a ``rest`` that is no lasting wish.
     """

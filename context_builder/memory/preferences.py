@@ -125,7 +125,7 @@ _EMPTY_WORDS: Final = frozenset("it when to be in the a an their of and or calle
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """Holds a preference in the third person; ``withdrawn``, it no longer holds. Of one ``topic`` the newest holds."""
+    """A preference in the third person; a ``withdrawn`` one no longer holds. Of one ``topic`` the newest holds."""
 
     topic: str
     text: str

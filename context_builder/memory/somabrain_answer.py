@@ -15,7 +15,7 @@ _TEXT_KEYS: Final = ("text", "content", "value")
 
 @dataclass(frozen=True, slots=True)
 class SomaBrainEntry:
-    """Holds an entry of an answer, which always has a text.
+    """An entry of an answer; it always has a text.
 
     ``place`` counts the answer's entries from 0, ``score`` is None where the entry has no finite number for it, and
     ``metadata`` is the caller's own copy.

@@ -44,7 +44,7 @@ class SearchOptions:
 
 
 STANDALONE: Final[Row] = {"neighbours": []}
-STANDALONE_BY_MEANING: Final[Row] = {"neighbours": [], "words": 0.3, "speaker": 1.0}
+STANDALONE_BY_MEANING: Final[Row] = {"neighbours": [], "words": 0.6, "speaker": 1.0}
 """Options of a query for memories that stand alone, such as passages: of what is written, meaning tells more than words
 do, and it is that of the title too."""
 

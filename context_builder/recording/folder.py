@@ -15,7 +15,7 @@ SUFFIX: Final = ".jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RecordingEntry:
-    """Holds what a folder says about a recording; ``changed_at`` is in epoch seconds."""
+    """What a folder says about a recording; ``changed_at`` is in epoch seconds."""
 
     session_id: str
     path: Path

@@ -24,7 +24,7 @@ BUCKETS: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Holds what readers saw at ``at``, in epoch seconds, and where in the recording that is.
+    """What readers saw at ``at``, in epoch seconds, and where in the recording that is.
 
     ``state`` and ``conversation`` are the published JSON. ``before`` and ``after`` are the nearest other tenths of a
     second, from the begin on, at which a message was new, if there are such; ``talk`` counts the messages of each of

@@ -21,7 +21,7 @@ from context_builder.session.messages.revision import Correction, Revision, Spea
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Holds something that happened. ``number`` counts the file's lines from 1; ``more`` depends on the event."""
+    """Something that happened. ``number`` counts the file's lines from 1; ``more`` depends on the event."""
 
     number: int
     event: str

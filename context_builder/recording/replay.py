@@ -31,8 +31,8 @@ from context_builder.tokens.counter import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class RebuiltState:
-    """Holds a published state. ``exact``: it is, byte for byte, what readers saw, but for the white space between
-    messages, which Redis may hold more of.
+    """A published state. It is ``exact`` where it is, byte for byte, what readers saw, except for the white space
+    between messages, of which Redis may have more.
 
     ``conversation`` is what the delivery monitor was shown at the same moment.
     """

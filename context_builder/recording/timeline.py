@@ -33,7 +33,7 @@ _BEGINNING: Final = 200
 
 
 class Span(NamedTuple):
-    """Holds when a recording begins and ends, in epoch seconds."""
+    """When a recording begins and ends, in epoch seconds."""
 
     begin: float
     end: float
@@ -48,7 +48,7 @@ class Span(NamedTuple):
 
 
 class _Published(NamedTuple):
-    """Holds where a ``published`` line is."""
+    """The place of a ``published`` line."""
 
     wall: float
     offset: int
@@ -57,7 +57,7 @@ class _Published(NamedTuple):
 
 @dataclass(slots=True)
 class _Copy:
-    """Holds a player as it was before the line at ``offset``, in the run ``run``."""
+    """A player as it was before the line at ``offset``, in the run ``run``."""
 
     offset: int
     number: int
@@ -67,7 +67,7 @@ class _Copy:
 
 @dataclass(slots=True)
 class _Progress:
-    """Holds how far the file has been read, and the players of the runs by then."""
+    """How far the file has been read, and the players of the runs by then."""
 
     offset: int = 0
     number: int = 0

@@ -30,7 +30,7 @@ _WORD: Final = re.compile(r"(?:[^\W\d_]?[^\W\d_A-Z]*|[A-Z]+)[.,;:!?…]*")
 
 
 class _Break(NamedTuple):
-    """Holds a line break that may be within a secret; what is looked at before it begins at ``begun``."""
+    """A line break that may be within a secret; the text that is looked at before it begins at ``begun``."""
 
     begun: int
     start: int

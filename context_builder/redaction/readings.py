@@ -76,7 +76,7 @@ _PLAIN: Final = re.compile("[A-Za-z0-9_]")
 
 
 class Reading(NamedTuple):
-    """Holds what is read: its characters stand for ``written[starts[i]:ends[i]]``, for themselves without these."""
+    """A text as it is read: its characters stand for ``written[starts[i]:ends[i]]``; without these, for themselves."""
 
     text: str
     starts: tuple[int, ...] = ()

@@ -40,7 +40,7 @@ _CHECKSUM_LENGTH: Final = 6
 
 @dataclass(frozen=True, eq=False)
 class SecretFormat:
-    """Holds one format, as ``secret_formats.toml`` describes it."""
+    """One format, as ``secret_formats.toml`` describes it."""
 
     kind: str
     pattern: str

@@ -23,7 +23,7 @@ from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import MAX_BUDGET, ContextBuildRequest, Scope
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.problem import Problem, internal_error, invalid, problem_of
+from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import (
     LONGEST_NAME,
@@ -192,7 +192,8 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Build the prompt of a conversation's next turn, as chat messages for a model, within the token budget.
 
-        Summary, memories that fit the query, and the newest messages are in it.
+        Summary, memories that fit the query, and the newest messages are in it. `memory` is ok, or says why memories
+        are missing.
         """
         with _told(), refusals():
             await self._state(session_id)
@@ -200,7 +201,12 @@ class AgentTools:
             scope = Scope(project_id=project_id) if project_id else None
             turn = TurnRequest(query=query, token_budget=token_budget, user_id=user_id or None, package_scope=scope)
             built = await built_turn(session_id, turn, redis, self._services, self._caller())
-            return {"messages": built.messages, "tokensUsed": built.token_counts["total"]}
+            messages = [one for one in built.messages if one["content"]]  # without an empty system prompt
+            return {
+                "messages": messages,
+                "tokensUsed": built.token_counts["total"],
+                "memory": built.debug.get("memory", ""),
+            }
 
     async def session_state(self, session_id: SessionName) -> dict[str, Any]:
         """Return a conversation's summary, newest messages, topics and keywords."""
@@ -250,8 +256,8 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Correct what was said in a conversation, or by whom; needs the role writer."""
         with _told():
-            client = await self._revising(session_id)
-            await correct_message(client, message, text, speaker)
+            with _naming(message, session_id):
+                await correct_message(await self._revising(session_id), message, text, speaker)
             return {"accepted": 1}
 
     async def rename_speaker(
@@ -268,7 +274,8 @@ class AgentTools:
     async def strike_message(self, session_id: SessionName, message: MessageName) -> dict[str, Any]:
         """Delete a message everywhere, with all that rests on it, for good; needs the role writer."""
         with _told():
-            await strike_message(await self._revising(session_id), message)
+            with _naming(message, session_id):
+                await strike_message(await self._revising(session_id), message)
             return {"accepted": 1}
 
     async def build_context(
@@ -407,6 +414,17 @@ def _short(points: Sequence[JsonObject]) -> list[JsonObject]:
 
 def _no_session(session_id: str) -> Problem:
     return Problem(404, "not_found", f"there is no session {session_id}; list_sessions names those there are")
+
+
+@contextmanager
+def _naming(message: str, session_id: str) -> Iterator[None]:
+    """Name the message that is not there."""
+    try:
+        yield
+    except Problem as problem:
+        if problem.status != HTTPStatus.NOT_FOUND or problem.detail != not_found().detail:
+            raise
+        raise Problem(404, "not_found", f"there is no message {message} in {session_id}") from None
 
 
 @contextmanager

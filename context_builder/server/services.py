@@ -70,8 +70,8 @@ class VerifyAudit(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Holds the Redis servers; to tenants other than a server's its sessions do not exist. ``tenant_id`` is that of
-    this process.
+    """The Redis servers with their tenants; for another tenant, the sessions of a server do not exist. ``tenant_id`` is
+    that of this process.
     """
 
     servers: SessionServers
@@ -94,7 +94,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Holds everything that routes use.
+    """Everything that routes use.
 
     ``after_put`` is done for a tenant whose documents changed. ``stopping`` is set when the server is about to stop:
     long answers end then. ``has_model`` says that a language model is set up. ``recordings`` are those of this

@@ -58,7 +58,7 @@ class Changes(Generic[T]):
 
 
 class SharedLook(Generic[T]):
-    """Holds what was seen last; ``number`` counts what was new. ``failing`` says that the last look failed."""
+    """What was seen last; ``number`` counts what was new. ``failing`` says that the last look failed."""
 
     def __init__(self, look: Callable[[], Awaitable[T]], interval: float, share: float = SHARE) -> None:
         self._look = look
@@ -101,7 +101,7 @@ class SharedLook(Generic[T]):
 
 
 class SharedLooks:
-    """Holds the looks of one process by what they are at."""
+    """The looks of one process, by what they look at."""
 
     def __init__(self) -> None:
         self._looks: OrderedDict[Hashable, SharedLook[Any]] = OrderedDict()

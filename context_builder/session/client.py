@@ -54,7 +54,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Holds a session's published values at one moment; ``None`` if a key is absent.
+    """A session's published values at one moment; ``None`` if a key is absent.
 
     ``waiting`` counts deliveries that the session has not taken in yet. ``ended`` is ``None`` while it goes on,
     and known also when the state has expired.

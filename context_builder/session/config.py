@@ -15,7 +15,7 @@ Wait = Annotated[float, Field(ge=0, le=60)]
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class SessionConfig:
-    """Holds the times in seconds, sizes in messages, tokens or bytes; the defaults are the documented ones."""
+    """Times in seconds, and sizes in messages, tokens or bytes; the defaults are the documented ones."""
 
     tick: Seconds = setting(
         0.5,

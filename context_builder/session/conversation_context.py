@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 class InferredDomains(NamedTuple):
-    """Holds an inference's outcome as its context publishes it, most confident domain first."""
+    """An inference's outcome as its context publishes it, most confident domain first."""
 
     domains: list[str]
     confidence: dict[str, float]

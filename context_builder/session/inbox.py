@@ -13,7 +13,7 @@ from context_builder.errors import MessageError
 from context_builder.session.config import SessionConfig
 from context_builder.session.messages.message import MAX_NUMBER, Delivered, Message, decode
 from context_builder.session.messages.message_index import MessageIndex, fields_wanted
-from context_builder.session.messages.revision import Revision
+from context_builder.session.messages.revision import Correction, Revision
 from context_builder.session.store.commit_history import CommitHistory, position_after
 from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.session.store.delivery import CutDelivery
@@ -25,13 +25,16 @@ AHEAD: Final = 86_400.0
 """Seconds after its arrival that a message may be said: another time zone is no more. One that was said in 2099 counts
 as said now, or nothing would replace it until then."""
 
+MOST_CORRECTED: Final = 10
+"""Messages that are corrected in one commit: each takes some milliseconds, in which no other session goes on."""
+
 BLOCK_SECONDS: Final = 1
 """One blocking read lasts this long at most; below every socket timeout."""
 
 
 @value
 class Batch:
-    """Holds the deliveries that one commit is to acknowledge together, oldest first.
+    """The deliveries that one commit is to acknowledge together, oldest first.
 
     ``events`` are new messages, and revisions of earlier ones, in their order; ``identities`` those of the deliveries
     that they came in, and ``index`` the fields that they add to the message index. ``dead`` are dead letters as they
@@ -62,7 +65,7 @@ class Batch:
 
 
 class Decoded(NamedTuple):
-    """Holds a delivery, what it holds or else the dead letter made of it, and its identity, if it has one."""
+    """A delivery, with its message or the dead letter made of it, and its identity, if it has one."""
 
     raw: bytes
     held: Delivered | None
@@ -163,33 +166,41 @@ class Inbox:
         return decoded
 
     async def _batch(self, decoded: Sequence[Decoded], begin: bytes) -> Batch:
-        """Return the deliveries not taken in before, nor earlier in this batch, which begins at this position."""
+        """Return the deliveries not taken in before, nor earlier in this batch, which begins at this position.
+
+        It ends before what would correct too many messages at once: points are held against each.
+        """
         known = await self._known([each.held for each in decoded if each.held])
-        fresh: list[tuple[Decoded, bytes]] = []
-        position = begin
-        for each in decoded:
-            position = position_after(position, each.raw)
-            if each.identity in known if each.identity else position in self._history.unidentified:
+        fresh: list[tuple[int, Decoded]] = []
+        positions = [begin]
+        for place, each in enumerate(decoded):
+            positions.append(position_after(positions[-1], each.raw))
+            if each.identity in known if each.identity else positions[-1] in self._history.unidentified:
                 continue
             known.add(each.identity)
-            fresh.append((each, position))
-        index = await self._index([each.held for each, _ in fresh if each.held])
+            fresh.append((place, each))
+        index = await self._index([each.held for _, each in fresh if each.held])
         events: list[Message | Revision] = []
         dead: list[bytes] = []
         identities: list[bytes] = []
         unidentified: list[bytes] = []
-        for each, place in fresh:
+        corrected: set[int] = set()
+        length = len(decoded)
+        for place, each in fresh:
+            if len(corrected) == MOST_CORRECTED:
+                length = place
+                break
             event, letter = self._taken(each, index)
+            corrected |= {event.id} if isinstance(event, Correction) else set()
             events += [event] if event is not None else []
             dead += [letter] if letter else []
             if each.identity and not letter:
                 identities.append(each.identity)
             else:  # of a dead letter, too: put back, it is to be read anew
-                unidentified.append(place)
+                unidentified.append(positions[place + 1])
         self.last_id = index.last_id
-        batch = Batch(
-            [each.raw for each in decoded], events, dead, identities, index.changed, unidentified, begin, position
-        )
+        raw = [each.raw for each in decoded[:length]]
+        batch = Batch(raw, events, dead, identities, index.changed, unidentified, begin, positions[length])
         self.highest_number = max([self.highest_number, *map(_spoken_number, batch.messages)])
         return batch
 

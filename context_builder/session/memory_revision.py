@@ -42,8 +42,7 @@ async def revise_memories(memory: TenantMemory, remember: Remember, part: Memory
     revision = _MemoryRevision(memory, remember, part.session_id)
     for start in range(0, len(part.amended), STEP):
         await revision.amend(part.amended[start : start + STEP])
-    for old, new in part.renamed:
-        await revision.rename(old, new)
+    await revision.rename(part.renamed)
     try:
         await revision.strike(part.struck)
     except CannotForget:
@@ -63,17 +62,24 @@ class _MemoryRevision:
         changed = [after for one in held if (after := present[one.id].applied(one)) != one]
         await self._keep(changed, {one.id for one in changed})
 
-    async def rename(self, old: str, new: str) -> None:
+    async def rename(self, names: Sequence[tuple[str, str]]) -> None:
+        """Let speakers be called otherwise, one after the other."""
+        if not names:
+            return
+        for old, new in names:
+            await self._rename_messages(old, new)
+        renamed = (after for one in await self._of_kind(POINT) if (after := _with_names(one, names)) != one)
+        while some := list(islice(renamed, STEP)):
+            await self._remember(some)
+        gone = {old for old, _ in names} - {new for _, new in names}
+        await self._forget([one.id for one in await self._of_kind(PREFERENCE) if one.user_id in gone])
+
+    async def _rename_messages(self, old: str, new: str) -> None:
         where = MemoryFilter(session_id=self._session_id, kinds=("message",), speaker=old)
         before: set[str] = set()
         while held := [one for one in await self._found(where, limit=STEP) if one.id not in before]:
             before |= {one.id for one in held}
             await self._keep([with_speaker(one, old, new) for one in held], {one.id for one in held})
-        points = await self._of_kind(POINT)
-        renamed = (after for one in points if (after := with_speaker(one, old, new)) != one)
-        while some := list(islice(renamed, STEP)):
-            await self._remember(some)
-        await self._forget([one.id for one in await self._of_kind(PREFERENCE) if one.user_id == old])
 
     async def strike(self, struck: Sequence[StruckMessage]) -> None:
         if not struck:
@@ -110,6 +116,12 @@ class _MemoryRevision:
                 await self._memory.forget(ids)
             except CannotForget:
                 log.info("memory.superseded_stay", session_id=self._session_id, points=len(ids))
+
+
+def _with_names(point: Memory, names: Sequence[tuple[str, str]]) -> Memory:
+    for old, new in names:
+        point = with_speaker(point, old, new)
+    return point
 
 
 def _cited(point: Memory) -> list[int]:

@@ -20,7 +20,7 @@ from context_builder.values import value
 
 @value
 class Received:
-    """Holds messages that were never seen before; ``last_id`` is the id that the last of them was given."""
+    """Messages that were not seen before; ``last_id`` is the id that the last of them was given."""
 
     messages: Sequence[Message]
     last_id: int
@@ -28,7 +28,7 @@ class Received:
 
 @value
 class Revised:
-    """Holds what was corrected, struck, or said by somebody who is called otherwise."""
+    """What was corrected or struck, and who has another name now."""
 
     revisions: Sequence[Revision]
 

@@ -30,8 +30,8 @@ class SessionServer:
 
 @dataclass(frozen=True, slots=True)
 class SessionsFound:
-    """Holds the sessions of all servers that answer, most recently active first; what no session can have as its id,
-    though it was pushed to; and by name, why the other servers are ``away``.
+    """The sessions of all servers that answer, most recently active first; ids that were pushed to although no session
+    can have them; and, by name, why the other servers are ``away``.
     """
 
     sessions: list[RegisteredSession]
@@ -40,7 +40,7 @@ class SessionsFound:
 
 
 class SessionServers:
-    """Holds the servers that sessions live on.
+    """The servers that sessions live on.
 
     A session stays where its listener pushes; adding a server moves none.
     """

@@ -57,7 +57,7 @@ from context_builder.storage.redis_availability import until_available
 
 @dataclass(frozen=True, slots=True)
 class SessionDependencies:
-    """Holds what a session works with, shared by all sessions of a process.
+    """What a session works with; all sessions of a process share it.
 
     ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
     Without an ``archive`` or a ``memory``, nothing is put aside for it.

@@ -54,7 +54,7 @@ _LOOKS_ALIKE: Final = 0.85
 
 
 class Settings(BaseModel):
-    """Holds everything that can be set, in groups: ``settings.redis.url`` is REDIS_URL."""
+    """Everything that can be set, in groups: ``settings.redis.url`` is REDIS_URL."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

@@ -2,8 +2,8 @@
 
 "Next Friday" is the first Friday after the day, "this Friday" may be the day itself, "last Friday" the last one before
 it. A week is told by its Monday, and so is "in two weeks", which seldom means a day; a month and a year are told by
-themselves. No date is put beside words near which one was said with its month. ``words.json`` has the words of each
-language.
+themselves. No date is put beside words near which one was said with its month, or right beside which the day of the
+month was. ``words.json`` has the words of each language.
 """
 
 from __future__ import annotations
@@ -34,12 +34,15 @@ _NEAR: Final = 20
 _BESIDE: Final = 60
 """Characters on either side of words in which a date that is said with its month is theirs."""
 
+_RIGHT_BESIDE: Final = 30
+"""Characters after words in which the day of the month is looked for."""
+
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
 _TOLD: Final = re.compile(r"\s*\((?:week of )?\d{4}(?:-\d\d)?(?:-\d\d)?\)")
 
 
 class SpokenDate(NamedTuple):
-    """Holds words, where they end in the text, and the date that they mean: ISO 8601, cut where it is a month."""
+    """Words, where they end in the text, and the date that they mean: ISO 8601, shorter where it is a month."""
 
     words: str
     end: int
@@ -112,7 +115,7 @@ def _of_language(language: _Language, text: str, day: date) -> Iterator[tuple[in
         end = possessive.end() if possessive else found.end()
         if (
             _TOLD.match(text, end)
-            or _is_told_in_words(text, found.start(), end)
+            or _has_month_beside(text, found.start(), end)
             or not _is_meant(language, name, text, found)
         ):
             continue
@@ -121,9 +124,11 @@ def _of_language(language: _Language, text: str, day: date) -> Iterator[tuple[in
             count = _number(found[f"c{name}"], language.numbers)
             meaning = meaning._replace(times=meaning.times * count)
         try:
-            yield found.start(), SpokenDate(words, end, _date(meaning, day))
+            meant = _date(meaning, day)
         except (ValueError, OverflowError):  # beyond the calendar
             continue
+        if not _has_its_day_beside(text, end, meant):
+            yield found.start(), SpokenDate(words, end, meant)
 
 
 def _is_meant(language: _Language, name: str, text: str, found: re.Match[str]) -> bool:
@@ -138,11 +143,28 @@ def _is_meant(language: _Language, name: str, text: str, found: re.Match[str]) -
     return True
 
 
-def _is_told_in_words(text: str, begin: int, end: int) -> bool:
-    """Return whether a month is named near words, within their sentence: "tomorrow, the fifteenth of April"."""
-    before = re.split(r"[.;!?](?=\s)", text[max(0, begin - _BESIDE) : begin])[-1]
-    after = re.split(r"(?<!\d)[.;!?](?=\s|$)", text[end : end + _BESIDE])[0]
+def _has_month_beside(text: str, begin: int, end: int) -> bool:
+    """Return whether a month is named near words, in their sentence and brackets: "tomorrow, the fifth of April"."""
+    before = re.split(r"[.;!?](?=\s)|[()]", text[max(0, begin - _BESIDE) : begin])[-1]
+    after = re.split(r"(?<!\d)[.;!?](?=\s|$)|[()]", text[end : end + _BESIDE])[0]
     return _months().search(before) is not None or _months().search(after) is not None
+
+
+def _has_its_day_beside(text: str, end: int, meant: str) -> bool:
+    """Return whether the day of the month that words mean stands right after them: "today, Tuesday the fourteenth"."""
+    if len(meant) != _SHOWN["days"]:
+        return False
+    return _day_beside(int(meant[-2:])).match(text, end, end + _RIGHT_BESIDE) is not None
+
+
+@cache
+def _day_beside(day: int) -> re.Pattern[str]:
+    """Return how a day of the month is told: by an ordinal after an article, or after the day of the week."""
+    names = "|".join(name for language in _table().values() for name in language["weekdays"])
+    spelled = "|".join(language["ordinals"][day - 1] for language in _table().values() if "ordinals" in language)
+    articles = "the|der|dem|den|le|el|il|o|de"
+    told = rf"(?:{spelled}|0?{day}(?:st|nd|rd|th|\.|:a)?)(?![\w:-]|[.,]\d)"
+    return re.compile(rf",?\s+(?:(?:{names}),?\s+(?:(?:{articles})\s+)?|(?:{articles})\s+){told}", re.IGNORECASE)
 
 
 def _number(word: str, numbers: Sequence[re.Pattern[str]]) -> int:

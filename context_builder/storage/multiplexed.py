@@ -45,7 +45,7 @@ _LINE_END: Final = b"\r\n"
 
 
 class PackedStart(NamedTuple):
-    """Holds the first ``arguments`` of a command, so many, as they are sent; at least one more follows."""
+    """The first ``arguments`` of a command as they are sent, and how many they are; at least one more follows."""
 
     name: str
     arguments: int

@@ -11,7 +11,7 @@ Names = Mapping[str, str]
 
 @dataclass(slots=True)
 class Source:
-    """Holds the text of a file called ``name``; ``names`` are those of a chat's people by id.
+    """The text of a file called ``name``; ``names`` are those of a chat's people by id.
 
     ``problems`` are collected while it is read: what cannot be read is named, and the rest is read.
     """

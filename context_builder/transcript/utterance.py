@@ -46,7 +46,7 @@ Heard = Utterance | CorrectedUtterance
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Holds the utterances of a file in the order in which they were said.
+    """The utterances of a file in the order in which they were said.
 
     ``started`` is the moment, with its offset from UTC, at which ``at`` is zero; ``None`` where the file has times from
     its beginning alone, or none. ``problems`` says of each thing that could not be read where it is and what is wrong;

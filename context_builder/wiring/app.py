@@ -43,7 +43,7 @@ LONGEST_WARM_UP: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Holds what all sessions of a process share. Open it with :func:`open_app`."""
+    """What all sessions of a process share. Open it with :func:`open_app`."""
 
     settings: Settings
     redis: Redis

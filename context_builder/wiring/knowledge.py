@@ -77,7 +77,7 @@ async def chosen_services(where: KnowledgeServiceSettings, local: KnowledgeServi
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """Holds what is known, by whom it may be seen, what was served of it, and the key that signs, in one database."""
+    """What is known, who may see it, what was served of it, and the key that signs, in one database."""
 
     store: KnowledgeStore
     policies: PolicyStore

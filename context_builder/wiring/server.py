@@ -51,7 +51,7 @@ from context_builder.wiring.stores import embedder_of, store_of
 
 @dataclass(frozen=True, slots=True)
 class OpenServices:
-    """Holds the services, and what the banner says of them."""
+    """The services, and what the banner says about them."""
 
     services: Services
     hosted: KnowledgeServices

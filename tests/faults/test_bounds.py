@@ -39,6 +39,7 @@ class Cost(NamedTuple):
     seconds: float
 
 
+@pytest.mark.long
 async def test_a_hundred_thousand_messages_take_no_more_room_and_time_than_two_thousand(live: Live) -> None:
     live.memory, live.analyst = _Forgetful(), _Terse()
     await live.start(buffer_max=STEP, keyword_batch=STEP)

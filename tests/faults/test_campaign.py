@@ -14,7 +14,7 @@ import pytest
 from scripts.campaign.daemon import ROOT
 from scripts.campaign.mutant import MUTATIONS
 
-pytestmark = [pytest.mark.engines, pytest.mark.slow]
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.long]
 
 
 def campaign(*options: str) -> tuple[int, dict[str, Any]]:

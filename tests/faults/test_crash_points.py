@@ -21,7 +21,7 @@ from tests.faults.forks import Forks
 from tests.faults.resp import Frames
 from tests.services.waiting import wait_until
 
-pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(240)]
 
 AT_ONCE = 8
 """Crashes that are tried side by side."""

@@ -123,6 +123,7 @@ async def test_a_fleet_goes_on_when_redis_is_back(
     await fleet.hears(*NAMES, "tuesday")
 
 
+@pytest.mark.long
 async def test_many_sessions_at_once_move_again_and_again(start_worker: StartWorker, fleet: Fleet) -> None:
     names = [f"session-{number}" for number in range(150)]
     await fleet.redis.config_set("notify-keyspace-events", "El")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import math
+import struct
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -40,6 +42,25 @@ async def embedder(served: ModelServer) -> AsyncIterator[OpenAIEmbedder]:
 async def test_embeddings_come_in_the_order_of_the_texts(embedder: OpenAIEmbedder, served: ModelServer) -> None:
     served.model.distorted = lambda body: {**body, "data": body["data"][::-1], "usage": {"prompt_tokens": -1}}
     assert await embedder.embed(TEXTS) == [entry["embedding"] for entry in GOOD]
+
+
+def packed(figures: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(figures)}f", *figures)).decode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [{"embedding": one["embedding"]} for one in GOOD],
+        [{**one, "embedding": packed(one["embedding"])} for one in GOOD],
+    ],
+    ids=["without places", "in Base64"],
+)
+async def test_embeddings_in_forms_of_other_servers(
+    embedder: OpenAIEmbedder, served: ModelServer, data: object
+) -> None:
+    served.model.distorted = lambda body: {**body, "data": data}
+    assert await embedder.embed(TEXTS) == [pytest.approx(one["embedding"]) for one in GOOD]
 
 
 ODD = [[], [1.0], [0.0] * 9, [math.nan] * 9, [math.inf] * 9, [1e300] * 9, [10**400] * 9, ["x"] * 9, "x", None]

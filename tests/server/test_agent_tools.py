@@ -121,6 +121,11 @@ async def test_an_agent_talks_and_remembers(api: ApiServer, redis: Redis) -> Non
         assert went_well
         assert any("Whales sing." in str(one["content"]) for one in turn["messages"])
         assert turn["messages"][-1]["content"] == "Do whales sing?"
+        assert all(one["content"] for one in turn["messages"])
+        assert turn["memory"]
+        for tool, arguments in (("correct_message", {"text": "x"}), ("strike_message", {})):
+            told = await agent.call(tool, sessionId="monday", message="77", **arguments)
+            assert told == (False, "there is no message 77 in monday")
         assert await agent.call("build_turn", sessionId="never", query="x") == (
             False,
             "there is no session never; list_sessions names those there are",

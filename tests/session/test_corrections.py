@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,16 +15,17 @@ from redis.asyncio import Redis
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
 from context_builder.errors import DatabaseUnavailable, DataRejected, MessageError
 from context_builder.memory.memory import Memory
-from context_builder.session import committer
+from context_builder.session import committer, inbox
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys
 from context_builder.session.messages.reference import read_reference
+from context_builder.session.messages.revision import SpeakerRename, Strike
 from context_builder.session.session import Session
 from context_builder.session.store.dead_letters import DeadLetters
-from context_builder.testing import InMemoryStore, StubAnalyst
+from context_builder.testing import InMemoryStore, ManualClock, StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.live import TENANT, Live
-from tests.session.saying import at, quoting, spoken
+from tests.session.saying import at, conversation, hear, quoting, spoken
 from tests.session.test_undeliverable import ChoosyArchive
 
 pytestmark = pytest.mark.engines
@@ -421,11 +423,7 @@ async def test_what_was_corrected_before_the_memory_refused_it_is_put_back_as_co
     await live.until("the points are corrected", text=f"Said:\n- Ida says: {FIFTY}")
     memory.fault = DataRejected("not this one")
     letters = DeadLetters(live.redis, "monday", "memory")
-
-    async def refused() -> bool:
-        return len(await letters.all()) >= 1
-
-    await wait_until(refused, "the memory refuses it for good")
+    await delivered(live)  # which is what becomes of it, refused for good
     memory.fault = None
     for letter in await letters.all():
         await letters.requeue(letter)
@@ -475,3 +473,75 @@ async def test_what_has_left_the_index_is_neither_corrected_nor_new_and_what_was
         await client.held_message(read_reference("2", "message"))
     index = await live.redis.hgetall(KEYS.message_index)
     assert len([name for name in index if name.startswith(b"i:")]) == 5
+
+
+async def test_speakers_who_are_renamed_at_once_are_told_apart(live: Live, analyst: Quoting) -> None:
+    await begin(live)
+    await summarized(live, spoken(1, "Ann asked.", speaker="Bo"), spoken(2, "Bo replied.", speaker="Ann"))
+    renames = [("Bo", "C"), ("Ann", "Bo"), ("C", "Ann"), ("Nobody", "Bo")]
+    await live.push(*({"renames": old, "speaker": new, "timestamp": at(60)} for old, new in renames))
+    await taken_in(live)
+    assert await points(live) == ["Ann says: Bo asked.", "Bo says: Ann replied."]
+    assert remembered(live) == ["Ann: Ann asked.", "Bo: Bo replied."]
+
+
+async def test_a_name_given_while_a_summary_is_in_the_making_is_in_its_points(live: Live, analyst: Quoting) -> None:
+    await begin(live)
+    analyst.gate.clear()
+    await live.push(spoken(1, FIFTEEN))
+    await live.shows(1)
+    live.clock.advance(WINDOW + 1)
+    await wait_until(lambda: len(analyst.asked) == 1, "a summary is asked for")
+    for old, new in (("Alice", "Speaker 1"), ("Speaker 1", "Ida")):
+        await live.push({"renames": old, "speaker": new, "timestamp": at(60)})
+        await live.until(f"who spoke is {new}", received_messages=1)
+    await taken_in(live)
+    analyst.gate.set()
+    await live.shows()
+    await delivered(live)
+    assert remembered(live, "point") == [f"Ida: Ida says: {FIFTEEN}"]
+
+
+def test_hundreds_of_revisions_at_once_are_applied_in_a_moment(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True, summary_budget=20_000)
+    for number in range(1, 201):
+        hear(subject, clock, number)
+    while (work := subject.next_summary_task()) is not None:
+        drafts = (DraftPoint(f"Sample {one.id} was measured.", quoting(one.id)) for one in work.request.messages)
+        subject.finish(work, SummaryResult(tuple(drafts), "stub"), clock.now())
+    began = time.process_time()
+    subject.revise([SpeakerRename(f"S{number}", f"T{number}") for number in range(500)], clock.now())
+    subject.revise([Strike(number, f"origin{number}") for number in range(1, 151)], clock.now())
+    assert time.process_time() - began < 2
+    assert len(subject.summary.ledger.points) == 50
+
+
+async def test_many_corrections_are_applied_some_at_a_time_in_their_order(
+    live: Live, analyst: Quoting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "MOST_CORRECTED", 2)
+    await begin(live)
+    await live.say(*range(1, 6))
+    before = (await live.shows(*range(1, 6)))["revision"]
+    again = [{"corrects": number, "text": f"{number} again.", "timestamp": at(60)} for number in range(1, 6)]
+    await live.push(*again, {"strikes": 5, "timestamp": at(61)}, spoken(6, "new"), spoken(1, "1 at last."))
+    state = await live.shows(1, 2, 3, 4, 6)
+    await taken_in(live)
+    state = await live.state()
+    texts = ["1 at last.", "2 again.", "3 again.", "4 again.", "new"]
+    assert [one["text"] for one in state["raw_recent_buffer"]] == texts
+    assert state["revision"] >= before + 3
+
+
+async def test_a_refused_correction_of_what_is_struck_keeps_no_words(live: Live, analyst: Quoting) -> None:
+    await begin(live)
+    await live.say(1, 2)
+    await live.shows(1, 2)
+    refused = {"speaker": "Consilience", "text": "Zanzibar.", "timestamp": at(60)}
+    await live.push(*({"corrects": about, **refused} for about in (1, "id:1", 2)))
+    await live.until("they are refused", dead_letters=3)
+    await live.push({"strikes": 1, "timestamp": at(61)})
+    await live.shows(2)
+    letters = await DeadLetters(live.redis, "monday").all()
+    assert [b"Zanzibar" in letter.raw for letter in letters] == [False, False, True]
+    assert all("the assistant's" in letter.reason for letter in letters)

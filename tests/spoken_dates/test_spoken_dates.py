@@ -36,6 +36,10 @@ WEDNESDAY = date(2023, 5, 3)
         ("Gisteren; volgende maandag", "Gisteren (2023-05-02); volgende maandag (2023-05-08)"),
         ("вчера, в следующую пятницу", "вчера (2023-05-02), в следующую пятницу (2023-05-05)"),
         ("昨日届いた", "昨日 (2023-05-02)届いた"),
+        ("By today, Wednesday at 3.", "By today (2023-05-03), Wednesday at 3."),
+        ("today, Wednesday the fourth shift begins", "today (2023-05-03), Wednesday the fourth shift begins"),
+        ("The loan (until the thirtieth of June) leaves tomorrow, Thursday.",
+         "The loan (until the thirtieth of June) leaves tomorrow (2023-05-04), Thursday."),
         ("我们明天安装", "我们明天 (2023-05-04)安装"),
     ],
 )  # fmt: skip
@@ -53,6 +57,8 @@ def test_the_date_stands_beside_the_words(text: str, expected: str) -> None:
         "We meet in the middle of May.", "tomorrow, the fourth of May", "heute, am 3. Mai", "vandaag, 3 mei",
         "morgen, am fünften Mai",
         "by the end of next week, the twelfth of May", "By 5 May she calls again, next Friday.", "明日、5月4日",
+        "today, Wednesday the third", "Tomorrow, the 4th.", "heute, Mittwoch, der dritte", "morgen, Donnerstag, der 4.",
+        "next Friday, the fifth, at ten", "aujourd'hui, mercredi 3",
         "Diese Woche ist sie nicht am Donnerstag, sondern am Freitag, dem 5. Mai.", "demain, le 4 mai", "4 мая, завтра",
     ],
 )  # fmt: skip

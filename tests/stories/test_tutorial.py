@@ -112,6 +112,7 @@ def terminals(redis_server: RedisServer, migrated_url: str, tmp_path: Path) -> I
         print(f"--- {name}\n{(tmp_path / terminal._said.name).read_text()}")  # shown when the story fails
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 async def test_every_command_of_the_tutorial_does_what_the_page_says(
     terminals: dict[str, Terminal], redis: object

@@ -47,7 +47,7 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Holds what the check found in one point."""
+    """What the check found in one point."""
 
     rejected: Rejection | None = None
     doubts: tuple[Doubt, ...] = ()
@@ -78,7 +78,7 @@ _CALLED: Final = regex.compile(r"\b(?=(\p{L}{4,} ([\p{L}\p{Nd}-]+))(?![\p{L}\p{N
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """Holds a quote as its speaker said it, in plain words."""
+    """A quote as its speaker said it, in plain form."""
 
     speaker: str
     text: str
@@ -145,7 +145,7 @@ class EvidenceCheck:
 
 
 class _Source(CheckedText):
-    """Holds a text that a point may rest on; its words and numbers are read once, if they are needed."""
+    """A text that a point may rest on; its words and numbers are read once, when they are first needed."""
 
     @cached_property
     def quotable(self) -> MessageWords:

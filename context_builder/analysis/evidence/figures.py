@@ -66,7 +66,7 @@ _HAN_MYRIADS: Final = {"万": 10_000, "萬": 10_000, "億": 100_000_000, "亿": 
 
 
 class Figure(NamedTuple):
-    """Holds a number as its digits, with the unit that stands beside it, and whether words or digits spell it."""
+    """A number as its digits, with the unit beside it, and whether it was spelt in words or in digits."""
 
     value: str
     unit: str = ""
@@ -93,7 +93,7 @@ class Figure(NamedTuple):
 
 
 class FiguresSaid:
-    """Holds the numbers and units of what was said, for looking up those of a sentence."""
+    """The numbers and units of what was said, in which those of a sentence are looked up."""
 
     def __init__(self, texts: Iterable[FiguresSaid]) -> None:
         self._values: frozenset[str] = frozenset()

@@ -43,7 +43,7 @@ MOST_NAMES: Final = 60
 
 
 class Name(NamedTuple):
-    """Holds a name or an identifier, and whether it is one for sure: at a sentence's begin any word is capitalised."""
+    """A name or an identifier, and whether it surely is one: any word is capitalised at the beginning of a sentence."""
 
     word: str
     certain: bool
@@ -77,7 +77,7 @@ def names_in(text: str) -> Iterator[Name]:
 
 
 class NamesSaid:
-    """Holds what was said, for looking up names."""
+    """What was said, in which names are looked up."""
 
     def __init__(self, readings: Iterable[CheckedText]) -> None:
         self._said = "".join(reading.spaced for reading in readings)
@@ -114,7 +114,7 @@ class NamesSaid:
 
     @cached_property
     def _in_digits(self) -> str:
-        """Holds what was said with numbers in digits: ``B seven`` is how people read out B7."""
+        """What was said, with its numbers in digits: ``B seven`` is how people read out B7."""
         return f" {' '.join(_with_digits(self._said.split()))} "
 
     @cached_property

@@ -59,7 +59,7 @@ def _turns(text: str, quotes: Sequence[str]) -> bool:
 
 
 class _Negated:
-    """Holds the longer words of texts by their beginnings: those that follow a negation, and those apart from any."""
+    """The longer words of texts by their first letters: those that follow a negation, and those that do not."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.following: set[str] = set()

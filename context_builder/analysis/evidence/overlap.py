@@ -46,7 +46,7 @@ _FIGURE: Final = regex.compile(r"\p{Nd}")
 
 
 class Terms:
-    """Holds texts for telling how much of another text they say."""
+    """Texts that are asked how much of another text they say."""
 
     def __init__(self, readings: Iterable[CheckedText]) -> None:
         self._texts = [reading.spaced for reading in readings]

@@ -26,7 +26,7 @@ _MOST_STEPS: Final = 10_000
 
 
 class MessageWords:
-    """Holds the words of a message, which comes in plain, for looking up quotes, each of them once."""
+    """The words of a plain message, in which quotes are looked up, each of them once."""
 
     def __init__(self, text: str) -> None:
         self._plain = text
@@ -63,7 +63,7 @@ class MessageWords:
 
 
 class _Talk:
-    """Holds words, and what of them need not be quoted: stutter, fillers and false starts."""
+    """The words of a message, and which of them need not be quoted: stutter, fillers and false starts."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self.words = words

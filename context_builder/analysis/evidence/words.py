@@ -51,7 +51,7 @@ def word_places(text: str) -> list[tuple[int, int]]:
 
 
 class CheckedText:
-    """Holds a text in the forms that checks look into, each made when it is first looked at."""
+    """A text in the forms that checks look into, each made when it is first looked at."""
 
     def __init__(self, text: str) -> None:
         self.text = text

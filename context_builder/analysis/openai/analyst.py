@@ -341,7 +341,7 @@ class OpenAIAnalyst(Analyst):
 
 
 class DoubtedSentence(NamedTuple):
-    """Holds a sentence that the check has doubts about, and its quotes with who said them."""
+    """A sentence that the check doubts, and its quotes with who said them."""
 
     text: str
     kind: PointKind

@@ -69,7 +69,7 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Holds the messages to send to a model, and the form and limits of its reply."""
+    """The messages to send to a model, and the form and limits of its reply."""
 
     task: str
     stable: str

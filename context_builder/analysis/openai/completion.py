@@ -153,12 +153,14 @@ class _Message(BaseModel):
     refusal: _Text = None
     reasoning_content: _Content = None
     reasoning: _Content = None
+    function_call: Annotated[_Function | None, _NoneIfOdd] = None
     tool_calls: Annotated[list[_ToolCall] | None, _NoneIfOdd, BeforeValidator(_first)] = None
 
     @property
     def answer(self) -> str:
         """Return the answer, wherever it stands: some servers take it for a thought, or for a tool's arguments."""
-        called = self.tool_calls[0].function.arguments if self.tool_calls else None
+        function = self.tool_calls[0].function if self.tool_calls else self.function_call
+        called = function.arguments if function else None
         places = (self.content, called, self.reasoning_content, self.reasoning)
         return next((text for text in places if text and text.strip()), "")
 
@@ -184,7 +186,7 @@ _FILTERED: Final = re.compile(r"content_?filter|safety|prohibited|blocklist|spii
 
 
 class Completion(BaseModel):
-    """Holds a completion's first choice and its plausible figures. Servers differ in the rest."""
+    """The first choice of a completion, and its figures where they are plausible. Servers differ in the rest."""
 
     choices: Annotated[list[_Choice], Field(min_length=1), BeforeValidator(_first)]
     usage: Annotated[_Tokens | None, _NoneIfOdd] = None

@@ -159,7 +159,7 @@ def _identifiers(text: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ReadPoints:
-    """Holds the points of a reply that the check accepts, with its doubts about each, and why others were rejected."""
+    """The points of a reply that the check accepts, with its doubts about each, and why others were rejected."""
 
     points: Sequence[tuple[DraftPoint, Sequence[Doubt]]]
     rejected: Counter[str]
@@ -217,7 +217,7 @@ def compaction_of(
         old = [request.points[label - 1] for label in labels]
         text = _plain(entry.text)
         is_given = bool(text) and len(labels) == len(set(entry.sources))
-        is_sound = is_given and not _mixes(old) and not _loses(text, old)
+        is_sound = is_given and not _mixes(entry.kind, old) and not _loses(text, old)
         doubts = _doubts_of_rewritten(text, old) if is_sound else None
         if doubts is None:
             rejected += 1
@@ -327,9 +327,14 @@ def _doubts_of_rewritten(text: str, old: Sequence[KnownPoint]) -> Sequence[Doubt
     return None if findings.rejected is not None else findings.doubts
 
 
-def _mixes(old: Sequence[KnownPoint]) -> bool:
-    """Return whether points of kinds that stand under headings of their own were brought together."""
+def _mixes(word: str, old: Sequence[KnownPoint]) -> bool:
+    """Return whether points of kinds that stand under headings of their own were brought together.
+
+    A decision with what is open or disputed about it may stay one, but not if the sentence is ``word`` for the latter.
+    """
     kinds = {point.kind for point in old}
+    if len(kinds) > 1 and PointKind.DECISION in kinds and word in {PointKind.DISAGREEMENT, PointKind.QUESTION}:
+        return True
     return PointKind.ACTION in kinds and bool(kinds & {PointKind.DECISION, PointKind.QUESTION})
 
 

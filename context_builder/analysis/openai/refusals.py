@@ -46,7 +46,7 @@ LONGEST_WAIT: Final = 86_400.0
 
 _KEY_REFUSED: Final = 401
 _UNREACHED: Final = frozenset({"ConnectError", "ConnectTimeout"})
-_WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429})
+_WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429, 499})
 _UNEXPLAINED: Final = frozenset({400, 422, 501})
 _ABOUT_CONTENT: Final = frozenset({400, 403, 422, 451})
 """Statuses with which servers refuse what a request holds; others need one of the codes that say nothing else."""
@@ -107,7 +107,7 @@ _MOST_SEARCHED: Final = 20_000
 
 @dataclass(eq=False)
 class ServerError(Exception):
-    """Holds a server's refusal: its status, the words it uses as codes, and all that it says, in lower case."""
+    """A server's refusal: its status, the words that it uses as codes, and its whole text, in lower case."""
 
     status: int
     codes: frozenset[str]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
@@ -29,6 +31,9 @@ _MOST_SEARCHED: Final = 300_000
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
 _EMPTY: Final[dict[str, Any]] = {"array": [], "boolean": False, "string": "", "integer": 0, "number": 0.0}
+_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+"""A text, or a comma behind which nothing follows."""
+
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
@@ -47,6 +52,9 @@ def parse_reply(reply: type[R], content: str, *, is_cut_off: bool = False) -> R:
 
     Thoughts may stand before it, with drafts. Raises :class:`ReplyInvalid` if nothing fits, without quoting any of it.
     """
+    if content[:1] == '"':  # a text that holds the JSON
+        with suppress(ValueError):
+            content = str(json.loads(content))
     answer = _END_OF_THOUGHTS.split(content)[-1]
     if is_cut_off and answer is content and _START_OF_THOUGHTS.match(content):
         raise CutOff(in_thoughts=True)
@@ -83,8 +91,26 @@ def _objects(text: str) -> Iterator[tuple[int, int]]:
 def _fitting(reply: type[R], text: str) -> R | None:
     try:
         return reply.model_validate_json(text)
+    except ValidationError as error:
+        is_json = (
+            error.errors(include_url=False, include_input=False, include_context=False)[0]["type"] != "json_invalid"
+        )
+    if is_json or not text or (mended := _mended(text)) is None:
+        return None
+    try:
+        return reply.model_validate_json(mended)
     except ValidationError:
         return None
+
+
+def _mended(text: str) -> str | None:
+    """Return as JSON what small models write for it: line ends in texts, a comma too much, or a literal of Python's."""
+    without = _COMMA.sub(lambda found: found[1] or "", text)
+    for read in (_DECODER.decode, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            if isinstance(found := read(without), dict):
+                return json.dumps(found)
+    return None
 
 
 def _whole_items(reply: type[R], text: str) -> R | None:

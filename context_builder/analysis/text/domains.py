@@ -49,7 +49,7 @@ KNOWN_PART: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Holds the weight found for each of ``DOMAINS``, and in how many words (older ones count less)."""
+    """The weight found for each of ``DOMAINS``, and the number of words it was found in (older ones count less)."""
 
     scores: tuple[float, ...]
     words: float

@@ -34,7 +34,7 @@ _SPEAKER_CHANGES: Final = " – "
 
 @dataclass(frozen=True, slots=True)
 class PointCandidate:
-    """Holds what may become a point: the statements that it tells, and those that only support it."""
+    """What may become a point: the statements that it makes, and those that only support it."""
 
     kind: PointKind
     told: tuple[Statement, ...]

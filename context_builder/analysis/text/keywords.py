@@ -49,7 +49,7 @@ _OBJECTS: Final = frozenset("the a an this these those its our my your their his
 
 
 class Phrase(NamedTuple):
-    """Holds a candidate as first spelled, with the stems that identify it and its position in words."""
+    """A candidate as it was first spelled, with the stems that identify it and its position in words."""
 
     text: str
     stems: tuple[str, ...]
@@ -59,8 +59,8 @@ class Phrase(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """Holds what a text says by itself: its words, its candidate phrases, and the stems of its words with content, each
-    as often as it occurs.
+    """What is told by a text alone: its words, its candidate phrases, and the stems of its words with content, each as
+    often as it occurs.
     """
 
     tokens: Sequence[Word]

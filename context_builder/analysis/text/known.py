@@ -26,7 +26,7 @@ _TALKED_OF: Final = frozenset({PointKind.CLAIM, PointKind.DECISION, PointKind.PR
 
 
 class KnownSubjects:
-    """Holds the known points, each of which one new point at most takes the place of."""
+    """The known points; at most one new point takes the place of each."""
 
     def __init__(self, known: Sequence[KnownPoint]) -> None:
         self._known = {point.id: (point, stems_of(words(point.text), point.text)) for point in known}

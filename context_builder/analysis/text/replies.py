@@ -32,7 +32,7 @@ _NEEDS_REPLY: Final = frozenset({PointKind.QUESTION, PointKind.PROPOSAL, PointKi
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswer:
-    """Holds the places of the statements that answer a question; without any, the question ``is_open`` or passed over.
+    """The places of the statements that answer a question; without any, the question ``is_open`` or was passed over.
 
     It ``is_doubted`` if somebody said that the answer is not known.
     """

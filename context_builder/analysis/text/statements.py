@@ -64,7 +64,7 @@ _CONDITIONS: Final = frozenset("if when unless wenn falls si".split())
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Holds a sentence, its message (``order`` counts the messages), and what tells whether it is worth keeping.
+    """A sentence, its message (``order`` counts the messages), and what tells whether it is worth keeping.
 
     ``hangs`` if it begins with a pronoun that stands for something said before; ``is_whole`` unless it breaks off or
     is too long. A question that ``is_asked`` waits for an answer, unlike "I wonder whether".

@@ -241,7 +241,7 @@ def _worth(candidate: PointCandidate, *, punctuated: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Holds a candidate to choose; ``place`` is its place among all, ``worth`` what a unit of weight in it counts."""
+    """A candidate that may be chosen; ``place`` is its place among all, ``worth`` what a unit of its weight counts."""
 
     candidate: PointCandidate
     place: int

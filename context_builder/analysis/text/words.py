@@ -34,8 +34,8 @@ were said before. Those with digits are not remembered."""
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Holds one word as it stands in a text, and what its form alone tells; ``joined`` when only space parts it from
-    the word before.
+    """One word as it stands in a text, and what its form alone tells; ``joined`` when nothing but space separates it
+    from the word before.
 
     ``is_content`` if it says something of its own: it is no function word and no stray letter (but vitamin C).
     ``is_identifier`` if the spelling marks a term: ``DNA``, ``BRCA1``, ``GPT-4o``, ``TextRank``, ``mRNA``.

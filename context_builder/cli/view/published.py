@@ -16,7 +16,7 @@ from context_builder.timestamps import epoch
 
 @dataclass(frozen=True, slots=True)
 class PublishedMessage:
-    """Holds a message of the buffer."""
+    """A message of the buffer."""
 
     speaker: str
     text: str
@@ -28,7 +28,7 @@ class PublishedMessage:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPoint:
-    """Holds a point of the rolling summary."""
+    """A point of the rolling summary."""
 
     text: str
     kind: str

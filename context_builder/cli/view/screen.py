@@ -44,7 +44,7 @@ _BORDER: Final = "bright_black"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Holds what the view knows besides the snapshot.
+    """What the view knows beside the snapshot.
 
     ``per_minute`` is the rate of messages, ``notice`` a line that concerns the view itself
     (such as a Redis that does not answer), ``silence_threshold`` in seconds, ``earlier`` messages

@@ -27,7 +27,7 @@ class NotUnicode(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Holds the caller as the credential says; ``roles`` are Cedar's.
+    """The caller as the credential says; ``roles`` are Cedar's.
 
     One that ``oversees`` the tenant may know of everything there, as those of Cedar's role ``admin`` may.
     """
@@ -49,7 +49,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class GovernedSource:
-    """Holds a source's attributes for policies; an unknown attribute is empty.
+    """What policies know of a source; an unknown attribute is empty.
 
     A ``sensitivity`` that is no :class:`~context_builder.knowledge.artifact.Sensitivity` counts as ``restricted``.
     """
@@ -85,7 +85,7 @@ class GovernedSource:
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """Holds the purpose and time of a request, to the millisecond; a time without an offset is local."""
+    """The purpose and the time of a request, to the millisecond; a time without an offset is local."""
 
     intent: str
     time: datetime

@@ -37,7 +37,7 @@ class CedarFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationError:
-    """Holds why a policy could not be evaluated: ``policy`` is its place in the set, None where it was not told.
+    """Why a policy could not be evaluated: ``policy`` is its place in the set, None where it was not told.
 
     ``kind`` never quotes a value that was compared.
     """
@@ -48,7 +48,7 @@ class EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Holds Cedar's answer to one request: whether it decided at all, and the places of the policies that decided."""
+    """Cedar's answer to one request: whether it decided at all, and the places of the policies that decided."""
 
     allowed: bool
     decided: bool

@@ -22,7 +22,7 @@ _OTHER_ACTION: Final = {"read": "readRedacted", "readRedacted": "read"}
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """Holds how a source may be seen, the ids of the policies that determined it, and why, for the audit.
+    """How a source may be seen, the ids of the policies that determined it, and why, for the audit.
 
     ``reason`` quotes neither the intent nor an attribute.
     """
@@ -35,7 +35,7 @@ class AccessDecision:
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """Holds a source as Cedar is told it; ``attributes`` are JSON."""
+    """A source as it is passed to Cedar; ``attributes`` are JSON."""
 
     name: str
     attributes: str
@@ -44,7 +44,7 @@ class _Resource:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """Holds what the policies say of one action on one source; without a ``reason``, none mentions it."""
+    """What the policies say of one action on one source; without a ``reason``, none mentions it."""
 
     action: str
     allowed: bool
@@ -59,7 +59,7 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class AccessExplanation:
-    """Holds a decision, and what the policies say of each action; of none, where Cedar was not asked or failed."""
+    """A decision, and what the policies say of each action; of none, where Cedar was not asked or failed."""
 
     decision: AccessDecision
     actions: tuple[ActionResult, ...]

@@ -47,7 +47,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Holds one token, and where it begins, in characters from the text's beginning."""
+    """One token, and where it begins, in characters from the beginning of the text."""
 
     text: str
     start: int
@@ -59,7 +59,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class TokenizedPolicies:
-    """Holds a text of policies under its name, cut into tokens; ``policies`` has those of each policy, in order."""
+    """A text of policies under its name, split into tokens; ``policies`` has those of each policy, in order."""
 
     name: str
     text: str
@@ -163,7 +163,7 @@ _ID: Final = re.compile(r'"([A-Za-z][A-Za-z0-9._-]{0,63})"')
 
 @dataclass(frozen=True, slots=True)
 class PolicySet:
-    """Holds a tenant's policies; made by :func:`parse_policies`.
+    """A tenant's policies; made by :func:`parse_policies`.
 
     ``version`` is ``sha256:…`` of the names and texts; ``policy_ids`` are in the order of Cedar's own ``policy0``, ….
     ``context_read`` and ``source_read`` name the attributes of the context and of sources that some policy may read.
@@ -186,7 +186,7 @@ class PolicySet:
 
 @dataclass(frozen=True, slots=True)
 class _ReadText:
-    """Holds what a policy set is made of, for one text that has been checked."""
+    """One text that has been checked, as a policy set is made of it."""
 
     name: str
     text: str

@@ -38,7 +38,7 @@ _BETWEEN_STARS: Final = re.compile(r"\[\^/\]\*((?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]
 
 
 class TextFile(NamedTuple):
-    """Holds a file of the folder: its ``path`` below it, with slashes, and its ``text``."""
+    """A file of the folder: its ``path`` below the folder, with slashes, and its ``text``."""
 
     path: str
     text: str
@@ -50,7 +50,7 @@ class TextFile(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Holds a file that is not stored, and the reason.
+    """A file that is not stored, and the reason.
 
     Of what is ``unread``, a file or folder, nobody knows what it holds. A path that is not UTF-8 has question marks.
     """

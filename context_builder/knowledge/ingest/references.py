@@ -53,7 +53,7 @@ _MOST_PAIRS: Final = 30_000_000
 
 
 class Reference(NamedTuple):
-    """Holds a path in the folder, and how it is referred to."""
+    """A path in the folder, and how it is referred to."""
 
     path: str
     type: str

@@ -19,7 +19,7 @@ _NO_DIGEST: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """Holds a key when it is made: ``secret`` is the key itself, which is shown once."""
+    """A key when it is made: ``secret`` is the key itself, which is shown once."""
 
     id: str
     secret: str

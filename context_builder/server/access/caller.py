@@ -62,7 +62,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Holds a caller; ``roles`` are for calls, those of ``agent`` for policies."""
+    """A caller; ``roles`` are for calls, those of ``agent`` for policies."""
 
     tenant_id: str
     sub: str

@@ -26,7 +26,7 @@ _NAME: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class VerifiedJwt:
-    """Holds what a JWT says, which the key ``signed_by`` signed; it expires at an epoch second."""
+    """The claims of a JWT that the key ``signed_by`` signed; it expires at an epoch second."""
 
     caller: Caller
     signed_by: str | None

@@ -43,7 +43,7 @@ _ALGORITHMS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class VerificationKey:
-    """Holds a public key and the algorithms that it may verify."""
+    """A public key and the algorithms that it may verify."""
 
     key: Any
     algorithms: tuple[str, ...]

@@ -114,7 +114,7 @@ _MOST_KNOWN: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
-    """Holds calls a second, streams, and calls of a tenant that are answered at the same time."""
+    """Limits: calls a second, open streams, and calls of a tenant that are answered at the same time."""
 
     caller_rate: float = 100.0
     tenant_rate: float = 400.0

@@ -32,7 +32,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Holds whose words are remembered, and of which sessions, those of the latest first."""
+    """The people whose words are remembered, and the sessions, the latest first."""
 
     people: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Holds the documents that were changed last, and the projects that they are of."""
+    """The documents that were changed last, and the projects that they belong to."""
 
     documents: tuple[Document, ...] = ()
     projects: tuple[str, ...] = ()

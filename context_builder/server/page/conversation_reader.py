@@ -46,7 +46,7 @@ _OF_TROUBLE: Final = ("failing", "analyst", "rolling_summary", "messages_since_s
 
 
 class ConversationLook(NamedTuple):
-    """Holds a reader as it was after so many changes."""
+    """A reader as it was after so many changes."""
 
     reader: ConversationReader
     number: int

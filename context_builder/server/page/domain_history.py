@@ -25,7 +25,7 @@ PAUSE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Holds the time from ``begin`` to ``end`` in epoch seconds, and the messages in it.
+    """The time from ``begin`` to ``end`` in epoch seconds, and the messages in it.
 
     ``shares`` has for each domain of the chart its part of them, 0 to 1. A ``pause`` stands for any time.
     """
@@ -48,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class DomainChart:
-    """Holds the columns in order, the domains most talked about, and ``changes`` of topic as parts of the width."""
+    """The columns in order, the domains most talked about, and ``changes`` of topic as parts of the width."""
 
     domains: tuple[str, ...]
     columns: tuple[Column, ...]

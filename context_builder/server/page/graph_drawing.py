@@ -22,7 +22,7 @@ _COLUMNS: Final = (("Documents", ("artifact",)), ("Points", ("point",)), ("Messa
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """Holds a node and the middle of its sign. ``is_in`` tells whether the package holds it."""
+    """A node and the middle of its sign. ``is_in`` tells whether the package holds it."""
 
     ref: str
     label: str
@@ -35,7 +35,7 @@ class DrawnNode:
 
 @dataclass(frozen=True, slots=True)
 class DrawnEdge:
-    """Holds an edge as the path of a line."""
+    """An edge as the path of a line."""
 
     source: str
     target: str
@@ -53,7 +53,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class GraphDrawing:
-    """Holds what is drawn; ``listed`` and ``links`` are all nodes and edges, ``left_out`` counts nodes not drawn."""
+    """What is drawn; ``listed`` and ``links`` are all nodes and edges, ``left_out`` counts nodes not drawn."""
 
     width: int
     height: int

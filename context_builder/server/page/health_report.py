@@ -53,7 +53,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class SessionCost:
-    """Holds what a session's model calls have cost, by task."""
+    """What a session's model calls have cost, by task."""
 
     session_id: str
     dollars: float
@@ -63,7 +63,7 @@ class SessionCost:
 
 @dataclass(slots=True)
 class Costs:
-    """Holds the costs by session, the dearest first, and by task; ``unpriced`` are models without a price."""
+    """The costs by session, the dearest first, and by task; ``unpriced`` are models without a price."""
 
     sessions: list[SessionCost] = field(default_factory=list)
     tasks: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Costs:
 
 @dataclass(slots=True)
 class HealthReport:
-    """Holds all checks, the fleet, the costs and the sessions with dead letters; None of what could not be read.
+    """All checks, the fleet, the costs and the sessions with dead letters; None where one could not be read.
 
     ``sessions`` there are in all. A fleet without workers is none: ``has_fleet`` is then false.
     """

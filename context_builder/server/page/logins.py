@@ -41,7 +41,7 @@ _WRONG: Final = "context_builder:page_wrong:"
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Holds who is logged in, and the token that their forms carry."""
+    """Who is logged in, and the token that their forms carry."""
 
     cookie: str
     caller: Caller

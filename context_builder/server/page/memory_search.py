@@ -50,7 +50,7 @@ _FIELDS: Final = ("q", "speaker", "domain", "kind", "session", "since", "until")
 
 @dataclass(frozen=True, slots=True)
 class MemorySearch:
-    """Holds the fields of the form as they were sent; days are in UTC."""
+    """The fields of the form as they were sent; days are in UTC."""
 
     q: str = ""
     speaker: str = ""
@@ -101,7 +101,7 @@ class MemorySearch:
 
 @dataclass(frozen=True, slots=True)
 class ShownMemory:
-    """Holds a memory that was found, with the text that replaced it, and the one that it replaced.
+    """A memory that was found, with the text that replaced it, and the one that it replaced.
 
     None where nothing did; empty for a text that is gone, or not to be shown.
     """

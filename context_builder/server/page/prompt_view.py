@@ -35,7 +35,7 @@ _NOT_RATED: Final = frozenset({"session", "knowledge"})
 
 @dataclass(frozen=True, slots=True)
 class BudgetPart:
-    """Holds what a part of the prompt takes; ``begin`` and ``share`` are shares of the budget, 0 to 1."""
+    """What a part of the prompt takes; ``begin`` and ``share`` are shares of the budget, 0 to 1."""
 
     name: str
     label: str
@@ -54,7 +54,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptGroup:
-    """Holds receipts of one section; of those alone that are ranked there are scores and signals to show."""
+    """The receipts of one section; only those of ranked candidates have scores and signals to show."""
 
     label: str
     receipts: Sequence[Receipt]
@@ -74,7 +74,7 @@ class ReceiptGroup:
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """Holds a prompt within ``budget`` tokens, and what changed since it had ``before`` tokens."""
+    """A prompt within ``budget`` tokens, and what changed since it had ``before`` tokens."""
 
     budget: int
     before: int

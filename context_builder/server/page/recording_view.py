@@ -24,7 +24,7 @@ _TOP: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Holds a bar of the strip."""
+    """A bar of the strip."""
 
     x: float
     y: float
@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Holds when there was talk, as bars, and where summaries were finished."""
+    """When people talked, as bars, and where summaries were finished."""
 
     bars: tuple[Bar, ...]
     summaries: tuple[float, ...]
@@ -44,7 +44,7 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class SeenMessage:
-    """Holds a message of the buffer; its time is that of the day, as it was said."""
+    """A message of the buffer, with the time of day at which it was said."""
 
     speaker: str
     text: str
@@ -55,7 +55,7 @@ class SeenMessage:
 
 @dataclass(frozen=True, slots=True)
 class SeenState:
-    """Holds what readers of a state see, points under headings; a recording is a file, so any of it may be missing."""
+    """What readers of a state see, points under headings; a recording is a file, so any part of it may be missing."""
 
     messages: tuple[SeenMessage, ...]
     points: Sequence[tuple[str, Sequence[JsonObject]]]

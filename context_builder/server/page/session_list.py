@@ -65,7 +65,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionList:
-    """Holds the rows, the most recently active first, and how many sessions there are in all."""
+    """The rows, the most recently active first, and how many sessions there are in all."""
 
     rows: tuple[SessionRow, ...]
     total: int

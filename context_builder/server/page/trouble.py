@@ -23,7 +23,7 @@ _LONGEST_REASON: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Holds what fails, ``since`` which epoch second, if that is known, and what there is to say of it.
+    """What fails, ``since`` which epoch second, if that is known, and what there is to say about it.
 
     ``level`` is ``bad`` where something is missing, ``warn`` where something else stands in for it.
     """

@@ -70,7 +70,7 @@ IfNoneMatch = Annotated[str | None, Header(max_length=1_000, description="ETags 
 
 
 class Artifact(KnownArtifact):
-    """Holds an artifact to store; what was read may be sent back with its read-only fields, as they are.
+    """An artifact to store; what was read may be sent back with its read-only fields, as they are.
 
     Clients that are generated from the OpenAPI document know it by this name.
     """
@@ -93,7 +93,7 @@ class PutAnswer(CamelModel):
 
 
 class ArtifactAnswer(StoredArtifact):
-    """Holds an artifact as the caller may see it."""
+    """An artifact as the caller may see it."""
 
     projection: Literal["full", "redacted"]
 

@@ -43,7 +43,7 @@ _MOST_ASKED: Final = 1_000
 
 
 class FoundMemory(CamelModel):
-    """Holds a memory that was found; ``score``, 0 to 1, is how alike the query it is."""
+    """A memory that was found; ``score``, 0 to 1, is its similarity to the query."""
 
     id: str
     text: str
@@ -60,7 +60,7 @@ class FoundMemory(CamelModel):
 
 
 class MemoriesAnswer(CamelModel):
-    """Holds memories, the best first."""
+    """Memories, the best first."""
 
     memories: list[FoundMemory]
 

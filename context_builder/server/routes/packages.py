@@ -36,14 +36,14 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 class PackageEntryAnswer(CamelModel):
-    """Holds a package's id, and when it was built first."""
+    """A package's id, and when it was first built."""
 
     context_package_id: str
     created_at: Time
 
 
 class ListingAnswer(CamelModel):
-    """Holds packages, newest first; ``next`` is the ``before`` of the next page, null on the last."""
+    """Packages, newest first; ``next`` is the ``before`` of the next page, null on the last."""
 
     packages: list[PackageEntryAnswer]
     next: str | None

@@ -34,7 +34,7 @@ class PolicyAnswer(CamelModel):
 
 
 class PolicyText(PolicyAnswer):
-    """Holds a policy text."""
+    """A policy text."""
 
     text: str
 

@@ -28,14 +28,14 @@ MessageName = Annotated[str, Path(max_length=400, description="The number of a m
 
 
 class CorrectionBody(CamelModel):
-    """Holds what a message says; what is left out stays."""
+    """What a message says from now on; a field that is left out stays as it was."""
 
     text: str | None = None
     speaker: str | None = None
 
 
 class SpeakerBody(CamelModel):
-    """Holds what a speaker is to be called."""
+    """The name that a speaker is given."""
 
     name: str = Field(min_length=1)
 

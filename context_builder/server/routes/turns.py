@@ -38,7 +38,7 @@ class TurnRequest(CamelModel):
 
 
 class TurnAnswer(CamelModel):
-    """Holds the messages for a model, their exact tokens, and what became of each candidate."""
+    """The messages for a model, their exact tokens, and what became of each candidate."""
 
     messages: list[dict[str, Any]]
     tokens_used: int

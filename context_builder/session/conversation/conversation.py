@@ -60,7 +60,7 @@ KNOWN_SHARE: Final = 0.25
 
 
 class Conversation:
-    """Holds the buffer, domains, rolling summary and silence of one session.
+    """The buffer, domains, rolling summary and silence of one session.
 
     Published times are epoch seconds; what is measured (ages, silence, intervals) runs on the monotonic
     clock. ``count_tokens`` measures texts against the budgets in ``rules``.

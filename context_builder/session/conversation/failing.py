@@ -24,7 +24,7 @@ class FailingTask:
 
 
 class FailingTasks:
-    """Holds the failing tasks of a conversation by their names, which are those of :data:`TASKS`."""
+    """The failing tasks of a conversation by their names, which are those of :data:`TASKS`."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, FailingTask] = {}

@@ -30,7 +30,7 @@ _HELD: Final = 200
 
 @dataclass(slots=True)
 class PreferenceChanges:
-    """Holds ``memories`` to keep, by id, of each user and topic the last; and the preferences taken back."""
+    """The ``memories`` to keep, by id, of each user and topic the last; and the preferences taken back."""
 
     memories: dict[str, Memory] = field(default_factory=dict)
     withdrawals: list[tuple[Preference, Memory]] = field(default_factory=list)
@@ -107,6 +107,10 @@ class Amendment:
     text: str | None
     speaker: str
 
+    def followed_by(self, later: Amendment) -> Amendment:
+        """Return what the message says after a later one."""
+        return later if later.text is not None else replace(later, text=self.text)
+
     def applied(self, memory: Memory) -> Memory:
         """Return the memory as it is to be; what was found in other words is left out."""
         if self.text is None:
@@ -129,8 +133,8 @@ class StruckMessage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBatch:
-    """Holds memories to keep, and the ids of those that no longer hold; messages that say something else now, and those
-    that were struck; and names that speakers have now, by the old ones.
+    """Memories to keep, and the ids of those that no longer hold; messages that say something else now, and those that
+    were struck; and the new names of speakers, by the old ones.
 
     Its outbox entry is compressed: hardly more than what was said, however long the memory stays away.
     """
@@ -189,17 +193,23 @@ class MemoryBatch:
 
     def revised_by(self, amendments: Iterable[Amendment], names: Iterable[tuple[str, str]]) -> Self:
         """Return the batch with messages as they were corrected since, and speakers by the ``names`` they have now."""
-        present = {one.id: one for one in amendments}
-        memories = [present[one.id].applied(one) if one.id in present else one for one in self.memories]
+        memories, amended, renamed = [*self.memories], [*self.amended], [*self.renamed]
         for old, new in names:
             memories = [with_speaker(one, old, new) for one in memories]
-        return replace(self, memories=memories)
+            amended = [replace(one, speaker=new) if one.speaker == old else one for one in amended]
+            renamed = [(first, new if called == old else called) for first, called in renamed]
+        present = {one.id: one for one in amendments}  # by the names of now
+        memories = [present[one.id].applied(one) if one.id in present else one for one in memories]
+        amended = [one.followed_by(present[one.id]) if one.id in present else one for one in amended]
+        return replace(self, memories=memories, amended=tuple(amended), renamed=tuple(renamed))
 
 
 def with_speaker(memory: Memory, old: str, new: str) -> Memory:
     """Return a message or a point with another name of a speaker."""
     if memory.kind != POINT:
         return replace(memory, speaker=new) if memory.speaker == old else memory
+    if old not in memory.text and old not in (memory.speaker or ""):
+        return memory
     speakers = memory.metadata.get("speakers")
     names: Iterable[Any] = speakers if isinstance(speakers, list | tuple) else (memory.speaker or "").split(", ")
     renamed = list(dict.fromkeys(new if name == old else name for name in names))

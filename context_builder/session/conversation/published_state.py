@@ -14,7 +14,7 @@ from context_builder.session.messages.publication import PublishedEntries
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedState:
-    """Holds the JSON text ``before`` the buffer's entries, the entries, and the text ``after``.
+    """The JSON text ``before`` the buffer's entries, the entries, and the text ``after``.
 
     Its text can be had until the buffer changes.
     """

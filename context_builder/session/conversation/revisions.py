@@ -7,7 +7,7 @@ What archive and memory are to be told is collected until the next commit, so th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -93,6 +93,7 @@ class Revisions:
         self._scheduler = scheduler
         self._told = _Told()
         self._meanwhile: dict[int, CitedChange] = {}
+        self._renamed_meanwhile: dict[str, str] = {}
 
     @property
     def superseded_since(self) -> int | None:
@@ -126,6 +127,7 @@ class Revisions:
         """Apply revisions, and return the entries of the buffer that say something else now."""
         corrections: dict[int, Correction] = {}
         strikes: list[Strike] = []
+        renames: list[SpeakerRename] = []
         revised: dict[int, BufferedMessage] = {}
         for one in revisions:
             if isinstance(one, Correction):
@@ -134,10 +136,13 @@ class Revisions:
             elif isinstance(one, Strike):
                 strikes.append(one)
             else:
-                revised |= {entry.id: entry for entry in self._rename(one, now, changes)}
+                renames.append(one)
+        if renames:
+            revised |= {entry.id: entry for entry in self._rename(renames, now, changes)}
         revised |= {entry.id: entry for entry in self._correct(corrections.values(), now, changes)}
+        if strikes:
+            self._strike(strikes, now, changes)
         for strike in strikes:
-            self._strike(strike, now, changes)
             revised.pop(strike.id, None)
         changes.revised = True
         changes.mark()
@@ -157,13 +162,14 @@ class Revisions:
             later = self._summary.correct(meanwhile, now, written)
             self._look_again(_retracted(later), earlier, {entry.id: entry for entry in entries}, changes)
             update = update.followed_by(later)
-        for old, new in self.names.items():
-            update = update.followed_by(self._summary.rename(old, new, now))
+        renamed, self._renamed_meanwhile = self._renamed_meanwhile, {}
+        if renamed:
+            update = update.followed_by(self._summary.rename(renamed, now))
         return update
 
     def given_up(self) -> None:
         """Note that no summary is being made any more."""
-        self._meanwhile = {}
+        self._meanwhile, self._renamed_meanwhile = {}, {}
 
     def flush(self, topic: Sequence[str], changes: Changes) -> None:
         """Put what archive and memory are to be told into ``changes``."""
@@ -242,55 +248,68 @@ class Revisions:
             changes.rewrite_departed(self._buffer)
             self._domain_tracker.restate()
 
-    def _strike(self, strike: Strike, now: Instant, changes: Changes) -> None:
+    def _strike(self, strikes: Sequence[Strike], now: Instant, changes: Changes) -> None:
+        texts = {strike.id: self._taken_out(strike, now, changes) for strike in strikes}
+        changes.rewrite_departed(self._buffer)
+        self.given_up()
+        earlier, update = self._revise_points(lambda: self._summary.strike(texts, now), changes)
+        self._look_again(_retracted(update), earlier, {}, changes, without=texts.keys())
+        points = memory_batch(self._session_id, (), update, (), {}).superseded
+        for strike in strikes:
+            known_as = message_id(self._session_id, strike.origin)
+            struck = StruckMessage(known_as, strike.id, points)
+            points = ()  # which are gone with the first
+            self._told.amended.pop(known_as, None)
+            self._told.struck.append(struck)
+            self.struck.append(strike.id)
+            changes.struck.append((struck, texts[strike.id]))
+
+    def _taken_out(self, strike: Strike, now: Instant, changes: Changes) -> str:
+        """Take a message out of all but the summary, and return what it said, as far as that is known."""
         departed = [entry for entry in self._buffer.departed if entry.id == strike.id]
         source = self._summary.sources.get(strike.id)
         entry = self._buffer.strike(strike.id)
-        said = entry or next(iter(departed), None) or source
-        text = said.text if said else ""
         if entry is not None:
             changes.drop(entry)
-        elif self._buffer.pending:
-            changes.blanks.append(blank(strike.id, now))
+        else:
+            self._told.supersede(self._summary.first_seq(strike.id))
+            if self._buffer.pending:
+                changes.blanks.append(blank(strike.id, now))
         self._responses.strike(strike.id, changes)
         if self.outside.pop(strike.id, None) is not None:
             changes.drop_field(f"x:{strike.id}")
         if self._scheduler.strike(strike.id):
             changes.drop_field(f"r:{strike.id}")
-        changes.rewrite_departed(self._buffer)
-        self._meanwhile = {}
-        earlier, update = self._revise_points(lambda: self._summary.strike(strike.id, text, now), changes)
-        self._look_again(_retracted(update), earlier, {}, changes, without=strike.id)
-        known_as = message_id(self._session_id, strike.origin)
-        points = memory_batch(self._session_id, (), update, (), {}).superseded
-        struck = StruckMessage(known_as, strike.id, points)
-        self._told.amended.pop(known_as, None)
-        self._told.struck.append(struck)
-        self.struck.append(strike.id)
-        changes.struck.append((struck, text))
-        if entry is None:
-            self._told.supersede(self._summary.first_seq(strike.id))
+        said = entry or next(iter(departed), None) or source
+        text = said.text if said else ""
         self._domain_tracker.strike(text)
+        return text
 
-    def _rename(self, rename: SpeakerRename, now: Instant, changes: Changes) -> list[BufferedMessage]:
-        old, new = rename.old, rename.new
-        self.names = {name: new if called == old else called for name, called in self.names.items()} | {old: new}
-        renamed = {name: called for name, called in self.names.items() if name != called}
-        self.names = dict([*renamed.items()][-MOST_NAMES:])
+    def _rename(self, renames: Iterable[SpeakerRename], now: Instant, changes: Changes) -> list[BufferedMessage]:
+        said: dict[str, str] = {}
+        for one in renames:
+            self.names = _renamed_further(self.names, one.old, one.new) | {one.old: one.new}
+            said = {one.old: one.new} | _renamed_further(said, one.old, one.new)
+            self._told.renamed.append((one.old, one.new))
+        called = {name: called for name, called in self.names.items() if name != called}
+        self.names = dict([*called.items()][-MOST_NAMES:])
+        if self._scheduler.running:
+            meanwhile = {name: said.get(called, called) for name, called in self._renamed_meanwhile.items()}
+            self._renamed_meanwhile = said | meanwhile
         revised: list[BufferedMessage] = []
         for entry in [*self._buffer.ordered()]:
             was = CitedMessage.of(entry)
-            if entry.speaker == old and not entry.consilience and entry.revise(speaker=new):
+            if entry.speaker in said and not entry.consilience and entry.revise(speaker=said[entry.speaker]):
                 revised.append(entry)
                 self._entry_revised(entry, was, changes)
-        for entry in (*self._buffer.departed, *self._scheduler.all_waiting_again()):
-            if entry.speaker == old[:LONGEST_NAME]:
-                entry.revise(speaker=new)
+        shortened = {old[:LONGEST_NAME]: new for old, new in reversed(said.items())}
+        for departed in (*self._buffer.departed, *self._scheduler.all_waiting_again()):
+            if departed.speaker in shortened:
+                departed.revise(speaker=shortened[departed.speaker])
         changes.rewrite_departed(self._buffer)
         for entry in self._scheduler.to_look_at:
             changes.put_field(f"r:{entry.id}", entry.encode())
-        _, update = self._revise_points(lambda: self._summary.rename(old, new, now), changes)
-        self._told.renamed.append((old, new))
+        _, update = self._revise_points(lambda: self._summary.rename(said, now), changes)
         if update.changes_anything:
             self._told.supersede(1)
         return revised
@@ -315,7 +334,7 @@ class Revisions:
         changes: Changes,
         *,
         also: Iterable[BufferedMessage] = (),
-        without: int | None = None,
+        without: Set[int] = frozenset(),
     ) -> None:
         """Have the messages of retracted points summarized again, as far as they are at hand: corrected, or cited."""
         entries = {entry.id: entry for entry in also}
@@ -324,11 +343,16 @@ class Revisions:
                 source = cited.get(entry_id)
                 if entry_id in corrected:
                     entries[entry_id] = corrected[entry_id]
-                elif source is not None and entry_id != without:
+                elif source is not None and entry_id not in without:
                     entries[entry_id] = _of_cited(source, point)
         for entry in entries.values():
             self._scheduler.look_at(entry)
             changes.put_field(f"r:{entry.id}", entry.encode())
+
+
+def _renamed_further(names: Mapping[str, str], old: str, new: str) -> dict[str, str]:
+    """Return names that speakers have, by the old ones, once who has the name ``old`` gets a new one."""
+    return {name: new if called == old else called for name, called in names.items()}
 
 
 def _retracted(update: LedgerUpdate) -> list[Point]:

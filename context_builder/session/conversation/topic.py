@@ -49,7 +49,7 @@ LASTING: Final = 20.0
 
 @value
 class Topic:
-    """Holds smoothed confidences and the domains that are active by them; a value, so it can be stored.
+    """Smoothed confidences, and the domains that are active by them; a value, so that it can be stored.
 
     With nothing active an inference counts in full. Otherwise a domain must have been heard clearly or
     repeatedly to enter, and must fade to leave: a confident inference (0.65 and more) changes the leading domain

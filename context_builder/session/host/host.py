@@ -38,7 +38,7 @@ STARTS: Final = 48
 
 @value
 class Refresh:
-    """Holds what a session at rest has refreshed: only while Redis holds its ``lease`` and this commit."""
+    """What a session at rest refreshes, only while Redis has its ``lease`` and this commit."""
 
     lease: bytes
     revision: int

@@ -18,7 +18,7 @@ RECENT: Final = 10
 
 
 class Buffer:
-    """Holds entries in order; the newest are published, at most ``limit`` within ``max_bytes`` of JSON, but always one.
+    """Entries in order; the newest are published, at most ``limit`` within ``max_bytes`` of JSON, but always one.
     Older ones wait in the pending list. ``publication`` has the JSON of what is published.
 
     ``pending`` counts the list, whose entries this process does not hold, and ``pending_tokens`` reckons what
@@ -127,12 +127,17 @@ class Buffer:
         """Let entries count as old that were said a window of seconds before the newest of a talk that is not now.
 
         A talk of another time goes on by its own clock, also where it comes all at once. It is never kept longer than
-        one of now.
+        one of now. Its clock does not go back: of two sources whose clocks differ, what the slower one sends counts
+        from when it came, as it does in a talk of now.
         """
         if self._latest_time > now.wall - window:
             return
-        for entry in self._order:
-            if entry.time <= self._latest_time - window:
+        clock = 0.0
+        for entry in self.entries.values():  # in order of arrival
+            at = max(clock, entry.time)
+            if not entry.consilience and entry.number is not None:
+                clock = at
+            if at <= self._latest_time - window:
                 entry.entered = min(entry.entered, now.monotonic - window)
                 self._aged.add(entry.id)
 

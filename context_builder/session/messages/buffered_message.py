@@ -19,7 +19,7 @@ BYTES_PER_TOKEN: Final = 3
 
 
 class BufferedMessage:
-    """Holds a message with what is understood of it so far.
+    """A message with what is understood of it so far.
 
     ``id`` counts arrivals in the session. ``entered`` is the monotonic moment of arrival, from
     which ages are measured. The published JSON is kept until something changes. ``origin`` is set once the message was

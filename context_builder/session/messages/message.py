@@ -36,7 +36,7 @@ _INTEGER_DIGITS: Final = 1000
 
 @value
 class Message:
-    """Holds what somebody said, in the types the state publishes.
+    """What somebody said, in the types the state publishes.
 
     ``timestamp`` is ISO 8601 as it came, or the arrival time when it was missing or unreadable; the
     original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, as

@@ -47,7 +47,7 @@ HeldMessage = Literal["there", "struck", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class IndexedMessage:
-    """Holds what is known of a message by its id; ``origin`` as in :class:`Correction`."""
+    """What is known of a message by its id; ``origin`` as in :class:`Correction`."""
 
     origin: str
     number: int | None
@@ -63,6 +63,11 @@ class IndexedMessage:
 def speakers_in(held: bytes) -> tuple[str, ...]:
     """Return who said a message, by what is held of it; nobody, of one that was struck."""
     return () if held == STRUCK else (IndexedMessage(*orjson.loads(held)).speaker,)
+
+
+def number_in(held: bytes) -> int | None:
+    """Return the number of a message, by what is held of it; None of one without, and of one that was struck."""
+    return None if held == STRUCK else IndexedMessage(*orjson.loads(held)).number
 
 
 def speaker_field(speaker: str) -> str:
@@ -96,8 +101,8 @@ class _Dropped:
 
 
 class _Namesake(NamedTuple):
-    """Holds one of the messages with a number, by what its timestamp was; ``corrected_at`` is the time of the
-    correction that it was first heard by."""
+    """One of the messages that share a number, told apart by its timestamp; ``corrected_at`` is the time of the
+    correction that first named it."""
 
     id: int
     stamp: str

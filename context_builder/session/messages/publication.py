@@ -17,7 +17,7 @@ class Edition:
 
 
 class PublishedEntries(NamedTuple):
-    """Holds the entries of a publication as they were when they were taken, and how they differ from edition ``base``.
+    """The entries of a publication as they were when they were taken, and how they differ from edition ``base``.
 
     Of the base, ``gone`` bytes left at its beginning, with the commas behind them. The ``kept`` entries after them are
     the first of this edition. Where what comes next is made of an entry of the base, that one is ``replaced``.
@@ -39,7 +39,7 @@ class PublishedEntries(NamedTuple):
 
 
 class Publication:
-    """Holds the JSON of what is published, in order; its ``length`` counts a comma behind each entry."""
+    """The JSON of what is published, in order; its ``length`` counts a comma after each entry."""
 
     __slots__ = ("_base", "_entries", "_gone", "_kept", "_replaced", "_taken", "length")
 

@@ -75,19 +75,20 @@ local function missing(key, newest, count)
   return last - at
 end
 
--- Puts something else in the place of pending messages: of ARGV's next `count` values, how each begins, and what it is to be.
+-- Puts something else in the place of pending messages: of ARGV's next `count` values, how each begins, which is its id, and
+-- what it is to be.
 local function blank(count)
   local blanks = {}
-  for i = 1, count / 2 do
-    blanks[i] = {take(), take()}
+  for _ = 1, count / 2 do
+    local begins = take()
+    blanks[begins] = take()
   end
   local length = count > 0 and redis.call('LLEN', pending) or 0
   for start = 0, length - 1, 500 do
     for offset, item in ipairs(redis.call('LRANGE', pending, start, start + 499)) do
-      for _, blanked in ipairs(blanks) do
-        if string.sub(item, 1, #blanked[1]) == blanked[1] then
-          redis.call('LSET', pending, start + offset - 1, blanked[2])
-        end
+      local blanked = blanks[string.match(item, '^{"id":%d+,')]
+      if blanked then
+        redis.call('LSET', pending, start + offset - 1, blanked)
       end
     end
   end
@@ -99,11 +100,17 @@ local function widen(ranges, name, number)
   ranges[name] = {math.min(range[1], number), math.max(range[2], number)}
 end
 
+-- What a field of the message index holds, a table; an empty one where it is no JSON, which must not stop a commit half-way.
+local function indexed(field)
+  local read, held = pcall(cjson.decode, redis.call('HGET', message_index, field) or '[]')
+  return read and type(held) == 'table' and held or {}
+end
+
 -- Drops from the message index what is known of up to `most` messages with ids below `indexed_from`, and notes which they
 -- were. What was struck is known for good, with the messages of the same number.
 local function drop_indexed(most)
-  local held = redis.call('HGET', message_index, 'dropped')
-  local dropped = held and cjson.decode(held) or {below = 1}
+  local dropped = indexed('dropped')
+  dropped.below = tonumber(dropped.below) or 1
   local first, last = dropped.below, math.min(indexed_from, dropped.below + most) - 1
   if last < first then
     return
@@ -111,22 +118,24 @@ local function drop_indexed(most)
   for id = first, last do
     local value = redis.call('HGET', message_index, 'i:' .. id)
     if value and value ~= '"struck"' then
-      local _, number, consilience, said_at, _, speaker = unpack(cjson.decode(value))
-      widen(dropped, 'time', said_at)
-      if number ~= cjson.null then
+      local _, number, consilience, said_at, _, speaker = unpack(indexed('i:' .. id))
+      if type(said_at) == 'number' then
+        widen(dropped, 'time', said_at)
+      end
+      if type(number) == 'number' then
         local kind = consilience and 'c' or 'n'
         widen(dropped, kind, number)
         local field = string.format('%s:%.0f', kind, number)
-        local namesakes = cjson.decode(redis.call('HGET', message_index, field) or '[]')
-        local needed = #namesakes > 0 and namesakes[#namesakes][1] > id
-        for _, namesake in ipairs(namesakes) do
-          needed = needed or redis.call('HGET', message_index, 'i:' .. namesake[1]) == '"struck"'
+        local needed = false
+        for _, namesake in ipairs(indexed(field)) do
+          local other = type(namesake) == 'table' and tonumber(namesake[1]) or 0
+          needed = needed or other > id or redis.call('HGET', message_index, 'i:' .. other) == '"struck"'
         end
         if not needed then
           redis.call('HDEL', message_index, field)
         end
       end
-      if tonumber(redis.call('HGET', message_index, 'speakers') or 0) < most_speakers
+      if type(speaker) == 'string' and (tonumber(redis.call('HGET', message_index, 'speakers')) or 0) < most_speakers
           and redis.call('HSETNX', message_index, 's:' .. redis.sha1hex(speaker), '') == 1 then
         redis.call('HINCRBY', message_index, 'speakers', 1)
       end

@@ -25,8 +25,8 @@ class HeldRevision:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Holds items of a session's lists as they are written there, oldest first; and fields of the message index, each
-    before its value. Of pending messages that were struck, ``blanks`` has how each begins, and what takes its place.
+    """Items of a session's lists as they are written there, oldest first; and fields of the message index, each before
+    its value. Of pending messages that were struck, ``blanks`` has how each begins, and what takes its place.
     """
 
     pending: Sequence[bytes] = ()
@@ -58,7 +58,7 @@ _NONE: Final = Lists()
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """Holds a session as Redis has it.
+    """A session as Redis has it.
 
     ``position`` is the one in its input. ``identities`` are those of the messages taken in during the last minute, and
     ``newest`` what was put last into lists: what a Redis that falls back right afterwards may no longer have.
@@ -74,7 +74,7 @@ class StoredSession:
 
 @value
 class Commit:
-    """Holds everything one commit writes. Without ``head`` it only refreshes what expires; there is no ``state`` when
+    """Everything one commit writes. Without ``head`` it only refreshes what expires; there is no ``state`` when
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
@@ -130,8 +130,8 @@ class Commit:
 
 @value
 class Committed:
-    """Holds Redis' answer: deliveries, and entries of both outboxes, still waiting; a request to the owner; whether the
-    state was there; the position in the input.
+    """Redis' answer: how many deliveries, and entries of both outboxes, are still waiting; a request to the owner;
+    whether the state was there; and the position in the input.
     """
 
     waiting: int

@@ -59,7 +59,7 @@ def constant_arguments(lease: bytes, lineage: Lineage, rules: SessionConfig, key
 
 
 class CommitArguments(NamedTuple):
-    """Holds a commit that becomes revision ``target``, its change of the published state, and the deliveries that it
+    """A commit that becomes revision ``target``, its change of the published state, and the deliveries that it
     acknowledges.
     """
 

@@ -89,7 +89,7 @@ class UnidentifiedDeliveries:
 
 
 class _Given(NamedTuple):
-    """Holds what a commit, at ``moment`` (monotonic), put into lists; all else is in the conversation."""
+    """What a commit at ``moment`` (monotonic) put into lists; everything else is in the conversation."""
 
     revision: int
     moment: float

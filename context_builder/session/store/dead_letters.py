@@ -34,7 +34,7 @@ ORIGINS: Final[tuple[Origin, ...]] = ("input", *RECEIVERS)
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Holds one delivery or entry as it came; ``time`` is epoch seconds.
+    """One delivery or entry as it came; ``time`` is epoch seconds.
 
     ``raw`` may be anything and is all of it, unless ``size`` (bytes) exceeds :data:`KEPT_BYTES`.
     """

@@ -14,7 +14,7 @@ what comes after it."""
 
 
 class CutDelivery(bytes):
-    """Holds the beginning of a delivery; ``size`` (bytes) and ``sha1`` (in hexadecimal) are those of all of it."""
+    """The beginning of a delivery; ``size`` (bytes) and ``sha1`` (in hexadecimal) are those of all of it."""
 
     size: int
     sha1: str

@@ -27,8 +27,8 @@ ANY_SIZE: Final = 2**40
 
 
 class ListRead(NamedTuple):
-    """Holds items from one end of a list, and what the checkpoint had when they were read: its position in the input,
-    its revision and its writer. An item that is too large to be read whole is a :class:`CutDelivery`.
+    """Items from one end of a list, and the checkpoint's position in the input, revision and writer at that moment.
+    An item that is too large to be read whole is a :class:`CutDelivery`.
     """
 
     items: list[bytes]

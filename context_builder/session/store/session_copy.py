@@ -47,7 +47,7 @@ ANSWER: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SessionHeader:
-    """Holds what the keys of all sessions know of one, and milliseconds that each of :data:`KEPT` has to live."""
+    """What the keys of all sessions know of one, and for how many milliseconds each of :data:`KEPT` will live."""
 
     session_id: str
     last_active: float | None
@@ -57,7 +57,7 @@ class SessionHeader:
 
 
 class SessionSnapshot:
-    """Holds the copies of a session; ``parts`` reads them, as often as they are asked for while they live.
+    """The copies of a session; ``parts`` reads them, as often as they are asked for while they live.
 
     ``left_out`` are the names of keys that somebody made another type, and which: they are not copied.
     """
@@ -168,8 +168,8 @@ class SessionRestore:
 
 @dataclass(frozen=True, slots=True)
 class SharedCounts:
-    """Holds what a Redis keeps of sessions that are gone: summaries they had made, marks of forgotten ones, and the
-    counter of fencing tokens."""
+    """What a Redis keeps of sessions that are gone: the summaries they made, marks of forgotten ones, and the counter
+    of fencing tokens."""
 
     fence: int
     summary_seqs: Mapping[bytes, bytes]

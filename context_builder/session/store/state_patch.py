@@ -64,7 +64,7 @@ class Edit(NamedTuple):
 
 @value
 class StatePatch:
-    """Holds ``edits`` of a value of ``length`` bytes that ends with ``mark``, or else the ``whole``; and the result."""
+    """The ``edits`` of a value of ``length`` bytes that ends with ``mark``, or else the ``whole``; and the result."""
 
     result: StoredState
     whole: bytes = b""

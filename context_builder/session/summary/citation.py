@@ -20,7 +20,7 @@ _TIMESTAMP_CHARS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class CitedMessage:
-    """Holds what was said, by whom and when; ``id`` is what a point's ``ids`` refer to.
+    """What was said, by whom and when; a point's ``ids`` refer to its ``id``.
 
     ``clipped`` says that ``text`` is only the beginning.
     """
@@ -64,7 +64,7 @@ class CitedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPoint:
-    """Holds a point and the messages behind it, in the order it cites them.
+    """A point and the messages behind it, in the order it cites them.
 
     ``missing`` are ids of cited messages whose words were not kept: they were summarized by an earlier version.
     """

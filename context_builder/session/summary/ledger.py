@@ -66,7 +66,7 @@ REMEMBERED_REPLACEMENTS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LedgerUpdate:
-    """Holds the points that were ``written``, and those that they ``replaced``, or that were retracted.
+    """The points that were ``written``, and those that they ``replaced``, or that were retracted.
 
     Those of the written whose ids are ``renamed`` were known before, and are the same ones with other names.
     """
@@ -92,7 +92,7 @@ class LedgerUpdate:
 
 
 class Ledger:
-    """Holds points in chronological order, and shows so many of them as fit ``budget`` tokens as ``count`` counts them.
+    """Points in chronological order, of which as many are shown as fit ``budget`` tokens by ``count``.
 
     ``points`` are all, ``shown`` those that are published. ``replaced`` are the ids and times of points whose place
     others took, the newest last.

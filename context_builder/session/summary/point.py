@@ -13,7 +13,7 @@ from context_builder.spoken_dates import SpokenDate, spoken_dates, with_dates
 
 @dataclass(frozen=True, slots=True)
 class PointQuote:
-    """Holds words that ``speaker`` said in the message ``id``; ``number`` is its published number, if it has one."""
+    """Words that ``speaker`` said in the message ``id``; ``number`` is its published number, if it has one."""
 
     id: int
     number: int | None
@@ -30,7 +30,7 @@ class PointQuote:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Holds one whole sentence, which a model wrote and the check of its quotes accepted, or which somebody said.
+    """One whole sentence, which a model wrote and the check of its quotes accepted, or which somebody said.
 
     ``by`` are the speakers whose view, question, promise or decision it is. ``time`` is the moment of the first quoted
     message in epoch seconds, ``first_number`` the lowest listener number quoted. A ``spoken`` sentence stands as it was

@@ -7,7 +7,7 @@ passes the check of its quotes; otherwise it is retracted. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import islice
@@ -31,7 +31,7 @@ MOST_COMPARED: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class CitedChange:
-    """Holds a cited message as it was and as it is now; ``words_differ`` is false where only the speaker does."""
+    """A cited message as it was and as it is now; ``words_differ`` is false where only the speaker does."""
 
     old: CitedMessage
     new: CitedMessage
@@ -66,7 +66,14 @@ def revised(point: Point, change: CitedChange, sources: Mapping[int, CitedMessag
 
 def with_name(text: str, old: str, new: str) -> str:
     """Return the text with another name wherever the old one stands as a whole."""
-    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text)
+    return renamer({old: new})(text)
+
+
+def renamer(names: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what puts other names, by the old ones, wherever these stand as a whole in a text."""
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
+    return lambda text: pattern.sub(lambda found: names[found[0]], text)
 
 
 def words_that_tell(text: str) -> frozenset[str]:

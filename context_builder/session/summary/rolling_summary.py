@@ -16,7 +16,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
 from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
-from context_builder.session.summary.revising import CitedChange, revised, tells, with_name, words_that_tell
+from context_builder.session.summary.revising import CitedChange, renamer, revised, tells, words_that_tell
 from context_builder.timestamps import with_offset
 
 MOST_PARTS: Final = 10_000
@@ -95,32 +95,34 @@ class Summary:
 
         return self._revised(self.ledger.revise(held_against), now)
 
-    def strike(self, entry_id: int, text: str, now: Instant) -> LedgerUpdate:
-        """Retract the points that rest on a message, and those that name what only its ``text`` does, of all that they
-        rest on.
+    def strike(self, texts: Mapping[int, str], now: Instant) -> LedgerUpdate:
+        """Retract the points that rest on messages, by id with their texts, and those that name what only these do, of
+        all that they rest on.
         """
-        self.sources = {source_id: source for source_id, source in self.sources.items() if source_id != entry_id}
-        struck = words_that_tell(text)
+        self.sources = {source_id: source for source_id, source in self.sources.items() if source_id not in texts}
+        struck = frozenset[str]().union(*map(words_that_tell, texts.values()))
 
         def kept(point: Point) -> Point | None:
-            is_told = entry_id in point.ids or tells(point, struck, self.sources)
+            is_told = not texts.keys().isdisjoint(point.ids) or tells(point, struck, self.sources)
             return None if is_told else point
 
         return self._revised(self.ledger.revise(kept), now)
 
-    def rename(self, old: str, new: str, now: Instant) -> LedgerUpdate:
-        """Let a speaker be called otherwise in all points."""
-        name, other = quoted_name(old), quoted_name(new)
+    def rename(self, names: Mapping[str, str], now: Instant) -> LedgerUpdate:
+        """Let speakers be called otherwise in all points: by the ``names`` that these have, by the old ones."""
+        others = {quoted_name(old): quoted_name(new) for old, new in reversed([*names.items()])}
+        in_text = renamer(others)
 
         def renamed(point: Point) -> Point:
-            if name not in point.text and name not in (*point.by, *(one.speaker for one in point.evidence)):
-                return point
-            evidence = tuple(replace(one, speaker=other) if one.speaker == name else one for one in point.evidence)
-            by = tuple(dict.fromkeys(other if one == name else one for one in point.by))
-            return replace(point, text=with_name(point.text, name, other), by=by, evidence=evidence)
+            evidence = tuple(
+                replace(one, speaker=others[one.speaker]) if one.speaker in others else one for one in point.evidence
+            )
+            by = tuple(dict.fromkeys(others.get(one, one) for one in point.by))
+            return replace(point, text=in_text(point.text), by=by, evidence=evidence)
 
+        cited = {old[:SOURCE_CHARS]: new[:SOURCE_CHARS] for old, new in reversed([*names.items()])}
         self.sources = {
-            entry_id: replace(one, speaker=new[:SOURCE_CHARS]) if one.speaker == old[:SOURCE_CHARS] else one
+            entry_id: replace(one, speaker=cited[one.speaker]) if one.speaker in cited else one
             for entry_id, one in self.sources.items()
         }
         return self._revised(self.ledger.revise(renamed), now)

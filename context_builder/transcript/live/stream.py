@@ -25,7 +25,7 @@ Message = Mapping[str, Any]
 
 
 class Stream:
-    """Holds back what may still be joined with what follows, and knows what was said before."""
+    """Keeps back what may still be joined with what follows, and knows what was said before."""
 
     def __init__(self) -> None:
         self.session = ""

@@ -199,6 +199,14 @@ ODDITIES: Mapping[str, Callable[[], Oddity]] = {
     "Together, overloaded": lambda: once(
         lambda *_: JSONResponse({"id": "x", "error": {"message": "try again", "type": "server_error"}}, 529)
     ),
+    "an answer as a function's arguments": lambda: (
+        lambda _, text: completion({"content": None, "function_call": {"name": "reply", "arguments": text}})
+    ),
+    "a comma too much": lambda: content(lambda text: f"{text[:-1]},}}"),
+    "line ends in texts": lambda: content(lambda text: text.replace(" ", "\n")),
+    "a literal of Python's": lambda: content(lambda text: repr(json.loads(text))),
+    "JSON in a JSON text": lambda: content(json.dumps),
+    "Gemini, cancelled": lambda: once(lambda *_: error(499, "The operation was cancelled.", status="CANCELLED")),
     "a limit that is too large": lambda: (
         lambda asked, _: (
             error(400, "max_completion_tokens must be less than or equal to 90") if limit_of(asked) > 90 else None

@@ -224,6 +224,17 @@ async def test_nothing_becomes_a_decision_by_being_rewritten() -> None:
     assert one.kind is PointKind.PROPOSAL
 
 
+@pytest.mark.parametrize("kind", ["disagreement", "question"])
+async def test_a_decision_and_what_is_disputed_about_it_stay_apart_where_the_sentence_tells_the_dispute(
+    kind: str,
+) -> None:
+    disputed = KnownPoint(4, "Ben doubts B7.", PointKind.DISAGREEMENT, ("Ben",), (Quote(13, "I doubt B7", "Ben"),))
+    text, order = "Primer B7 will be used, which Ben doubts.", "Ben will order primer B7."
+    client = ScriptedClient(compaction=compacted(([1, 3], text, kind), ([2], order, "action")))
+    result = await analyst(client).compact(CompactionRequest([OLD[1], OLD[2], disputed], 40))
+    assert ([one.merges for one in result.points], result.rejected) == ([(3,)], 1)
+
+
 async def test_of_what_a_reply_leaves_out_only_claims_proposals_and_disputes_leave() -> None:
     client = ScriptedClient(compaction=compacted(leave_out=[1, 2, 3, 9]))
     result = await analyst(client).compact(CompactionRequest(OLD, 12))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -233,6 +234,19 @@ async def test_a_forgotten_session_leaves_no_package_in_the_cache(lab: Lab) -> N
     for package in (both, other):
         shown = (await lab.service.get(ANN, package.context_package_id)).package
         assert "SECRET hydrophone clips of monday" not in shown.model_dump_json()
+
+
+async def test_what_is_corrected_or_struck_is_in_no_package_that_another_redis_keeps(lab: Lab) -> None:
+    said = Memory("monday:message:1", "SECRET hydrophone clips.", session_id="monday", position=1)
+    await lab.memory.remember("lab", [said])
+    package = await lab.build("hydrophone clips")
+    assert await lab.service.get(ANN, package.context_package_id) == (package, "hit")
+    await lab.memory.remember("lab", [replace(said, text="Corrected hydrophone clips.")])
+    shown, cache = await lab.service.get(ANN, package.context_package_id)
+    assert ([one.content for one in shown.sources], cache) == (["Corrected hydrophone clips."], "rebuilt")
+    await lab.memory.forget("lab", filter=MemoryFilter(session_id="monday"))
+    shown, cache = await lab.service.get(ANN, package.context_package_id)
+    assert ([one.content for one in shown.sources], cache) == ([], "rebuilt")
 
 
 async def test_a_gap_names_no_heading_as_it_was_before_redaction(lab: Lab) -> None:

@@ -213,6 +213,18 @@ async def test_everybody_can_use_it(redis: Redis, visitor: Visitor) -> None:
         await check_in_every_dress(page)
 
 
+async def test_everybody_can_correct_what_was_said(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    async with running(redis):
+        await push(redis, said(1, "Wails sing."))
+        await page.goto(ADDRESS)
+        await page.get_by_text("Wails sing.").wait_for()
+        await page.get_by_role("link", name="Correct …").click()
+        await check_in_every_dress(page)
+        await page.get_by_role("link", name="Wails sing.").click()
+        await check_in_every_dress(page)
+
+
 def long_ago(newest: int) -> bytes:
     """A state of so many messages, the first of which are no longer kept, with a point that cites them."""
     buffer = [

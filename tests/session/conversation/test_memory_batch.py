@@ -13,7 +13,7 @@ from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import as_row
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.memory_batch import MemoryBatch, of_message
+from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, of_message
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import decode
 from context_builder.testing import ManualClock
@@ -228,3 +228,15 @@ def test_what_the_assistant_said_is_remembered_as_the_assistants(clock: ManualCl
     known = [dict(memory.metadata) for memory in remembered(subject).memories if memory.kind == "message"]
     assert [one.pop("published").get("metadata") for one in known] == [{"priority": "P0"}, None]
     assert known == [{"message_number": 3, "consilience": True}, {"message_number": 1, "user_id": "u-1"}]
+
+
+def test_what_waits_says_what_was_corrected_and_renamed_since() -> None:
+    said = Memory(id="m1", text="old", session_id="monday", speaker="Ann")
+    part = MemoryBatch("monday", [said], amended=(Amendment("m2", "old", "Ann"),), renamed=(("S1", "Ann"),))
+    renamed = part.revised_by([], [("Ann", "Ida"), ("Bo", "Ann")])
+    assert [(one.text, one.speaker) for one in renamed.memories] == [("old", "Ida")]
+    assert (renamed.amended, renamed.renamed) == ((Amendment("m2", "old", "Ida"),), (("S1", "Ida"),))
+    later = [Amendment("m1", "new", "Ann"), Amendment("m2", None, "Ann")]
+    corrected = part.revised_by(later, [("Ann", "Ida"), ("Bo", "Ann")])
+    assert [(one.text, one.speaker) for one in corrected.memories] == [("new", "Ann")]
+    assert corrected.amended == (Amendment("m2", "old", "Ann"),)

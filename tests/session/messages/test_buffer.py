@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_builder.clock import Instant
 from context_builder.session.messages.buffer import Buffer
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
@@ -236,3 +237,15 @@ def test_the_publication_is_what_is_published(steps: list[tuple[str, int]], limi
         assert buffer.publication.length == sum(len(entry.encode()) + 1 for entry in buffer.published())
         assert [*buffer.publication.take().entries] == [entry.encode() for entry in buffer.published()]
         assert buffer.published_count <= limit
+
+
+def test_a_talk_of_another_time_goes_by_the_faster_of_two_clocks() -> None:
+    """The second source's clock is three minutes behind: what it sends is not old when it comes."""
+    window, now = 120.0, Instant(ARRIVAL.wall + 1e6, ARRIVAL.monotonic)
+    buffer = filled(said(1, 180), said(2, 0), said(3, 190), said(4, 10))
+    buffer.age(now, window)
+    assert [entry.entered for entry in buffer.ordered()] == [ARRIVAL.monotonic] * 4
+    buffer.insert(BufferedMessage(5, said(5, 305), ARRIVAL))
+    buffer.age(now, window)
+    aged = [entry.id for entry in buffer.ordered() if entry.entered < ARRIVAL.monotonic]
+    assert aged == [1, 2]

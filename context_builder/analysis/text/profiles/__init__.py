@@ -26,7 +26,7 @@ LONGEST_PREFIX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Holds all profiles in one: terms by their first word, longest first, and prefixes."""
+    """All profiles in one: terms by their first word, longest first, and prefixes."""
 
     words: dict[str, Weights]
     phrases: dict[str, tuple[tuple[tuple[str, ...], Weights], ...]]

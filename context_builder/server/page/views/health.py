@@ -27,7 +27,7 @@ MOST_SHOWN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ShownLetter:
-    """Holds a dead letter of a session. ``name`` is a hash: numbers change when another letter is put back."""
+    """A dead letter of a session. ``name`` is a hash: numbers change when another letter is put back."""
 
     origin: Origin
     name: str

@@ -51,7 +51,7 @@ FEW: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class BuildForm:
-    """Holds the fields of a build as they were sent."""
+    """The fields of a build as they were sent."""
 
     intent: str = ""
     budget: str = "4000"

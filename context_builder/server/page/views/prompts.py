@@ -49,7 +49,7 @@ _MOST_RATED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class PromptForm:
-    """Holds the fields as they were sent."""
+    """The fields as they were sent."""
 
     session: str = ""
     query: str = ""

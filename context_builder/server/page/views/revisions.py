@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Annotated, Final
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 from starlette.responses import RedirectResponse
 
+from context_builder.json_values import objects_of
 from context_builder.server.guarded_route import WRITER
+from context_builder.server.page.choices import once
+from context_builder.server.page.conversation_reader import shown_messages
 from context_builder.server.page.form_page import form_page
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.problem import Problem
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
-from context_builder.server.seen_session import SeenHere
+from context_builder.server.seen_session import SeenHere, SeenSession
 from context_builder.server.services import OwnRedis, SessionId
-from context_builder.session.client import SessionClient
+from context_builder.session.client import JsonObject, SessionClient
 
 router = page_router()
+
+OFFERED: Final = 20
+"""Messages that are offered at once, the newest first."""
 
 DONE: Final = {
     "correct": "The message is corrected.",
@@ -25,13 +32,17 @@ DONE: Final = {
 }
 """What the page says once it is done; an address names no more than which of these."""
 
+MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
+
 
 @router.get("/sessions/{session_id}/revisions", openapi_extra=WRITER)
-async def revisions(session_id: SessionId, request: Request, seen: SeenHere) -> Response:
-    """Ask what is to be changed; ``message`` is the one that was chosen."""
-    message, done = request.query_params.get("message", "")[:200], DONE.get(request.query_params.get("done", ""), "")
-    title = f"Correct {session_id}"
-    return form_page(request, "revisions.html", title=title, session_id=session_id, message=message, done=done)
+async def revisions(
+    session_id: SessionId, request: Request, seen: SeenHere, message: MessageId = None, before: MessageId = None
+) -> Response:
+    """Ask what is to be changed: offer messages, of which ``message`` is the chosen one, those ``before`` another."""
+    return await _page(
+        request, session_id, seen, message, before, done=DONE.get(request.query_params.get("done", ""), "")
+    )
 
 
 @router.post("/sessions/{session_id}/revisions", openapi_extra=WRITER)
@@ -41,19 +52,70 @@ async def revise(session_id: SessionId, request: Request, redis: OwnRedis, seen:
     try:
         match what := form.get("what"):
             case "correct":
-                await correct_message(client, message, form.get("text") or None, form.get("speaker") or None)
+                await correct_message(client, f"id:{message}", _changed(form, "text"), _changed(form, "speaker"))
             case "rename":
                 await rename_speaker(client, form.get("old", ""), form.get("new", ""))
             case "strike":
-                await strike_message(client, message)
+                await strike_message(client, f"id:{message}")
             case _:
                 raise Problem(422, "invalid_request", "what is to be done is not told")
     except Problem as problem:
-        told = Problem(422, "invalid_request", f"there is no message {message}") if problem.status == 404 else problem
-        title = f"Correct {session_id}"
-        return form_page(
-            request, "revisions.html", title=title, problem=told, session_id=session_id, message=message, done=""
-        )
+        gone = Problem(422, "invalid_request", "that message is not there any more")
+        chosen = int(message) if message.isascii() and message.isdigit() and len(message) < 16 else None
+        return await _page(request, session_id, seen, chosen, None, problem=gone if problem.status == 404 else problem)
     return RedirectResponse(
         str(request.url_for("revisions", session_id=session_id).include_query_params(done=what)), 303
     )
+
+
+async def _page(
+    request: Request,
+    session_id: str,
+    seen: SeenSession,
+    chosen: int | None,
+    before: int | None,
+    *,
+    done: str = "",
+    problem: Problem | None = None,
+) -> Response:
+    end = before if before is not None else 1 + _last_id(await seen.state() or {})
+    found = await seen.after(session_id, max(-1, end - OFFERED - 1), OFFERED) or []
+    offered = shown_messages([one for one in found if one["id"] < end and one.get("text")])
+    picked = None
+    if chosen is not None:
+        at = await seen.after(session_id, chosen - 1, 1) or []
+        picked = next((one for one in at if one["id"] == chosen and one.get("text")), None)
+        problem = problem or (None if picked else Problem(404, "not_found", "that message is not there any more"))
+    people = once(
+        one["speaker"] for one in [*offered, *shown_messages([picked] if picked else [])] if not one["assistant"]
+    )
+    return form_page(
+        request,
+        "revisions.html",
+        title=f"Correct {session_id}",
+        problem=problem,
+        session_id=session_id,
+        done=done,
+        chosen=picked,
+        offered=offered[::-1],
+        earlier=offered[0]["id"] if offered and offered[0]["id"] > 1 else None,
+        people=sorted(people),
+    )
+
+
+def _last_id(state: JsonObject) -> int:
+    """Return the id of the newest message, or one that is a little higher: others may have none any more."""
+    held = [*objects_of(state.get("raw_recent_buffer")), *objects_of(state.get("consilience_responses"))]
+    ids = [number for one in held if isinstance(number := one.get("id"), int)]
+    return max(*ids, int(state.get("received_messages") or 0), 0)
+
+
+def _changed(form: Mapping[str, str], name: str) -> str | None:
+    """Return what a field says, as it was typed; None where it says what the message said before, or nothing."""
+    said, before = (_lines(form.get(key, "")) for key in (name, f"{name}_before"))
+    return said if said.strip() and said != before else None
+
+
+def _lines(text: str) -> str:
+    """Return a text with the ends of lines that it had before a browser sent it."""
+    return text.replace("\r\n", "\n").strip()

@@ -1,0 +1,55 @@
+"""What records a project's changes, and passages of a few words, are less likely answers than others."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.knowledge.prior import BRIEF, RECORD, prior
+from context_builder.memory.memory import Memory
+
+LONG = "The hydrophone is calibrated against a reference before every cruise. " * 4
+
+
+def passage(file: str, title: str, text: str = LONG, position: int = 3) -> Memory:
+    return Memory(f"{file}#{position}", text, speaker=f"{title} › Any", position=position, metadata={"ref": file})
+
+
+@pytest.mark.parametrize(
+    ("file", "title"),
+    [
+        ("artifact:kelp/CHANGELOG.md", "2.0"),
+        ("artifact:kelp/docs/release-notes.rst", "2.0"),
+        ("artifact:kelp/CODE_OF_CONDUCT.md", "Our pledge"),
+        ("artifact:changes", "What’s new"),
+        ("artifact:x", "Contributing"),
+        ("CHANGES-2.txt", ""),
+    ],
+)
+def test_records_of_a_project_answer_less_unless_they_are_asked_for(file: str, title: str) -> None:
+    assert prior(passage(file, title), "calibrate the hydrophone") == RECORD
+    assert prior(passage(file, title), "what changed in calibration") == 1
+    assert prior(passage(file, title), "calibration since 2.1") == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "title"),
+    [
+        ("artifact:kelp/docs/changing-batteries.md", "Changing batteries"),
+        ("artifact:kelp/historyless.md", "Licensing a vessel"),
+        ("artifact:kelp/.md", ""),
+        ("", ""),
+    ],
+)
+def test_other_documents_do_not(file: str, title: str) -> None:
+    assert prior(passage(file, title), "calibrate the hydrophone") == 1
+
+
+def test_a_few_words_answer_less_but_where_they_may_be_the_whole_document() -> None:
+    assert prior(passage("a", "", "demos/"), "demos") == pytest.approx(BRIEF + (1 - BRIEF) / 25)
+    assert prior(passage("a", "", "Krill.", position=0), "krill") == 1
+    assert (
+        prior(
+            passage("a", "", "水中マイクは航海のたびに基準器で校正される。毎回記録を残し、次の航海で比較する。"), "校正"
+        )
+        > 0.8
+    )
