@@ -109,11 +109,11 @@ def redactor_of(settings: Settings) -> RedactorProtocol:
     """Return the redactor: secrets, then personal data. Raises :class:`SettingError` without the extra it needs."""
     redactors: list[RedactorProtocol] = []
     if settings.prompt.redact in ("secrets", "all"):
-        from context_builder.redaction.secrets import SecretRedactor
+        from context_builder.redaction.secrets import SecretRedactor  # whose patterns take time to compile
 
         redactors.append(SecretRedactor())
     if settings.prompt.redact in ("personal", "all"):
-        from context_builder.redaction.pii import PiiRedactor
+        from context_builder.redaction.pii import PiiRedactor  # likewise
 
         redactors.append(PiiRedactor())
     return RedactorChain(*redactors) if redactors else NoopRedactor()

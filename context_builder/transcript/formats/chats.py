@@ -60,7 +60,8 @@ def lists_of(document: Any, source: Source) -> Iterator[list[Any]]:
     if messengers.messenger_of(document) is not None:
         yield [document]
     rooms = [room for room in inner(document, "rooms", "join").values() if isinstance(room, dict)]  # Matrix' sync
-    yield [event for room in rooms for event in inner(room, "timeline").get("events") or []]
+    timelines = [inner(room, "timeline").get("events") for room in rooms]
+    yield [event for events in timelines if isinstance(events, list) for event in events]
     chats, key = inner(document, "chats").get("list"), "messages"  # Telegram
     if not isinstance(chats, list):
         chats, key = document.get("conversations"), "MessageList"  # Skype

@@ -108,7 +108,7 @@ def _mattermost(one: Object) -> Iterator[Said]:
 def _chat_gpt(conversation: Object) -> Iterator[Said]:
     """Yield what is said on the way to the node that is shown; answers that were made anew are left out."""
     nodes = inner(conversation, "mapping")
-    name = conversation.get("current_node")
+    name: Any = str(conversation.get("current_node"))
     way: list[Object] = []
     if name not in nodes:
         name = next(reversed([*nodes]), None)
