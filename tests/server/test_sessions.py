@@ -177,6 +177,8 @@ async def test_a_turn_is_built_within_its_budget(api: ApiServer, redis: Redis) -
             return len((await client.get("/sessions/monday/messages")).json()) == 2
 
         await wait_until(heard, "both are heard")
+        survey = {"kind": "document", "title": "Survey", "content": "Ten metres deep.", "projectId": "kelp"}
+        (await client.put("/knowledge/artifacts/artifact:kelp/survey", json=survey)).raise_for_status()
         answer = (await built(userId="ida", packageScope={"projectId": "kelp"})).json()
         assert set(answer) >= {"messages", "tokensUsed", "receipts", "debug"}
         assert 0 < answer["tokensUsed"] <= 500
