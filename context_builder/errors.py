@@ -329,9 +329,3 @@ def require_extra(extra: str, module: str, what: str) -> None:
 def needs_extra(extra: str, what: str) -> str:
     """Return the line that tells how to install the packages that ``what`` needs."""
     return f"{what} needs the extra {extra}: pip install 'context-builder[{extra}]'"
-
-
-ArchiveError = MemoryStoreError = DatabaseError
-ArchiveUnavailable = MemoryUnavailable = KnowledgeUnavailable = DatabaseUnavailable
-ArchiveRejected = MemoryRejected = KnowledgeRejected = DatabaseRejected
-ArchiveDataRejected = MemoryDataRejected = KnowledgeDataRejected = DataRejected

@@ -1,4 +1,4 @@
-"""Pipecat takes part in a conversation, in an environment of its own: its dependencies exclude the project's."""
+"""Pipecat takes part in a conversation, in a process of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,36 +19,15 @@ from tests.services.redis_server import RedisServer
 from tests.services.running import state
 from tests.services.waiting import wait_until
 
+pytest.importorskip("pipecat", reason="pip install 'context-builder[pipecat]'")
+
 pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(900)]
-
-ENVIRONMENT = ROOT / ".venv-pipecat"
-CONSTRAINTS = ROOT / "constraints-pipecat.txt"
-
-
-@pytest.fixture(scope="session")
-def python() -> Path:
-    """The interpreter of that environment, 460 MB, which CI makes where it is missing, or made of something else."""
-    interpreter, made_of = ENVIRONMENT / "bin/python", ENVIRONMENT / "made-of"
-    wanted = sha256((ROOT / "pyproject.toml").read_bytes() + CONSTRAINTS.read_bytes()).hexdigest()
-    if not made_of.exists() or made_of.read_text() != wanted:
-        if not os.environ.get("CI"):
-            pytest.skip("CI=true makes the environment for Pipecat, of 460 MB")
-        _uv("venv", "--quiet", "--clear", "--python", sys.executable, str(ENVIRONMENT))
-        where = ("--python", str(interpreter), "--constraint", str(CONSTRAINTS))
-        _uv("pip", "install", "--quiet", *where, "--editable", f"{ROOT}[pipecat]")
-        made_of.write_text(wanted)
-    return interpreter
-
-
-def _uv(*arguments: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "uv", *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 async def test_a_pipeline_takes_part_in_a_conversation(
-    python: Path, redis_server: RedisServer, meeting: Redis, tmp_path: Path
+    redis_server: RedisServer, meeting: Redis, tmp_path: Path
 ) -> None:
-    told = await story(python, redis_server.url, tmp_path)
+    told = await story(redis_server.url, tmp_path)
     check_record(told["record"])
     assert told["transcriptions"]["passed_on"] == told["transcriptions"]["sent"]
     assert told["restated"]["passed_on"] == told["restated"]["sent"]
@@ -90,11 +68,11 @@ def check_record(told: dict[str, Any]) -> None:
     assert (told["speculation"], told["kept"], told["of_nothing"]) == (True, 3, alice)
 
 
-async def story(python: Path, redis_url: str, folder: Path) -> dict[str, Any]:
+async def story(redis_url: str, folder: Path) -> dict[str, Any]:
     """What the program tells."""
     program = ROOT / "tests/integrations/pipecat_story.py"
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT)}
-    command = [str(python), str(program), redis_url]
+    command = [sys.executable, str(program), redis_url]
     done = await asyncio.to_thread(
         subprocess.run, command, cwd=folder, env=environ, capture_output=True, text=True, check=False
     )

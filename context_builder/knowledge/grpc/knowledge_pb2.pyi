@@ -153,7 +153,7 @@ class Passage(_message.Message):
     headings: _containers.RepeatedScalarFieldContainer[str]
     opens: bool
     likeness: float
-    def __init__(self, place: _Optional[int] = ..., text: _Optional[str] = ..., headings: _Optional[_Iterable[str]] = ..., opens: _Optional[bool] = ..., likeness: _Optional[float] = ...) -> None: ...
+    def __init__(self, place: _Optional[int] = ..., text: _Optional[str] = ..., headings: _Optional[_Iterable[str]] = ..., opens: bool = ..., likeness: _Optional[float] = ...) -> None: ...
 
 class VectorDocument(_message.Message):
     __slots__ = ("node", "similarity", "by_meaning", "passages")
@@ -165,7 +165,7 @@ class VectorDocument(_message.Message):
     similarity: float
     by_meaning: bool
     passages: _containers.RepeatedCompositeFieldContainer[Passage]
-    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., similarity: _Optional[float] = ..., by_meaning: _Optional[bool] = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ...) -> None: ...
+    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., similarity: _Optional[float] = ..., by_meaning: bool = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ...) -> None: ...
 
 class SearchReply(_message.Message):
     __slots__ = ("documents",)
@@ -219,7 +219,7 @@ class Agent(_message.Message):
     roles: _containers.RepeatedScalarFieldContainer[str]
     sub: str
     oversees: bool
-    def __init__(self, tenant: _Optional[str] = ..., roles: _Optional[_Iterable[str]] = ..., sub: _Optional[str] = ..., oversees: _Optional[bool] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., roles: _Optional[_Iterable[str]] = ..., sub: _Optional[str] = ..., oversees: bool = ...) -> None: ...
 
 class GovernedSource(_message.Message):
     __slots__ = ("ref", "tenant", "kind", "sensitivity", "status", "project", "module", "session", "tags")
@@ -279,7 +279,7 @@ class DecideReply(_message.Message):
     governance: int
     depends_on_time: bool
     known: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, decisions: _Optional[_Iterable[_Union[AccessDecision, _Mapping]]] = ..., policy_version: _Optional[str] = ..., governance: _Optional[int] = ..., depends_on_time: _Optional[bool] = ..., known: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, decisions: _Optional[_Iterable[_Union[AccessDecision, _Mapping]]] = ..., policy_version: _Optional[str] = ..., governance: _Optional[int] = ..., depends_on_time: bool = ..., known: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RedactRequest(_message.Message):
     __slots__ = ("texts",)

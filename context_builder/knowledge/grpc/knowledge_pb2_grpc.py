@@ -5,7 +5,7 @@ import warnings
 
 from context_builder.knowledge.grpc import knowledge_pb2 as context__builder_dot_knowledge_dot_grpc_dot_knowledge__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in context_builder/knowledge/grpc/knowledge_pb2_grpc.py depends on'
+        + f' but the generated code in context_builder/knowledge/grpc/knowledge_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class KnowledgeGraphServiceStub:
+class KnowledgeGraphServiceStub(object):
     """Finds what is connected. Role: writer.
     """
 
@@ -42,7 +42,7 @@ class KnowledgeGraphServiceStub:
                 _registered_method=True)
 
 
-class KnowledgeGraphServiceServicer:
+class KnowledgeGraphServiceServicer(object):
     """Finds what is connected. Role: writer.
     """
 
@@ -68,7 +68,7 @@ def add_KnowledgeGraphServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class KnowledgeGraphService:
+class KnowledgeGraphService(object):
     """Finds what is connected. Role: writer.
     """
 
@@ -100,7 +100,7 @@ class KnowledgeGraphService:
             _registered_method=True)
 
 
-class VectorMemoryServiceStub:
+class VectorMemoryServiceStub(object):
     """Finds what is alike. Role: writer.
     """
 
@@ -117,7 +117,7 @@ class VectorMemoryServiceStub:
                 _registered_method=True)
 
 
-class VectorMemoryServiceServicer:
+class VectorMemoryServiceServicer(object):
     """Finds what is alike. Role: writer.
     """
 
@@ -143,7 +143,7 @@ def add_VectorMemoryServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class VectorMemoryService:
+class VectorMemoryService(object):
     """Finds what is alike. Role: writer.
     """
 
@@ -175,7 +175,7 @@ class VectorMemoryService:
             _registered_method=True)
 
 
-class MetadataIndexServiceStub:
+class MetadataIndexServiceStub(object):
     """Finds what has certain fields. Role: writer.
     """
 
@@ -197,7 +197,7 @@ class MetadataIndexServiceStub:
                 _registered_method=True)
 
 
-class MetadataIndexServiceServicer:
+class MetadataIndexServiceServicer(object):
     """Finds what has certain fields. Role: writer.
     """
 
@@ -234,7 +234,7 @@ def add_MetadataIndexServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class MetadataIndexService:
+class MetadataIndexService(object):
     """Finds what has certain fields. Role: writer.
     """
 
@@ -293,7 +293,7 @@ class MetadataIndexService:
             _registered_method=True)
 
 
-class MemoryPolicyServiceStub:
+class MemoryPolicyServiceStub(object):
     """Decides who may see what. Role: admin, because it believes the client who the agent is.
     """
 
@@ -310,7 +310,7 @@ class MemoryPolicyServiceStub:
                 _registered_method=True)
 
 
-class MemoryPolicyServiceServicer:
+class MemoryPolicyServiceServicer(object):
     """Decides who may see what. Role: admin, because it believes the client who the agent is.
     """
 
@@ -336,7 +336,7 @@ def add_MemoryPolicyServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class MemoryPolicyService:
+class MemoryPolicyService(object):
     """Decides who may see what. Role: admin, because it believes the client who the agent is.
     """
 
@@ -368,7 +368,7 @@ class MemoryPolicyService:
             _registered_method=True)
 
 
-class MemoryRedactionServiceStub:
+class MemoryRedactionServiceStub(object):
     """Masks what must not be seen. Role: admin, because it is sent what must not be seen.
     """
 
@@ -385,7 +385,7 @@ class MemoryRedactionServiceStub:
                 _registered_method=True)
 
 
-class MemoryRedactionServiceServicer:
+class MemoryRedactionServiceServicer(object):
     """Masks what must not be seen. Role: admin, because it is sent what must not be seen.
     """
 
@@ -411,7 +411,7 @@ def add_MemoryRedactionServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class MemoryRedactionService:
+class MemoryRedactionService(object):
     """Masks what must not be seen. Role: admin, because it is sent what must not be seen.
     """
 
