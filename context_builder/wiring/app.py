@@ -115,11 +115,12 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
         if memory is not None:
             stack.push_async_callback(memory.close)
         if settings.prompt.redact != "none":
-            from context_builder.memory.redacting import RedactingMemory
-            from context_builder.wiring.builders import redactor_of
+            from context_builder.wiring.builders import redacting, redactor_of
 
-            redactor = redactor_of(settings)  # whose extra is asked for also where nothing is remembered
-            memory = RedactingMemory(memory, redactor) if memory is not None else None
+            if memory is not None:
+                memory = redacting(memory, settings)
+            else:
+                redactor_of(settings)  # whose extra is asked for also where nothing is remembered
         remembered = TenantMemory(memory, settings.memory.tenant_id) if memory is not None else None
         parts = SessionDependencies(analyst, last_resort, archive, count_tokens, memory=remembered)
         recordings = RecordingWriter()

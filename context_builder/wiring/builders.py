@@ -119,6 +119,15 @@ def redactor_of(settings: Settings) -> RedactorProtocol:
     return RedactorChain(*redactors) if redactors else NoopRedactor()
 
 
+def redacting(memory: MemoryStore, settings: Settings) -> MemoryStore:
+    """Return the memory, which keeps nothing that the settings say is redacted. Raises as :func:`redactor_of`."""
+    if settings.prompt.redact == "none":
+        return memory
+    from context_builder.memory.redacting import RedactingMemory
+
+    return RedactingMemory(memory, redactor_of(settings))
+
+
 def _window(settings: Settings) -> int | None:
     model = settings.prompt.model
     if model is None:

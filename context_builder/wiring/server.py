@@ -34,6 +34,7 @@ from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
 from context_builder.storage.sql_functions import SqlFunctions
 from context_builder.wiring.app import open_builder
+from context_builder.wiring.builders import redacting
 from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
@@ -109,7 +110,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             knowledge=knowledge.store,
             packages=packages,
             functions=functions,
-            memory=memory,
+            memory=redacting(memory, settings),
             build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,
             secret=knowledge.secret,
