@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 
 
 class BreakerState(StrEnum):
@@ -160,15 +160,15 @@ class CallGuard:
 def guard_calls_to(
     name: str, breaker: CircuitBreaker | None = None, *, monotonic: Callable[[], float] = time.monotonic
 ) -> CallGuard:
-    """Return a guard that raises :class:`MemoryUnavailable` in place of a call while ``name`` keeps failing.
+    """Return a guard that raises :class:`DatabaseUnavailable` in place of a call while ``name`` keeps failing.
 
     A refusal counts as an answer. A call that its caller cuts off counts as a failure: an answer too late is none.
     """
 
-    def refusal(wait: float) -> MemoryUnavailable:
-        return MemoryUnavailable(f"{name} keeps failing and is left alone for another {wait:.0f} s")
+    def refusal(wait: float) -> DatabaseUnavailable:
+        return DatabaseUnavailable(f"{name} keeps failing and is left alone for another {wait:.0f} s")
 
     def is_answer(error: BaseException) -> bool:
-        return isinstance(error, MemoryRejected)
+        return isinstance(error, DatabaseRejected)
 
     return CallGuard(breaker or CircuitBreaker(), is_answer=is_answer, refusal=refusal, monotonic=monotonic)

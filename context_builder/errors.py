@@ -25,24 +25,20 @@ ContextBuilderError
 │   │   └── RequestRefused  refuses this request and does not say why; may answer others
 │   └── ReplyInvalid        answered, but not with what was asked for
 │       └── ContentRefused  refuses what the request holds: a filter, or a window too short; answers others
-├── ArchiveError            the archive of summaries
-│   ├── ArchiveUnavailable  cannot be reached; worth another try
-│   └── ArchiveRejected     refuses this row or this caller; says why
-│       └── ArchiveDataRejected   refuses this row, and will never take it
-├── MemoryStoreError        the memory store
-│   ├── MemoryUnavailable   cannot be reached in time; worth another try
-│   └── MemoryRejected      refuses this request or this caller; says why
-│       ├── MemoryDataRejected    refuses what this request holds, and will never take it
-│       └── CannotForget    has no way to delete what it keeps
-├── KnowledgeError          the knowledge store
-│   ├── KnowledgeUnavailable  cannot be reached in time; worth another try
+├── DatabaseError           the database of archive, memory and knowledge, or what stands in for it or serves it
+│   ├── DatabaseUnavailable cannot be reached in time; worth another try
+│   │   └── KnowledgeTimeout      a service of knowledge, which did not answer within its time
+│   └── DatabaseRejected    refuses this request or this caller; says why
+│       ├── DataRejected          refuses what this request holds, and will never take it
+│       └── CannotForget          has no way to delete what it keeps
+├── KnowledgeError          what is asked of knowledge and packages cannot be done
 │   ├── PackageUnknown      there is no such package, or it is another tenant's
 │   ├── ProjectUnknown      nothing is stored for the project that is to be searched
 │   ├── IdempotencyClash    an Idempotency-Key came again with another body
-│   ├── AuditAnchorError    a file of exported anchors cannot be read; names file and line
-│   └── KnowledgeRejected   refuses this request or this caller; says why
-│       └── KnowledgeDataRejected  refuses what this request holds, and will never take it
-├── Undeliverable           will never be delivered, though the receiver is well; also the two ...DataRejected
+│   ├── ArtifactChanged     others have changed the artifact since it was read
+│   ├── AuditOfAnother      the audit is of another caller's package
+│   └── AuditAnchorError    a file of exported anchors cannot be read; names file and line
+├── Undeliverable           will never be delivered, though the receiver is well; also DataRejected
 │   └── EntryUnreadable     an outbox entry that is not what this version writes
 └── ContextError            a context that cannot be built
     ├── NoMemoryStore       a strategy needs a store and there is none
@@ -222,56 +218,38 @@ class EntryUnreadable(Undeliverable):
     """Raised for an outbox entry that cannot be read."""
 
 
-class ArchiveError(ContextBuilderError):
-    """Raised when the archive of summaries did not take a row."""
+class DatabaseError(ContextBuilderError):
+    """Raised when the database did not do what was asked: that of archive, memory and knowledge, what stands in for it,
+    such as SomaBrain, or what serves it, such as an embedding model.
+    """
 
 
-class ArchiveUnavailable(ArchiveError):
-    """Raised when the archive cannot be reached now."""
+class DatabaseUnavailable(DatabaseError):
+    """Raised when the database cannot be reached, or did not answer in time."""
 
 
-class ArchiveRejected(ArchiveError):
-    """Raised when the archive refuses this row from this caller; without :class:`ArchiveDataRejected` perhaps any."""
+class DatabaseRejected(DatabaseError):
+    """Raised when the database refuses a request from this caller; without :class:`DataRejected` perhaps any."""
 
 
-class ArchiveDataRejected(ArchiveRejected, Undeliverable):
-    """Raised when the archive refuses a row for good because of the data in it."""
+class DataRejected(DatabaseRejected, Undeliverable):
+    """Raised when the database refuses a request for good because of the data in it."""
 
 
-class MemoryStoreError(ContextBuilderError):
-    """Raised when the memory store did not do what was asked."""
+class CannotForget(DatabaseRejected):
+    """Raised when a memory store has no way to delete what it keeps."""
 
 
-class MemoryUnavailable(MemoryStoreError):
-    """Raised when the memory store cannot be reached, or did not answer in time."""
-
-
-class MemoryRejected(MemoryStoreError):
-    """Raised when the memory store refuses a request for good."""
-
-
-class MemoryDataRejected(MemoryRejected, Undeliverable):
-    """Raised when the memory store refuses a request for good because of the data in it."""
-
-
-class CannotForget(MemoryRejected):
-    """Raised when the memory store has no way to delete what it keeps."""
-
-
-class KnowledgeError(ContextBuilderError):
-    """Raised when the knowledge store did not do what was asked."""
-
-
-class KnowledgeUnavailable(KnowledgeError):
-    """Raised when the knowledge store cannot be reached, or did not answer in time."""
-
-
-class KnowledgeTimeout(KnowledgeUnavailable):
+class KnowledgeTimeout(DatabaseUnavailable):
     """Raised when a service did not answer within ``seconds``."""
 
     def __init__(self, service: str, seconds: float) -> None:
         super().__init__(f"{service} did not answer within {seconds * 1000:.0f} ms")
         self.seconds = seconds
+
+
+class KnowledgeError(ContextBuilderError):
+    """Raised when what is asked of knowledge and its packages cannot be done."""
 
 
 class IdempotencyClash(KnowledgeError):
@@ -282,16 +260,8 @@ class AuditAnchorError(KnowledgeError):
     """Raised for a file of anchors that cannot be read."""
 
 
-class KnowledgeRejected(KnowledgeError):
-    """Raised when the knowledge store refuses a request for good."""
-
-
 class ArtifactChanged(KnowledgeError):
     """Raised when an artifact is to be stored over one that others have changed meanwhile."""
-
-
-class KnowledgeDataRejected(KnowledgeRejected):
-    """Raised when the knowledge store refuses a request for good because of the data in it."""
 
 
 class PackageUnknown(KnowledgeError):
@@ -359,3 +329,9 @@ def require_extra(extra: str, module: str, what: str) -> None:
 def needs_extra(extra: str, what: str) -> str:
     """Return the line that tells how to install the packages that ``what`` needs."""
     return f"{what} needs the extra {extra}: pip install 'context-builder[{extra}]'"
+
+
+ArchiveError = MemoryStoreError = DatabaseError
+ArchiveUnavailable = MemoryUnavailable = KnowledgeUnavailable = DatabaseUnavailable
+ArchiveRejected = MemoryRejected = KnowledgeRejected = DatabaseRejected
+ArchiveDataRejected = MemoryDataRejected = KnowledgeDataRejected = DataRejected

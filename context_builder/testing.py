@@ -23,7 +23,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.archive.archive import SAME_BY, RevisedSummaryRow, SummaryRow, as_record
 from context_builder.clock import Instant
-from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
+from context_builder.errors import AnalystError, DatabaseError
 from context_builder.memory.memory import (
     Memory,
     MemoryFeedback,
@@ -122,7 +122,7 @@ class InMemoryArchive:
         self.rows: dict[tuple[str, int], SummaryRow] = {}
         self.superseded_by: dict[tuple[str, int], int] = {}
         self.deliveries = 0
-        self.failure: ArchiveError | None = None
+        self.failure: DatabaseError | None = None
 
     async def deliver(self, row: SummaryRow) -> int:
         self.deliveries += 1
@@ -181,7 +181,7 @@ class InMemoryStore:
         self.feedback: dict[str, dict[str, MemoryFeedback]] = {}
         self._ratings: dict[tuple[str, str], dict[str | None, Rating]] = {}
         self.searches: list[MemoryQuery] = []
-        self.failure: MemoryStoreError | None = None
+        self.failure: DatabaseError | None = None
         self.gate = asyncio.Event()
         self.gate.set()
 

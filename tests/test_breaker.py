@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from context_builder.breaker import BreakerState, CallGuard, CircuitBreaker, guard_calls_to
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from context_builder.testing import ManualClock
 
 
@@ -133,9 +133,9 @@ def test_without_half_open_the_pause_ends_in_closed_and_the_count_begins_anew() 
 
 def test_a_memory_that_refuses_has_answered_and_one_that_is_cut_off_has_not(clock: ManualClock) -> None:
     calls = guard_calls_to("it", monotonic=lambda: clock.now().monotonic)
-    for error in [MemoryRejected, *[TimeoutError] * 2, MemoryRejected, *[asyncio.CancelledError] * 3]:
+    for error in [DatabaseRejected, *[TimeoutError] * 2, DatabaseRejected, *[asyncio.CancelledError] * 3]:
         assert not calls.refuses
         with pytest.raises(error), calls.guard():
             raise error
-    with pytest.raises(MemoryUnavailable, match="it keeps failing and is left alone for another 15 s"), calls.guard():
+    with pytest.raises(DatabaseUnavailable, match="it keeps failing and is left alone for another 15 s"), calls.guard():
         pytest.fail("let through")

@@ -54,12 +54,12 @@ LIBRARY = """
 import asyncio, logging, sys
 {before}
 from context_builder import ContextBuilder
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.testing import InMemoryStore
 
 async def main():
     store = InMemoryStore()
-    store.failure = MemoryUnavailable("away")
+    store.failure = DatabaseUnavailable("away")
     await ContextBuilder(store=store).build_for_turn({{"tenant_id": "lab", "user_message": "Hello"}})
 
 asyncio.run(main())

@@ -13,6 +13,8 @@ from context_builder.assembly.candidate import label_of
 from context_builder.assembly.select import recency
 from context_builder.assembly.session_state import session_turn
 from context_builder.clock import Instant
+from context_builder.database.migrations import apply
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
@@ -21,7 +23,6 @@ from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.memory_batch import of_message
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message, from_fields
-from context_builder.storage.migrations import apply
 from context_builder.testing import ManualClock
 from context_builder.timestamps import day, epoch, in_utc, moment, with_offset
 from context_builder.transcript.formats.json_lines import read_json_lines
@@ -161,7 +162,7 @@ async def test_an_archive_of_another_zone_holds_the_moment_at_which_it_was_said(
     subject.take_changes()
     summarize(subject, clock)
     (row,) = subject.take_changes().outbox
-    archive = PostgresArchive(database_url)
+    archive = PostgresArchive(PostgresDatabase(database_url))
     await archive.deliver(row)
     await archive.close()
     assert await database.fetchval("SELECT time_range_start FROM context_summaries") == EVENING.astimezone(UTC)

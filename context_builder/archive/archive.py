@@ -1,15 +1,12 @@
-"""The protocol of the archive, where each summary is kept for good as one row, and an archive opened at first use."""
+"""The protocol of the archive, where each summary is kept for good as one row."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from context_builder.errors import ArchiveUnavailable
-from context_builder.storage.deferred import Deferred
 from context_builder.timestamps import in_utc
 
 
@@ -44,7 +41,7 @@ class RevisedSummaryRow(SummaryRow):
 
 
 class Archive(Protocol):
-    """Keeps summary rows. Raises :class:`~context_builder.errors.ArchiveError` on failure."""
+    """Keeps summary rows. Raises :class:`~context_builder.errors.DatabaseError` on failure."""
 
     @property
     def name(self) -> str:
@@ -69,7 +66,7 @@ class Archive(Protocol):
         ...
 
     async def applied(self) -> frozenset[str] | None:
-        """Return the migrations (``storage/migrations.py``) that the database has had, as far as the caller may see.
+        """Return the migrations (``database/migrations.py``) that the database has had, as far as the caller may see.
 
         None where the archive is kept in something that they do not apply to.
         """
@@ -81,6 +78,9 @@ class Archive(Protocol):
 
 
 TABLE: Final = "context_summaries"
+ASKED: Final = f"table {TABLE}"
+"""What the database is asked for."""
+
 MIGRATIONS: Final = "context_builder_migrations"
 """The table of what was applied to the database; its column is ``name``."""
 
@@ -119,22 +119,3 @@ def _moment(timestamp: str | None) -> str | None:
     if offset is not None and (abs(offset) > _LARGEST_OFFSET or offset.microseconds):
         moment = in_utc(moment)
     return moment.isoformat()
-
-
-class DeferredArchive(Deferred[Archive]):
-    """Implements :class:`~context_builder.archive.archive.Archive`."""
-
-    def __init__(self, name: str, open_archive: Callable[[], Awaitable[Archive]]) -> None:
-        super().__init__(name, open_archive, ArchiveUnavailable)
-
-    async def deliver(self, row: SummaryRow) -> int:
-        return await (await self.opened()).deliver(row)
-
-    async def forget(self, session_id: str) -> int:
-        return await (await self.opened()).forget(session_id)
-
-    async def check(self) -> None:
-        await (await self.opened()).check()
-
-    async def applied(self) -> frozenset[str] | None:
-        return await (await self.opened()).applied()

@@ -6,6 +6,7 @@ import json
 from typing import Any, Final
 
 from context_builder.archive.archive import (
+    ASKED,
     COLUMNS,
     KEY,
     MIGRATIONS,
@@ -15,11 +16,8 @@ from context_builder.archive.archive import (
     SummaryRow,
     as_record,
 )
-from context_builder.errors import ArchiveRejected
-from context_builder.storage.database_errors import ARCHIVE_ERRORS
-from context_builder.storage.postgres import TIMEOUT, MovingDatabase, PostgresPool
-
-_MAX_CONNECTIONS: Final = 2
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.errors import DatabaseRejected
 
 _COLUMNS: Final = ", ".join(COLUMNS)
 # The row goes in as JSON, so that a table whose time or domain columns have other types takes it too.
@@ -48,14 +46,14 @@ _MAY_WRITE: Final = f"SELECT has_table_privilege('{TABLE}', 'INSERT')"
 
 
 class PostgresArchive:
-    """Keeps summaries at ``url``. See :class:`~context_builder.archive.archive.Archive`."""
+    """Keeps summaries in a table. See :class:`~context_builder.archive.archive.Archive`."""
 
-    def __init__(self, url: str | MovingDatabase, *, timeout: float = TIMEOUT) -> None:
-        self._pool = PostgresPool(url, ARCHIVE_ERRORS, max_connections=_MAX_CONNECTIONS, timeout=timeout)
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
 
     @property
     def name(self) -> str:
-        return self._pool.name
+        return self._database.name
 
     async def deliver(self, row: SummaryRow) -> int:
         record = as_record(row)
@@ -78,24 +76,24 @@ class PostgresArchive:
         return int(status.removeprefix("DELETE "))
 
     async def check(self) -> None:
-        async with self._pool.connected() as pool:
-            await pool.execute(_READ_NOTHING)
-            may_write = await pool.fetchval(_MAY_WRITE)
+        async with self._database.as_self(ASKED) as connection:
+            await connection.execute(_READ_NOTHING)
+            may_write = await connection.fetchval(_MAY_WRITE)
         if not may_write:
-            raise ArchiveRejected(f"{self.name} lets this role read {TABLE} but not write it; grant INSERT")
+            raise DatabaseRejected(f"{self.name} lets this role read {TABLE} but not write it; grant INSERT")
 
     async def applied(self) -> frozenset[str]:
-        async with self._pool.connected() as pool:
-            may_see = await pool.fetchval(_MAY_SEE_MIGRATIONS)
-            return frozenset(await pool.fetchval(_APPLIED) if may_see else ())
+        async with self._database.as_self(ASKED) as connection:
+            may_see = await connection.fetchval(_MAY_SEE_MIGRATIONS)
+            return frozenset(await connection.fetchval(_APPLIED) if may_see else ())
 
     async def close(self) -> None:
-        await self._pool.close()
+        await self._database.close()
 
     async def _execute(self, statement: str, *arguments: Any) -> str:
-        async with self._pool.connected() as pool:
-            return str(await pool.execute(statement, *arguments))
+        async with self._database.as_self(ASKED) as connection:
+            return str(await connection.execute(statement, *arguments))
 
     async def _value(self, query: str, argument: str) -> Any:
-        async with self._pool.connected() as pool:
-            return await pool.fetchval(query, argument)
+        async with self._database.as_self(ASKED) as connection:
+            return await connection.fetchval(query, argument)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import structlog
 
 from context_builder.archive.archive import (
+    ASKED,
     COLUMNS,
     KEY,
     MIGRATIONS,
@@ -24,8 +25,7 @@ from context_builder.archive.archive import (
     SummaryRow,
     as_record,
 )
-from context_builder.storage.database_errors import ARCHIVE_ERRORS
-from context_builder.storage.supabase import TIMEOUT, SupabaseProject
+from context_builder.database.supabase import SupabaseDatabase
 
 if TYPE_CHECKING:
     import postgrest
@@ -48,16 +48,16 @@ log = structlog.get_logger(__name__)
 
 
 class SupabaseArchive:
-    """Keeps summaries in the project at ``url``. See :class:`~context_builder.archive.archive.Archive`."""
+    """Keeps summaries in a project's table. See :class:`~context_builder.archive.archive.Archive`."""
 
-    def __init__(self, url: str, key: str, *, timeout: float = TIMEOUT) -> None:
-        self._project = SupabaseProject(url, key, ARCHIVE_ERRORS, timeout=timeout)
+    def __init__(self, database: SupabaseDatabase) -> None:
+        self._database = database
         self._lacking: set[str] = set()
         self._warned = False
 
     @property
     def name(self) -> str:
-        return self._project.name
+        return self._database.name
 
     async def deliver(self, row: SummaryRow) -> int:
         record = as_record(row)
@@ -67,23 +67,23 @@ class SupabaseArchive:
         return seq
 
     async def forget(self, session_id: str) -> int:
-        client = await self._project.client()
+        client = await self._database.client()
         from postgrest.types import CountMethod, ReturnMethod
 
         deletion = client.table(TABLE).delete(count=CountMethod.exact, returning=ReturnMethod.minimal)
-        with self._project.translated():
-            return (await self._project.bounded(deletion.eq("session_id", session_id).execute())).count or 0
+        with self._database.translated(ASKED):
+            return (await self._database.bounded(deletion.eq("session_id", session_id).execute())).count or 0
 
     async def check(self) -> None:
         await self._adapting(lambda table: table.select(*self._columns()).limit(0).execute())
 
     async def applied(self) -> frozenset[str]:
-        client = await self._project.client()
+        client = await self._database.client()
         from postgrest import APIError
 
-        with self._project.translated():
+        with self._database.translated(ASKED):
             try:
-                rows = await self._project.bounded(_rows(client.table(MIGRATIONS).select("name")))
+                rows = await self._database.bounded(_rows(client.table(MIGRATIONS).select("name")))
             except APIError as error:
                 if error.code in _NOT_TO_BE_SEEN:
                     return frozenset()
@@ -91,7 +91,7 @@ class SupabaseArchive:
         return frozenset(row["name"] for row in rows)
 
     async def close(self) -> None:
-        await self._project.close()
+        await self._database.close()
 
     async def _insert(self, table: postgrest.AsyncRequestBuilder, record: dict[str, Any]) -> int:
         from postgrest.types import ReturnMethod
@@ -128,13 +128,13 @@ class SupabaseArchive:
 
     async def _adapting(self, request: Callable[[postgrest.AsyncRequestBuilder], Awaitable[T]]) -> T:
         """Do the request, again with less for as long as the project turns out to lack something."""
-        client = await self._project.client()
+        client = await self._database.client()
         from postgrest import APIError
 
-        with self._project.translated():
+        with self._database.translated(ASKED):
             while True:
                 try:
-                    answer = await self._project.bounded(request(client.table(TABLE)))
+                    answer = await self._database.bounded(request(client.table(TABLE)))
                     break
                 except APIError as error:
                     lacking = _what_is_lacking(error)

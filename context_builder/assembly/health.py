@@ -21,7 +21,6 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 
@@ -30,20 +29,15 @@ from context_builder.assembly.metrics import Metrics, report
 from context_builder.breaker import BreakerState, CircuitBreaker
 from context_builder.errors import (
     ContextBuilderError,
-    KnowledgeRejected,
+    DatabaseRejected,
+    DatabaseUnavailable,
     KnowledgeTimeout,
-    KnowledgeUnavailable,
-    MemoryRejected,
-    MemoryUnavailable,
 )
 
 log = structlog.get_logger(__name__)
 
 HealthProvider = Callable[[], HealthState]
 OnDegraded = Callable[[float], object]
-
-
-_REFUSALS: Final = (MemoryRejected, KnowledgeRejected)
 
 
 class Health:
@@ -109,7 +103,7 @@ class Failure:
     @property
     def counts(self) -> bool:
         """Return whether the failure counts against the source's health; a refused request does not."""
-        return not isinstance(self.error, _REFUSALS)
+        return not isinstance(self.error, DatabaseRejected)
 
 
 def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:
@@ -122,7 +116,9 @@ def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:
     reason = "timeout" if isinstance(error, TimeoutError) else "error"
     kind = type(error).__name__
     message = f"{kind}: {error}" if isinstance(error, ContextBuilderError) else kind
-    return Failure(name, "rejected" if isinstance(error, _REFUSALS) else reason, message, told_failure(error), error)
+    return Failure(
+        name, "rejected" if isinstance(error, DatabaseRejected) else reason, message, told_failure(error), error
+    )
 
 
 def told_failure(error: Exception) -> str:
@@ -130,9 +126,9 @@ def told_failure(error: Exception) -> str:
     match error:
         case KnowledgeTimeout():
             return _timed_out(error.seconds)
-        case KnowledgeUnavailable() | MemoryUnavailable() | TimeoutError():
+        case DatabaseUnavailable() | TimeoutError():
             return "does not answer"
-        case KnowledgeRejected() | MemoryRejected():
+        case DatabaseRejected():
             return "refuses what it was asked"
     return "failed"
 

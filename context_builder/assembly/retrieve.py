@@ -16,7 +16,7 @@ from context_builder.assembly.health import Failure, HealthProvider, OnDegraded,
 from context_builder.assembly.metrics import Metrics, phase, report, span
 from context_builder.assembly.sources import MemorySource, RetrievalQuery
 from context_builder.errors import (
-    MemoryUnavailable,
+    DatabaseUnavailable,
     NoMemoryStore,
 )
 from context_builder.memory.memory import MemoryQuery, MemoryStore, SearchResult
@@ -94,12 +94,12 @@ class StoreAccess:
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         """Search like :meth:`MemoryStore.search`; raises :class:`~context_builder.errors.NoMemoryStore` without a store
-        and :class:`~context_builder.errors.MemoryUnavailable` while it is down.
+        and :class:`~context_builder.errors.DatabaseUnavailable` while it is down.
         """
         if self._store is None:
             raise NoMemoryStore("the builder was given no memory store")
         if self._state is HealthState.DOWN:
-            raise MemoryUnavailable(f"{self._store.name} is not asked: it failed too often")
+            raise DatabaseUnavailable(f"{self._store.name} is not asked: it failed too often")
         self._under_way += 1
         try:
             found = await self._store.search(tenant_id, query)

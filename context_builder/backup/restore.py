@@ -23,13 +23,13 @@ from context_builder.backup.tables import (
     trim,
     write_tables,
 )
+from context_builder.database.migrations import apply, digests
 from context_builder.errors import BackupError
 from context_builder.session.keys import Keys
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.lease import describe
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.session.store.session_copy import SharedCounts, restore_shared
-from context_builder.storage.migrations import apply, digests
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from context_builder.database import postgres
+from context_builder.database.migrations import migrations
 from context_builder.errors import BackupError
-from context_builder.storage.database_errors import ARCHIVE_ERRORS
-from context_builder.storage.migrations import migrations
-from context_builder.storage.postgres import TIMEOUT, require_driver, translated
-from context_builder.storage.urls import printable
 
 if TYPE_CHECKING:
     import asyncpg
@@ -50,16 +48,9 @@ def names() -> list[str]:
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
     """Connect, with errors translated. Row-level security is an error where it would hide rows."""
-    require_driver()
-    import asyncpg
-
-    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS, migrating=True):
-        connection = await asyncpg.connect(url, timeout=TIMEOUT, statement_cache_size=0)
-        try:
-            await connection.execute("SET row_security = off; SET statement_timeout = 0")
-            yield connection
-        finally:
-            connection.terminate()
+    async with postgres.connected(url, command_timeout=None, migrating=True) as connection:
+        await connection.execute("SET row_security = off; SET statement_timeout = 0")
+        yield connection
 
 
 async def tables(connection: asyncpg.Connection) -> list[Table]:

@@ -1,4 +1,8 @@
-"""The commands of the terminal; each module holds one, thin over the app."""
+"""The commands of the terminal; each module holds one, thin over the app.
+
+Each imports what it works with where it does: `--help`, a wrong option and the short commands start without the rest,
+which takes up to a second.
+"""
 
 from __future__ import annotations
 

@@ -66,24 +66,24 @@ def audit(
 
 async def _anchors(tenant: str | None) -> list[Anchor]:
     from context_builder.knowledge.audit_chain import anchors_of
-    from context_builder.wiring.knowledge import open_functions
+    from context_builder.wiring.database import open_database
 
     settings = settings_in_force()
-    async with open_functions(settings) as functions:
-        return await anchors_of(functions, tenant or settings.memory.tenant_id)
+    async with open_database(settings) as database:
+        return await anchors_of(database.knowledge, tenant or settings.memory.tenant_id)
 
 
 async def _verify(tenant: str | None, anchor: Path | None) -> AuditReport:
     from context_builder.knowledge.audit_chain import read_anchors, verify
-    from context_builder.wiring.knowledge import open_functions
+    from context_builder.wiring.database import open_database
 
     exported = await asyncio.to_thread(read_anchors, anchor) if anchor else []
     settings = settings_in_force()
     oldest = datetime.now(UTC).date() - timedelta(days=settings.record.retention)
-    async with open_functions(settings) as functions:
+    async with open_database(settings) as database:
         with Console(stderr=True).status("Reading …") as status:
             return await verify(
-                functions,
+                database.knowledge,
                 tenant or settings.memory.tenant_id,
                 oldest=oldest,
                 exported=exported,

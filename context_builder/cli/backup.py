@@ -33,8 +33,8 @@ def backup(
 
 async def _backup(file: Path) -> None:
     from context_builder.backup.backup import back_up
+    from context_builder.wiring.database import owners_url
     from context_builder.wiring.servers import open_servers
-    from context_builder.wiring.stores import owners_url
 
     settings = settings_in_force()
     url = await owners_url(settings)
@@ -68,8 +68,8 @@ def restore(
 
 async def _restore(file: Path, *, force: bool) -> None:
     from context_builder.backup.restore import restore as restored_from
+    from context_builder.wiring.database import owners_url
     from context_builder.wiring.servers import open_servers
-    from context_builder.wiring.stores import owners_url
 
     settings = settings_in_force()
     url = await owners_url(settings)

@@ -176,7 +176,7 @@ async def _model_tasks(app: App) -> list[CheckResult]:
 
 
 async def _archive(app: App) -> CheckAnswer:
-    from context_builder.storage.migrations import migrations
+    from context_builder.database.migrations import migrations
 
     if (archive := app.dependencies.archive) is None:
         return CheckAnswer(app.archive_is.what, app.archive_is.hint)

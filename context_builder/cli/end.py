@@ -23,7 +23,7 @@ def end(session_id: SESSION_ID) -> None:
 
 async def _end(session_id: str) -> None:
     from context_builder import log
-    from context_builder.errors import ArchiveUnavailable, MemoryUnavailable
+    from context_builder.errors import DatabaseUnavailable
     from context_builder.session.store.registry import SessionRegistry
     from context_builder.wiring.app import open_app
 
@@ -41,9 +41,9 @@ async def _end(session_id: str) -> None:
             typer.echo(f"Session {session_id} is not ended; what was not summarized stays for the next run.")
             raise typer.Exit(1)
         if session.relays.undelivered:
-            raise ArchiveUnavailable(_closed_but(session_id, session.relays.undelivered, "the archive"))
+            raise DatabaseUnavailable(_closed_but(session_id, session.relays.undelivered, "the archive"))
         if session.relays.unremembered:
-            raise MemoryUnavailable(_closed_but(session_id, session.relays.unremembered, "the long-term memory"))
+            raise DatabaseUnavailable(_closed_but(session_id, session.relays.unremembered, "the long-term memory"))
         summary = session.conversation.summary
         kept = "archived" if app.dependencies.archive is not None else "made, kept in Redis"
         made = f"{counted(summary.message_count, 'message')}, {counted(summary.seq, 'summary')} {kept}"

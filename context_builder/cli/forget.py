@@ -14,10 +14,9 @@ import typer
 
 from context_builder.cli.command import SESSION_ID, confirm, no_session, run, settings_for, settings_in_force
 from context_builder.errors import (
-    ArchiveUnavailable,
+    DatabaseRejected,
+    DatabaseUnavailable,
     ForgottenInPart,
-    MemoryRejected,
-    MemoryUnavailable,
     StoreUnavailable,
 )
 
@@ -63,15 +62,17 @@ async def _forget(session_id: str) -> None:
     from context_builder.recording.file import delete, place_of
     from context_builder.session.store.lease import describe, has_died
     from context_builder.session.store.registry import SessionRegistry
-    from context_builder.wiring.app import open_archive, open_memory, recording_of
+    from context_builder.wiring.app import recording_of
     from context_builder.wiring.servers import open_servers
+    from context_builder.wiring.stores import open_stores
 
     settings = await settings_for(session_id)
     everywhere = open_servers(settings_in_force())
-    async with everywhere as servers, open_archive(settings) as archive, open_memory(settings) as (store, _):
+    async with everywhere as servers, open_stores(settings) as stores:
         tenants = servers.of_tenant(settings.memory.tenant_id)
         (catalog,) = (SessionRegistry(one.redis) for one in tenants if one.name == settings.redis.server_name)
-        delivered = Delivered(session_id, archive, TenantMemory(store, settings.memory.tenant_id) if store else None)
+        memory = TenantMemory(stores.memory, settings.memory.tenant_id) if stores.memory else None
+        delivered = Delivered(session_id, stores.archive, memory)
         await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
         owner = await catalog.owner(session_id)
         places = await catalog.recordings(session_id)
@@ -170,7 +171,7 @@ class Delivered:
         self._archive = archive
         self._memory = memory
         self.rows = self.memories = 0
-        self.refusal: MemoryRejected | None = None
+        self.refusal: DatabaseRejected | None = None
         self.failure = ""
 
     async def forget(self) -> None:
@@ -180,7 +181,7 @@ class Delivered:
         if self._memory is not None:
             try:
                 await self._forget_memories(self._memory)
-            except MemoryRejected as error:
+            except DatabaseRejected as error:
                 self.refusal = error
         if self._archive is not None:
             self.rows += await self._archive.forget(self._session_id)
@@ -190,14 +191,14 @@ class Delivered:
         self.failure = ""
         try:
             await self.forget()
-        except (ArchiveUnavailable, MemoryUnavailable) as error:
+        except DatabaseUnavailable as error:
             self.failure = f"{error}; what was delivered last may be there: {AGAIN}"
 
     async def _forget_memories(self, memory: TenantMemory) -> None:
         """Delete all memories at once, or in steps where they are too many to be deleted in time."""
         try:
             self.memories += await memory.forget_session(self._session_id)
-        except MemoryUnavailable:
+        except DatabaseUnavailable:
             await self._forget_in_steps(memory)
             self.memories += await memory.forget_session(self._session_id)
 
@@ -209,7 +210,7 @@ class Delivered:
             try:
                 found = await memory.search(MemoryQuery("", step, filter=of_session, with_texts=False))
                 deleted = await memory.forget([one.memory.id for one in found]) if found else 0
-            except MemoryUnavailable:
+            except DatabaseUnavailable:
                 if step < SMALLEST_STEP:
                     raise
                 step //= 4

@@ -21,7 +21,7 @@ from rich.progress import (
 from context_builder import log
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
-from context_builder.errors import AnalystError, MemoryStoreError, require_extra
+from context_builder.errors import AnalystError, DatabaseError, require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult
@@ -145,19 +145,23 @@ async def _projected(settings: Settings, store: KnowledgeStore, tenant_id: str) 
 async def _embedded(settings: Settings, tenant_id: str) -> tuple[int, str]:
     """Embed the passages that are not yet; return how many these were, and why others can be found by words alone."""
     from context_builder.knowledge.store import document_space
+    from context_builder.wiring.database import database_of
     from context_builder.wiring.stores import embedder_of, store_of
 
-    memory, described = store_of(settings)
+    database = database_of(settings)
+    memory, described = store_of(settings, database)
     if embedder_of(settings) is None:
         return 0, described.hint
     try:
         with Progress(*_columns("Embedding"), console=Console(stderr=True), transient=True) as progress:
             bar = progress.add_task("passages", total=None)
             return await memory.embed_missing(document_space(tenant_id), _shown_in(progress, bar)), ""
-    except MemoryStoreError as error:
+    except DatabaseError as error:
         return 0, str(error)
     finally:
         await memory.close()
+        if database is not None:
+            await database.close()
 
 
 def _show(result: IngestResult) -> None:

@@ -206,23 +206,20 @@ async def _try_redis(settings: Settings) -> str:
 
 
 async def _try_database(settings: Settings) -> str:
-    from context_builder.storage.database_errors import ARCHIVE_ERRORS
-    from context_builder.storage.postgres import reach
+    from context_builder.database.postgres import connected
+    from context_builder.wiring.database import owners_url
     from context_builder.wiring.embedded import has_postgres
-    from context_builder.wiring.stores import archive_of, owners_url
+    from context_builder.wiring.stores import open_stores
 
     if settings.archive.supabase_url is not None and settings.archive.database_url is None:
-        archive, described = archive_of(settings)
-        if archive is not None:
-            try:
-                await archive.check()
-            finally:
-                await archive.close()
-        return f"{described.what}: it takes summaries."
+        async with open_stores(settings) as stores:
+            if stores.archive is not None:
+                await stores.archive.check()
+            return f"{stores.archive_is.what}: it takes summaries."
     if settings.archive.database_url is None and not has_postgres():
         return "None: summaries stay in Redis, and nothing is remembered beyond a session."
-    await reach(await owners_url(settings), ARCHIVE_ERRORS)
-    return "It answers. `context-builder migrate` makes its tables; the embedded one has them by itself."
+    async with connected(await owners_url(settings)):
+        return "It answers. `context-builder migrate` makes its tables; the embedded one has them by itself."
 
 
 async def _try_model(settings: Settings) -> str:

@@ -28,8 +28,8 @@ def migrate(
 
 
 async def _migrate(*, show: bool) -> None:
-    from context_builder.storage.migrations import apply, render, retain
-    from context_builder.wiring.stores import owners_url
+    from context_builder.database.migrations import apply, render, retain
+    from context_builder.wiring.database import owners_url
 
     if show:
         typer.echo(render())

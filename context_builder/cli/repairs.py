@@ -72,8 +72,8 @@ def _closed(file: Path) -> Mend:
 
 
 async def _of_database(settings: Settings) -> list[Repair]:
-    from context_builder.storage.migrations import apply, lacking
-    from context_builder.wiring.stores import owners_url
+    from context_builder.database.migrations import apply, lacking
+    from context_builder.wiring.database import owners_url
 
     if settings.archive.supabase_url is not None and settings.archive.database_url is None:
         return []

@@ -111,7 +111,7 @@ class MemoryRetriever(BaseRetriever):
     """Finds in a tenant's memory what was said, decided and remembered before; best first.
 
     The text of a document is quoted as in a prompt of this package, after its speaker's name. Raises
-    :class:`MemoryUnavailable` and :class:`MemoryRejected` as the memory does.
+    :class:`DatabaseUnavailable` and :class:`DatabaseRejected` as the memory does.
     """
 
     memory: SkipValidation[MemoryStore]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from context_builder.errors import KnowledgeError, MissingExtra, StoreError, needs_extra
+from context_builder.errors import DatabaseError, MissingExtra, StoreError, needs_extra
 from context_builder.integrations.live_session import LiveSession, PushedMessage, with_record
 from context_builder.integrations.package_client import PackageClient
 from context_builder.session.client import JsonObject
@@ -156,7 +156,7 @@ def context_tool(packages: PackageClient, *, project_id: str = "", token_budget:
         """
         try:
             found = await packages.prompt(intent, token_budget=token_budget, project_id=project_id)
-        except KnowledgeError as error:
+        except DatabaseError as error:
             return f"No context: {error}"
         return found or "Nothing is known about that."
 

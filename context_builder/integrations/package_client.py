@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 import httpx
 
-from context_builder.errors import KnowledgeRejected, KnowledgeUnavailable
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from context_builder.storage.urls import printable, refuse_redirects
 
 TIMEOUT: Final = 10.0
@@ -26,7 +26,7 @@ class PackageClient:
             headers={"Authorization": f"Bearer {key}"},
             timeout=TIMEOUT,
             transport=transport,
-            event_hooks=refuse_redirects(self._server, "the client's url", KnowledgeRejected),
+            event_hooks=refuse_redirects(self._server, "the client's url", DatabaseRejected),
         )
 
     async def __aenter__(self) -> Self:
@@ -40,8 +40,8 @@ class PackageClient:
     ) -> str:
         """Return what fits the intent as text for a prompt, which says that it is a record and no instructions.
 
-        Empty when nothing is found that may be seen. Raises :class:`KnowledgeUnavailable` when the server does not
-        answer and :class:`KnowledgeRejected`, in the server's words, when it refuses.
+        Empty when nothing is found that may be seen. Raises :class:`DatabaseUnavailable` when the server does not
+        answer and :class:`DatabaseRejected`, in the server's words, when it refuses.
         """
         body = {
             "intent": intent,
@@ -52,7 +52,7 @@ class PackageClient:
         try:
             package = str(built.json()["contextPackageId"])
         except (ValueError, KeyError, TypeError):
-            raise KnowledgeUnavailable(f"{self._server}: answers, but with no context package") from None
+            raise DatabaseUnavailable(f"{self._server}: answers, but with no context package") from None
         return (await self._answered("GET", f"/knowledge/context/{package}", params={"format": "prompt"})).text
 
     async def close(self) -> None:
@@ -63,11 +63,11 @@ class PackageClient:
         try:
             answer = await self._http.request(method, path, **options)
         except httpx.TransportError as error:
-            raise KnowledgeUnavailable(f"{self._server}: {type(error).__name__}") from None
+            raise DatabaseUnavailable(f"{self._server}: {type(error).__name__}") from None
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
-            raise KnowledgeUnavailable(f"{self._server}: {_detail(answer)}")
+            raise DatabaseUnavailable(f"{self._server}: {_detail(answer)}")
         if answer.is_error:
-            raise KnowledgeRejected(_detail(answer))
+            raise DatabaseRejected(_detail(answer))
         return answer
 
 

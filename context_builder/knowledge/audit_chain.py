@@ -17,8 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from context_builder.database.database import Database
 from context_builder.errors import AuditAnchorError
-from context_builder.storage.sql_functions import SqlFunctions
 
 PAGE: Final = 20_000
 """Rows that are read at a time."""
@@ -116,13 +116,13 @@ def read_anchors(file: Path) -> list[Anchor]:
     return anchors
 
 
-async def anchors_of(functions: SqlFunctions, tenant_id: str) -> list[Anchor]:
+async def anchors_of(functions: Database, tenant_id: str) -> list[Anchor]:
     """Return the tenant's anchors that are kept, the oldest first."""
     return _anchors(tenant_id, (await functions.call("context_package_audit_state", tenant_id, {}))[0])
 
 
 async def verify(
-    functions: SqlFunctions,
+    functions: Database,
     tenant_id: str,
     *,
     oldest: date,
@@ -155,7 +155,7 @@ async def verify(
     return chain.report(findings)
 
 
-async def _untold(functions: SqlFunctions, tenant_id: str, base: Anchor | None, oldest: date) -> list[Finding]:
+async def _untold(functions: Database, tenant_id: str, base: Anchor | None, oldest: date) -> list[Finding]:
     """Return what an audit would tell otherwise than it was: requests, callers, decisions, verdicts and texts."""
     day, seq = (0, 0) if base is None else (_days(base.day), base.seq)
     findings: list[Finding] = []

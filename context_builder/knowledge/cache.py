@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from context_builder.errors import KnowledgeError, SessionIdError
+from context_builder.database.shared_secret import SharedSecret
+from context_builder.errors import DatabaseError, SessionIdError
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.package import ContextPackage, ContextSource
@@ -25,7 +26,6 @@ from context_builder.knowledge.request import LONGEST_TTL
 from context_builder.knowledge.services import MetadataIndex
 from context_builder.knowledge.view import Viewer
 from context_builder.session.keys import PACKAGE, PACKAGE_SIGNATURE, Keys
-from context_builder.storage.shared_secret import SharedSecret
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +72,7 @@ class PackageCache:
             if await self._secret.has_signed((signature or b"").decode("latin-1"), package_id, cached):
                 return ContextPackage.model_validate_json(cached)
             log.warning("package_cache.unsigned")
-        except KnowledgeError as error:
+        except DatabaseError as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
@@ -97,7 +97,7 @@ class PackageCache:
         body = withheld(package).json_text
         try:
             signature = await self._secret.signature(package_id, body)
-        except KnowledgeError as error:
+        except DatabaseError as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
             return False
         pipeline = self._redis.pipeline(transaction=True)
@@ -141,7 +141,7 @@ _PAGE: Final = 500
 
 
 class PackageErasure:
-    """Erases sources from packages. Raises :class:`~context_builder.errors.KnowledgeError` when the database fails."""
+    """Erases sources from packages. Raises :class:`~context_builder.errors.DatabaseError` when the database fails."""
 
     def __init__(self, record: PackageRecord, cache: PackageCache, viewer: Viewer, index: MetadataIndex) -> None:
         self._record = record

@@ -15,10 +15,10 @@ from urllib.parse import quote
 import structlog
 from redis.asyncio import Redis
 
+from context_builder.database.database import Database
 from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.record import PackageRecord
 from context_builder.storage.redis_availability import translated
-from context_builder.storage.sql_functions import SqlFunctions
 
 log = structlog.get_logger(__name__)
 
@@ -74,7 +74,7 @@ class EventRelay:
 
     def __init__(
         self,
-        functions: SqlFunctions,
+        functions: Database,
         redis: Redis,
         record: PackageRecord,
         *,

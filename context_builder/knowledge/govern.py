@@ -23,7 +23,7 @@ from context_builder.analysis.bounded_process import Runner, TookTooLong
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.govern import Access, AccessQuestion, Redacted, RedactionPolicy, Ruling
 from context_builder.assembly.health import told_failure
-from context_builder.errors import KnowledgeError, KnowledgeUnavailable
+from context_builder.errors import DatabaseError, DatabaseUnavailable
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
 from context_builder.knowledge.excerpt import Part, parts_of
 from context_builder.knowledge.filling import UNFOUND
@@ -105,7 +105,7 @@ class PackageAccess:
         """Return how each candidate may be seen, as policies know it by the source in its place."""
         try:
             report = await self._policy.decide(question.agent, sources, DecisionContext(question.intent, question.now))
-        except KnowledgeError as error:
+        except DatabaseError as error:
             denied = {one.id: Ruling(Access.DENIED, "no decision could be had") for one in candidates}
             return AccessRulings(denied, None, {"policy": f"{told_failure(error)}; all is denied"})
         rulings: dict[str, Ruling] = {}
@@ -127,7 +127,7 @@ class PackageAccess:
         cut = [ref for ref, node in nodes.items() if node.content is None]
         try:
             nodes |= await self._index.nodes(question.agent.tenant, cut, MAX_CONTENT) if cut else {}
-        except KnowledgeError as error:
+        except DatabaseError as error:
             failures["redaction"] = f"{told_failure(error)}; what is to be redacted is withheld"
 
         def shown(policy: RedactionPolicy) -> dict[str, Ruling]:
@@ -339,7 +339,7 @@ class PreparedRedactor:
         self._answers.set({})
         try:
             redacted = await self.service.redact(list(texts.seen)) if texts.seen else []
-        except KnowledgeError as error:
+        except DatabaseError as error:
             return told_failure(error)
         self._answers.set(dict(zip(texts.seen, redacted, strict=True)))
         return ""
@@ -348,7 +348,7 @@ class PreparedRedactor:
         """Return what the service made of the text."""
         redacted = self._answers.get().get(text)
         if redacted is None:
-            raise KnowledgeUnavailable("the redaction service did not redact it")
+            raise DatabaseUnavailable("the redaction service did not redact it")
         return redacted
 
 

@@ -39,7 +39,7 @@ class ModelProjections:
 
         None are made where the analyst has no model that can.
 
-        Raises :class:`~context_builder.errors.KnowledgeError` and
+        Raises :class:`~context_builder.errors.DatabaseError` and
         :class:`~context_builder.errors.AnalystError`.
         """
         ask = self._analyst.project_document

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
-from context_builder.errors import KnowledgeUnavailable, PolicyError
+from context_builder.database.database import Database
+from context_builder.errors import DatabaseUnavailable, PolicyError
 from context_builder.knowledge.governance import (
     Access,
     AccessDecision,
@@ -25,7 +26,6 @@ from context_builder.knowledge.governance import (
     parse_policies,
 )
 from context_builder.knowledge.services import AccessReport
-from context_builder.storage.sql_functions import SqlFunctions
 
 _KEPT: Final = 1_000
 """Tenants whose parsed policies are kept."""
@@ -63,10 +63,10 @@ class Decided(NamedTuple):
 class PolicyStore:
     """Keeps Cedar policies by name; a tenant begins with those of the start, which it may replace and delete.
 
-    Every call raises :class:`~context_builder.errors.KnowledgeError`.
+    Every call raises :class:`~context_builder.errors.DatabaseError`.
     """
 
-    def __init__(self, functions: SqlFunctions, run: Runner = in_thread) -> None:
+    def __init__(self, functions: Database, run: Runner = in_thread) -> None:
         self._functions = functions
         self._run = run
         self._parsed: OrderedDict[str, Governance] = OrderedDict()
@@ -139,7 +139,7 @@ class PolicyStore:
             if (await self._functions.call("context_knowledge_govern", tenant_id, arguments))[0]:
                 self._parsed[tenant_id] = Governance(_UNREAD, texts, policy_set)
                 return policy_set
-        raise KnowledgeUnavailable("others change this tenant's policies at the same time; try again")
+        raise DatabaseUnavailable("others change this tenant's policies at the same time; try again")
 
 
 @lru_cache(maxsize=16)

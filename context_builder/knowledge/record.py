@@ -14,7 +14,9 @@ from typing import Any, Final, Literal, Protocol
 import orjson
 
 from context_builder.clock import Clock, SystemClock
-from context_builder.errors import IdempotencyClash, KnowledgeError, KnowledgeUnavailable
+from context_builder.database.database import Database
+from context_builder.database.migrations import RETENTION_DAYS
+from context_builder.errors import DatabaseError, DatabaseUnavailable, IdempotencyClash
 from context_builder.knowledge.outcomes import RatedPackage
 from context_builder.knowledge.revision import (
     JsonObject,
@@ -26,11 +28,7 @@ from context_builder.knowledge.revision import (
 )
 from context_builder.knowledge.store import check_tenant
 from context_builder.memory.rows import as_key, storable
-from context_builder.storage.sql_functions import SqlFunctions
 from context_builder.timestamps import in_utc
-
-RETENTION_DAYS: Final = 90
-"""Days for which a package is kept."""
 
 KEY_TIME: Final = 86_400.0
 """Seconds for which an Idempotency-Key is kept."""
@@ -39,13 +37,13 @@ _NUL: Final = rb"\u0000"
 
 
 class PackageRecord:
-    """Keeps the record of context packages. Every call raises :class:`~context_builder.errors.KnowledgeError`.
+    """Keeps the record of context packages. Every call raises :class:`~context_builder.errors.DatabaseError`.
 
     Writers of one tenant run one after the other, for some milliseconds each.
     """
 
     def __init__(
-        self, functions: SqlFunctions, *, retention_days: int = RETENTION_DAYS, clock: Clock | None = None
+        self, functions: Database, *, retention_days: int = RETENTION_DAYS, clock: Clock | None = None
     ) -> None:
         self._functions = functions
         self._retention_days = retention_days
@@ -83,7 +81,7 @@ class PackageRecord:
         """Record a build's package, decision, audit and event together, and return the revision's number.
 
         Texts of sources that were erased while it was being built are left out. Raises
-        :class:`~context_builder.errors.KnowledgeDataRejected` when :meth:`begin` has noted no such request.
+        :class:`~context_builder.errors.DataRejected` when :meth:`begin` has noted no such request.
         """
         return int(await self._one("context_package_finish", tenant_id, built=_described(revision)))
 
@@ -367,13 +365,13 @@ class SingleFlights:
         finally:
             renewal.cancel()
             await asyncio.wait([renewal])
-            with suppress(KnowledgeError):  # which runs out by itself
+            with suppress(DatabaseError):  # which runs out by itself
                 await self._release(tenant_id, package_id, holder)
 
     async def _renew(self, tenant_id: str, package_id: str, after: int, holder: str) -> None:
         while True:
             await asyncio.sleep(LEASE / 3)
-            with suppress(KnowledgeError):
+            with suppress(DatabaseError):
                 await self._lease(tenant_id, package_id, after, holder, LEASE)
 
 
@@ -382,4 +380,4 @@ def _patience() -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise KnowledgeUnavailable("others have been rebuilding this package for too long") from None
+        raise DatabaseUnavailable("others have been rebuilding this package for too long") from None

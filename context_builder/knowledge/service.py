@@ -26,7 +26,7 @@ from context_builder.assembly.select import select
 from context_builder.assembly.services import record_prompt
 from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
-from context_builder.errors import AuditOfAnother, ContextBuilderError, KnowledgeError, PackageUnknown, ProjectUnknown
+from context_builder.errors import AuditOfAnother, ContextBuilderError, DatabaseError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import TEXTS, PackageCache, PackageErasure, is_withheld
@@ -149,7 +149,7 @@ class PackageService:
     ``sensitivities`` are those of sessions. Its ``viewer`` decides what agents may see of anything else, and its
     ``erasure`` takes erased sources out of packages.
 
-    Everything raises :class:`~context_builder.errors.KnowledgeError` where the database does not do what is asked.
+    Everything raises :class:`~context_builder.errors.DatabaseError` where the database does not do what is asked.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class PackageService:
             async with asyncio.timeout(self._config.retrieval_time):
                 whole = Scope(project_id=scope.project_id)
                 return bool(await self._services.index.find(tenant_id, MetadataRetrieval(limit=1), whole, 1))
-        except (KnowledgeError, TimeoutError):
+        except (DatabaseError, TimeoutError):
             return True  # the package tells what was not there
 
     async def get(self, agent: Agent, package_id: str) -> Served:
@@ -301,7 +301,7 @@ class PackageService:
             return True
         try:
             nodes = await self._services.index.nodes(package.tenant_id, [*said], MAX_CONTENT)
-        except KnowledgeError:
+        except DatabaseError:
             return True
         return all(
             (node := nodes.get(ref)) is not None

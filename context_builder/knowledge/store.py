@@ -13,14 +13,14 @@ import orjson
 import structlog
 
 from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
-from context_builder.errors import ArtifactChanged, KnowledgeDataRejected, KnowledgeRejected
+from context_builder.database.database import Database
+from context_builder.errors import ArtifactChanged, DatabaseRejected, DataRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.node import KnowledgeNode, projections
 from context_builder.knowledge.passages import Passage, passages_of
 from context_builder.memory.memory import Memory, SearchResult
 from context_builder.memory.rows import as_key, as_row, storable
-from context_builder.storage.sql_functions import SqlFunctions
 
 log = structlog.get_logger(__name__)
 
@@ -46,9 +46,9 @@ def document_space(tenant_id: str) -> str:
 
 
 def check_tenant(tenant_id: str) -> None:
-    """Raise :class:`KnowledgeRejected` for what cannot name a tenant."""
+    """Raise :class:`DatabaseRejected` for what cannot name a tenant."""
     if not tenant_id or SEPARATOR in tenant_id or storable(tenant_id) != tenant_id:
-        raise KnowledgeRejected("a tenant is named by text without control characters")
+        raise DatabaseRejected("a tenant is named by text without control characters")
 
 
 class PutResult(NamedTuple):
@@ -98,9 +98,9 @@ class Neighbourhood:
 
 
 class KnowledgeStore:
-    """Keeps artifacts, edges and assessments. Every call raises :class:`~context_builder.errors.KnowledgeError`."""
+    """Keeps artifacts, edges and assessments. Every call raises :class:`~context_builder.errors.DatabaseError`."""
 
-    def __init__(self, functions: SqlFunctions, run: Runner = in_thread, redact: Redact | None = None) -> None:
+    def __init__(self, functions: Database, run: Runner = in_thread, redact: Redact | None = None) -> None:
         """``redact`` is what confidential artifacts go through before they are made searchable."""
         self._functions = functions
         self._run = run
@@ -133,7 +133,7 @@ class KnowledgeStore:
             try:
                 rows, shorter = await self._run(_prepared, document, ref, found, artifact.content)
             except TookTooLong:
-                raise KnowledgeDataRejected("the content takes too long to be parted into passages") from None
+                raise DataRejected("the content takes too long to be parted into passages") from None
         else:
             rows, shorter = _prepared(document, ref, found, artifact.content)
         made: dict[str, Any] = {"projections": orjson.Fragment(shorter)} if shorter else {}
@@ -225,10 +225,6 @@ class KnowledgeStore:
         """Note what assessors think; the latest of each counts."""
         if rows := [assessment.model_dump(mode="json") for assessment in assessments]:
             await self._call("context_knowledge_assess", tenant_id, assessments=rows)
-
-    async def ping(self, tenant_id: str) -> None:
-        """Return once the database has answered."""
-        await self._call("context_knowledge_governance", tenant_id)
 
     async def quality(self, tenant_id: str, refs: Sequence[str]) -> dict[str, float]:
         """Return the mean quality, 0 to 1, of those that were assessed."""

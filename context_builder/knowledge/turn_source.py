@@ -9,7 +9,7 @@ from typing import Final
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.retrieve import gather
 from context_builder.assembly.sources import RetrievalQuery
-from context_builder.errors import KnowledgeUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.artifact import ArtifactKind
 from context_builder.knowledge.node import node_of
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval, Scope, SemanticRetrieval
@@ -56,7 +56,7 @@ class TurnKnowledgeSource:
         self._admission = admission
 
     async def find(self, query: RetrievalQuery) -> Sequence[Candidate]:
-        """Return what fits. Raises :class:`KnowledgeUnavailable` where no source answers in time."""
+        """Return what fits. Raises :class:`DatabaseUnavailable` where no source answers in time."""
         sessions = dict.fromkeys((*self._scope.session_ids, *([query.session_id] if query.session_id else ())))
         request = ContextBuildRequest(
             intent=query.query[:_LONGEST_INTENT],
@@ -67,7 +67,7 @@ class TurnKnowledgeSource:
         asked = PackageQuery(request=request, tenant=self._tenant_id, longest=LONGEST, admission=self._admission)
         found = await gather(self._sources.questions(asked), self._patience)
         if not found.answers:
-            raise KnowledgeUnavailable("; ".join(f"{one.name}: {one.message}" for one in found.failures))
+            raise DatabaseUnavailable("; ".join(f"{one.name}: {one.message}" for one in found.failures))
         alike = similar_candidates(found.answers[SEMANTIC]) if SEMANTIC in found.answers else []
         near = near_candidates(found.answers[GRAPH]) if GRAPH in found.answers else []
         return list(_merged([*alike, *near], query.session_id))

@@ -37,7 +37,7 @@ _NOTHING: Final = DecisionContext("", datetime.fromtimestamp(0, UTC))
 class Viewer:
     """Decides about sources, and shows packages that were built before.
 
-    Everything raises :class:`~context_builder.errors.KnowledgeError` where no decision can be had. A redactor behind
+    Everything raises :class:`~context_builder.errors.DatabaseError` where no decision can be had. A redactor behind
     ``redaction`` that has to be told beforehand what it will be asked for is ``prepared``. ``count`` is in tokens.
     """
 

@@ -15,7 +15,7 @@ MOST_DIMENSIONS: Final = 16_000
 class Embedder(Protocol):
     """Turns texts into vectors of one length, whose cosine tells how alike the texts are.
 
-    Raises :class:`~context_builder.errors.MemoryStoreError` when it cannot.
+    Raises :class:`~context_builder.errors.DatabaseError` when it cannot.
     """
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from context_builder.errors import EngineError, MemoryUnavailable
+from context_builder.errors import DatabaseUnavailable, EngineError
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.rows import storable
 
@@ -56,7 +56,7 @@ class EngineEmbedder:
             try:
                 answer = await self._post(url, body)
             except (OSError, EOFError) as error:
-                raise MemoryUnavailable(f"the embedded engine cannot be reached: {type(error).__name__}") from None
+                raise DatabaseUnavailable(f"the embedded engine cannot be reached: {type(error).__name__}") from None
         return _embedding_in(answer)
 
     async def _located(self, *, again: bool = False) -> str:
@@ -67,10 +67,10 @@ class EngineEmbedder:
             url = await asyncio.shield(self._locating)
         except EngineError as error:
             self._locating = None
-            raise MemoryUnavailable(str(error)) from None
+            raise DatabaseUnavailable(str(error)) from None
         if url is None:
             self._locating = None
-            raise MemoryUnavailable("the embedded engine was stopped: `context-builder engines start`")
+            raise DatabaseUnavailable("the embedded engine was stopped: `context-builder engines start`")
         self._locate = self._restart  # what somebody stops from now on stays stopped
         return url
 
@@ -99,4 +99,4 @@ def _embedding_in(body: bytes) -> Embedding:
         answer: Any = json.loads(body)
         return array("f", base64.b64decode(answer["data"][0]["embedding"])).tolist()
     except (ValueError, TypeError, LookupError):
-        raise MemoryUnavailable("the embedded engine answers with no embedding") from None
+        raise DatabaseUnavailable("the embedded engine answers with no embedding") from None

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from context_builder.errors import MemoryRejected
+from context_builder.errors import DatabaseRejected
 from context_builder.memory.memory import (
     Memory,
     MemoryFilter,
@@ -122,7 +122,7 @@ class JoiningMemory:
         error: BaseException | None = None
         try:
             await self._memory.remember(tenant_id, [memory for one in joined for memory in one.memories])
-        except MemoryRejected as refused:
+        except DatabaseRejected as refused:
             if len(joined) > 1:
                 for one in joined:
                     await self._send(tenant_id, [one])

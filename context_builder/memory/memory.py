@@ -1,15 +1,13 @@
-"""The protocol of a memory store, its values and filters, and a memory that is opened at first use."""
+"""The protocol of a memory store, and its values and filters."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from context_builder.errors import ArchiveError, EngineError, MemoryUnavailable
-from context_builder.storage.deferred import Deferred
 from context_builder.timestamps import in_utc
 from context_builder.values import value
 
@@ -157,8 +155,8 @@ OnEmbedded = Callable[[int, int], None]
 class MemoryStore(Protocol):
     """Keeps memories apart by tenant.
 
-    Every method raises :class:`~context_builder.errors.MemoryUnavailable` when the store cannot be reached in
-    time and :class:`~context_builder.errors.MemoryRejected` when it refuses.
+    Every method raises :class:`~context_builder.errors.DatabaseUnavailable` when the store cannot be reached in
+    time and :class:`~context_builder.errors.DatabaseRejected` when it refuses.
     """
 
     @property
@@ -230,28 +228,3 @@ class TenantMemory:
     async def forget_session(self, session_id: str) -> int:
         """Delete every memory of the session, and return how many there were."""
         return await self.store.forget(self.tenant_id, filter=MemoryFilter(session_id=session_id))
-
-
-class DeferredMemory(Deferred[MemoryStore]):
-    """Implements :class:`~context_builder.memory.memory.MemoryStore`."""
-
-    supports_message_feed = True
-
-    def __init__(self, name: str, open_memory: Callable[[], Awaitable[MemoryStore]]) -> None:
-        of_its_tables = ArchiveError  # they are made along with the archive's
-        super().__init__(name, open_memory, MemoryUnavailable, fails_with=(EngineError, of_its_tables))
-
-    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        await (await self.opened()).remember(tenant_id, memories)
-
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
-        return await (await self.opened()).search(tenant_id, query)
-
-    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
-        await (await self.opened()).rate(tenant_id, ratings)
-
-    async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
-        return await (await self.opened()).forget(tenant_id, ids=ids, filter=filter)
-
-    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
-        return await (await self.opened()).embed_missing(tenant_id, on_embedded)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from context_builder import metrics
 from context_builder.costs import Budget, Prices, Reservation, Usage, charge
-from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable, OverBudget
+from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, OverBudget
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.storage.refused_key import words_of_refusal
@@ -75,8 +75,8 @@ class OpenAIEmbedder:
     """Asks ``/embeddings``, in batches. Implements :class:`~context_builder.memory.embedder.Embedder`.
 
     What calls cost by ``prices`` is charged as the task ``embeddings``; a call that the ``budget`` cannot bear raises
-    :class:`~context_builder.errors.MemoryUnavailable`. The vendor's package, a second's work to import, is loaded in a
-    thread at first use.
+    :class:`~context_builder.errors.DatabaseUnavailable`. The vendor's package, a second's work to import, is loaded in
+    a thread at first use.
     """
 
     def __init__(self, options: EmbeddingOptions, prices: Prices | None = None, budget: Budget | None = None) -> None:
@@ -140,27 +140,27 @@ class OpenAIEmbedder:
                 yield held
         except OverBudget as error:
             metrics.OVER_BUDGET.labels("embeddings").inc()
-            raise MemoryUnavailable(str(error)) from None
+            raise DatabaseUnavailable(str(error)) from None
 
-    def _translated(self, error: Exception, texts: Sequence[str]) -> MemoryStoreError:
+    def _translated(self, error: Exception, texts: Sequence[str]) -> DatabaseError:
         import openai
 
         if isinstance(error, openai.APIConnectionError):
-            return MemoryUnavailable(f"{self._where} cannot be reached: {type(error).__name__}")
+            return DatabaseUnavailable(f"{self._where} cannot be reached: {type(error).__name__}")
         if not isinstance(error, openai.APIStatusError):
-            return MemoryUnavailable(f"{self._where} cannot be asked: {type(error).__name__}")
+            return DatabaseUnavailable(f"{self._where} cannot be asked: {type(error).__name__}")
         if is_redirect(error.status_code, error.response.headers):
             redirected = explain_redirect(
                 str(error.request.url), error.response.headers, "EMBEDDING_BASE_URL (or OPENAI_BASE_URL)"
             )
-            return MemoryUnavailable(f"{self._where} {redirected}")
+            return DatabaseUnavailable(f"{self._where} {redirected}")
         if error.status_code == _KEY_REFUSED:
             key = self._options.api_key.get_secret_value() if self._options.api_key else ""
             words = words_of_refusal(error.response.content, key, "\n".join(texts))
             advice = "check EMBEDDING_API_KEY (or OPENAI_API_KEY)"
-            return MemoryRejected(f"{self._where} refuses the key (401){f': {words}' if words else ''}; {advice}")
+            return DatabaseRejected(f"{self._where} refuses the key (401){f': {words}' if words else ''}; {advice}")
         passes = error.status_code in (408, 409, 429) or error.status_code >= 500
-        failed = MemoryUnavailable if passes else MemoryRejected
+        failed = DatabaseUnavailable if passes else DatabaseRejected
         return failed(f"{self._where} answers with status {error.status_code}")
 
     def _read(self, body: bytes, count: int, held: Reservation) -> list[Embedding]:
@@ -168,7 +168,7 @@ class OpenAIEmbedder:
         try:
             answer = _Answer.model_validate_json(body)
         except ValidationError:
-            raise MemoryUnavailable(f"{self._where} answers with no embeddings") from None
+            raise DatabaseUnavailable(f"{self._where} answers with no embeddings") from None
         usage = Usage(model=self._model, prompt_tokens=answer.prompt_tokens or 0, calls=1)
         priced = self._prices.priced(usage)
         if answer.prompt_tokens is not None:
@@ -178,7 +178,7 @@ class OpenAIEmbedder:
         found = {entry.index if is_told else place: entry.embedding for place, entry in enumerate(answer.data)}
         is_alike = len(set(map(len, found.values()))) == 1 and all(map(any, found.values()))  # zeros have no direction
         if len(answer.data) != count or set(found) != set(range(count)) or not is_alike:
-            raise MemoryUnavailable(f"{self._where} answers with other embeddings than were asked for")
+            raise DatabaseUnavailable(f"{self._where} answers with other embeddings than were asked for")
         return [found[place] for place in range(count)]
 
     @property

@@ -1,12 +1,11 @@
-"""The memory store in any PostgreSQL, the embedded one included."""
+"""The memory store in any PostgreSQL, with connections of its own."""
 
 from __future__ import annotations
 
+from context_builder.database.database import TIMEOUT
+from context_builder.database.postgres import CONNECTIONS, PostgresDatabase
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
-from context_builder.storage.database_errors import MEMORY_ERRORS
-from context_builder.storage.postgres import TIMEOUT, MovingDatabase
-from context_builder.storage.sql_functions import CONNECTIONS, PostgresFunctions
 
 
 class PostgresMemory(SqlMemory):
@@ -15,7 +14,7 @@ class PostgresMemory(SqlMemory):
 
     def __init__(
         self,
-        url: str | MovingDatabase,
+        url: str,
         embedder: Embedder | None = None,
         options: SearchOptions | None = None,
         *,
@@ -24,5 +23,5 @@ class PostgresMemory(SqlMemory):
         in_background: bool = False,
         connections: int = CONNECTIONS,
     ) -> None:
-        functions = PostgresFunctions(url, MEMORY_ERRORS, timeout=timeout, connections=connections)
-        super().__init__(functions, embedder, options, query_time=query_time, in_background=in_background)
+        database = PostgresDatabase(url, connections=connections, timeout=timeout)
+        super().__init__(database, embedder, options, query_time=query_time, in_background=in_background)

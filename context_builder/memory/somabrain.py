@@ -11,7 +11,7 @@ import httpx
 import stamina
 
 from context_builder.breaker import CircuitBreaker, guard_calls_to
-from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable, SettingError
+from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, DataRejected, SettingError
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.storage.bounded_http import trusted_authorities
 from context_builder.storage.urls import refuse_redirects
@@ -26,13 +26,13 @@ _TRANSIENT: Final = frozenset({408, 425, 429})
 _INVALID_DATA: Final = frozenset({400, 413, 422})
 
 
-class UnknownCall(MemoryRejected):
+class UnknownCall(DatabaseRejected):
     """Raised where the server does not have the call: of the two ways to ask, some have but one."""
 
 
 class SomaBrainClient:
-    """Asks SomaBrain. Raises :class:`MemoryUnavailable` when it cannot be reached, fails or is left alone for
-    having failed three times in a row, and :class:`MemoryRejected` when it refuses. Raises
+    """Asks SomaBrain. Raises :class:`DatabaseUnavailable` when it cannot be reached, fails or is left alone for
+    having failed three times in a row, and :class:`DatabaseRejected` when it refuses. Raises
     :class:`SettingError` without a base URL.
 
     ``monotonic`` tells seconds on a clock that never goes back.
@@ -80,7 +80,7 @@ class SomaBrainClient:
 
     async def _tried(self, path: str, payload: Mapping[str, Any]) -> Payload:
         async for attempt in stamina.retry_context(
-            on=MemoryUnavailable,
+            on=DatabaseUnavailable,
             attempts=self._options.retries + 1,
             timeout=None,
             wait_initial=self._options.retry_base_ms / 1000,
@@ -94,9 +94,9 @@ class SomaBrainClient:
         try:
             response = await self._connected().post(path, json=payload)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError, TypeError) as error:
-            raise MemoryRejected(f"{self.name} cannot be asked so: {type(error).__name__}") from None
+            raise DatabaseRejected(f"{self.name} cannot be asked so: {type(error).__name__}") from None
         except httpx.HTTPError as error:
-            raise MemoryUnavailable(f"{self.name} cannot be reached: {type(error).__name__}") from None
+            raise DatabaseUnavailable(f"{self.name} cannot be reached: {type(error).__name__}") from None
         if not response.is_success:
             raise self._refusal(response.status_code)
         try:
@@ -104,14 +104,14 @@ class SomaBrainClient:
         except ValueError:
             answer = None
         if not isinstance(answer, dict):
-            raise MemoryUnavailable(f"{self.name} answers with something that is no JSON object")
+            raise DatabaseUnavailable(f"{self.name} answers with something that is no JSON object")
         return answer
 
-    def _refusal(self, status: int) -> MemoryStoreError:
+    def _refusal(self, status: int) -> DatabaseError:
         if status in _UNKNOWN:
             return UnknownCall(f"{self.name} does not have this call ({status})")
-        kind = MemoryUnavailable if status in _TRANSIENT or status >= 500 else MemoryRejected
-        return (MemoryDataRejected if status in _INVALID_DATA else kind)(f"{self.name} answers with status {status}")
+        kind = DatabaseUnavailable if status in _TRANSIENT or status >= 500 else DatabaseRejected
+        return (DataRejected if status in _INVALID_DATA else kind)(f"{self.name} answers with status {status}")
 
     def _connected(self) -> httpx.AsyncClient:
         if self._http is None:
@@ -121,6 +121,6 @@ class SomaBrainClient:
                 timeout=self._options.timeout,
                 verify=trusted_authorities(),
                 headers={name: value for name, value in headers.items() if value},
-                event_hooks=refuse_redirects(self.name, "SA01_SOMA_BASE_URL", MemoryUnavailable),
+                event_hooks=refuse_redirects(self.name, "SA01_SOMA_BASE_URL", DatabaseUnavailable),
             )
         return self._http

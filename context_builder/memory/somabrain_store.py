@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from context_builder.errors import CannotForget, MemoryRejected
+from context_builder.errors import CannotForget, DatabaseRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.rows import storable
 from context_builder.memory.somabrain import Payload, SomaBrainClient, UnknownCall
@@ -28,7 +28,7 @@ class SomaBrainStore:
     read there again. Of several memories with one id the best is found, because SomaBrain may keep twice what is
     remembered twice. A filter applies to what SomaBrain gives, which is then asked for ``OVERSAMPLE`` times as much.
     It documents no way to delete, so :meth:`forget` raises :class:`~context_builder.errors.CannotForget`, and none to
-    rate, so :meth:`rate` raises :class:`~context_builder.errors.MemoryRejected`.
+    rate, so :meth:`rate` raises :class:`~context_builder.errors.DatabaseRejected`.
     """
 
     OVERSAMPLE: Final = 4
@@ -84,7 +84,7 @@ class SomaBrainStore:
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
         if ratings:
-            raise MemoryRejected(f"{self.name} documents no way to rate memories")
+            raise DatabaseRejected(f"{self.name} documents no way to rate memories")
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         if not ids and filter is None:

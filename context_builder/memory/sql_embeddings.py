@@ -11,7 +11,7 @@ from typing import Any, Final
 import structlog
 
 from context_builder.breaker import guard_calls_to
-from context_builder.errors import MemoryRejected, MemoryStoreError
+from context_builder.errors import DatabaseError, DatabaseRejected
 from context_builder.memory.embedder import Embedder, Embedding
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, embedding_text, storable
@@ -82,7 +82,7 @@ class SqlEmbeddings:
                     return await self._embedder.embed_query(storable(text))
         except TimeoutError:
             self._warn(f"no answer within {self._query_time * 1000:.0f} ms: searched by words alone")
-        except MemoryStoreError as error:
+        except DatabaseError as error:
             self._warn(f"{error}: searched by words alone")
         return None
 
@@ -98,7 +98,7 @@ class SqlEmbeddings:
         try:
             with self._memories.guard():
                 embeddings = await self._embedded([_text(row) for row in rows])
-        except MemoryStoreError as error:
+        except DatabaseError as error:
             self._warn(f"{error}: {len(rows)} memories are found by words alone until it answers")
             return 0
         dimensions = max(map(len, embeddings))
@@ -114,7 +114,7 @@ class SqlEmbeddings:
             for start in range(0, len(made), at_once):
                 some = made[start : start + at_once]
                 await self._call("context_memory_embed", tenant_id, by_embedder=self.name, embeddings=some)
-        except MemoryRejected as error:  # no numbers, or too large ones; what is remembered is there all the same
+        except DatabaseRejected as error:  # no numbers, or too large ones; what is remembered is there all the same
             self._warn(f"{error}: {len(rows)} memories are found by words alone")
             return 0
         return len(made)
@@ -181,7 +181,7 @@ class SqlEmbeddings:
                 while await self.fill(tenant_id, self._at_once) == self._at_once:
                     pass
                 self.renew_in_background(tenant_id)
-            except MemoryStoreError as error:
+            except DatabaseError as error:
                 self._warn(f"{error}: the latest memories are found by words alone until more is remembered")
             except Exception as error:  # noqa: BLE001 nobody waits for this: the log is where its end is told
                 log.error("memory.embedding_failed", embedder=self.name, kind=type(error).__name__)
@@ -189,7 +189,7 @@ class SqlEmbeddings:
     async def _renew_and_tell(self, tenant_id: str) -> None:
         try:
             await self.renew(tenant_id, TRIES)
-        except MemoryStoreError as error:
+        except DatabaseError as error:
             del self._renewing[tenant_id]  # it is tried again when more is remembered
             self._warn(f"{error}: what another embedder embedded is found by words alone")
         except Exception as error:  # noqa: BLE001 nobody waits for this: the log is where its end is told
@@ -199,7 +199,7 @@ class SqlEmbeddings:
         """Return the texts' embeddings; an empty one, for good, where the embedder refuses a text and takes others."""
         try:
             return await self._embedder.embed(texts)
-        except MemoryRejected:
+        except DatabaseRejected:
             if len(texts) == 1:
                 await self._embedder.embed([_HARMLESS])
                 self._warn("a text was refused: it is found by words alone")

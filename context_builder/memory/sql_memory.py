@@ -1,4 +1,4 @@
-"""Memories behind the SQL functions of ``context_builder/storage/sql``, whichever way these are called."""
+"""Memories behind the SQL functions of ``context_builder/database/sql``, whichever way these are called."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from context_builder.errors import MemoryRejected
+from context_builder.database.database import Database
+from context_builder.errors import DatabaseRejected
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.rows import Row, as_condition, as_row, found_of, rating_rows, storable
 from context_builder.memory.sql_embeddings import SqlEmbeddings
-from context_builder.storage.sql_functions import SqlFunctions
 
 QUERY_TIME: Final = 0.2
 """Seconds in which a query is embedded, or not at all; it leaves a turn's search a third of its deadline."""
@@ -63,7 +63,7 @@ class SqlMemory:
 
     def __init__(
         self,
-        functions: SqlFunctions,
+        database: Database,
         embedder: Embedder | None = None,
         options: SearchOptions | None = None,
         *,
@@ -71,7 +71,7 @@ class SqlMemory:
         query_time: float = QUERY_TIME,
         in_background: bool = False,
     ) -> None:
-        self._functions = functions
+        self._database = database
         at_once = _SLOW if in_background else _FAST
         embeddings = SqlEmbeddings(embedder, self._call, query_time=query_time, at_once=at_once) if embedder else None
         self._embeddings = embeddings
@@ -81,7 +81,7 @@ class SqlMemory:
 
     @property
     def name(self) -> str:
-        return self._functions.name
+        return self._database.name
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         waits_for_embeddings = self._embeddings is not None and not self._in_background
@@ -148,7 +148,7 @@ class SqlMemory:
     async def close(self) -> None:
         if self._embeddings is not None:
             await self._embeddings.close()
-        await self._functions.close()
+        await self._database.close()
 
     async def _newest(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         condition = as_condition(query.filter)
@@ -156,5 +156,5 @@ class SqlMemory:
 
     async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
         if not tenant_id or storable(tenant_id) != tenant_id:
-            raise MemoryRejected("a memory belongs to a tenant, and none was named")
-        return await self._functions.call(function, tenant_id, arguments)
+            raise DatabaseRejected("a memory belongs to a tenant, and none was named")
+        return await self._database.call(function, tenant_id, arguments)

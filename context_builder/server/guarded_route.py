@@ -13,14 +13,14 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query
 from fastapi.routing import APIRoute
 
-from context_builder.errors import KnowledgeError
+from context_builder.database.database import Database
+from context_builder.errors import DatabaseError
 from context_builder.memory.rows import as_key, storable
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import current_caller
 from context_builder.server.json_body import validated
 from context_builder.server.problem import SHOWN_NAME, Problem
 from context_builder.server.services import Services
-from context_builder.storage.sql_functions import SqlFunctions
 
 KEY: Final = "Idempotency-Key"
 LONGEST_KEY: Final = 255
@@ -30,7 +30,7 @@ LONGEST_KEPT: Final = 4_096
 
 
 async def answered_once(
-    functions: SqlFunctions,
+    functions: Database,
     caller: Caller,
     request: Request,
     answer: Callable[[], Awaitable[Response]],
@@ -70,7 +70,7 @@ async def answered_once(
         return response
     finally:
         ended = held if noted is None else {**held, "answered": noted}
-        with suppress(KnowledgeError):  # it is done all the same; who asks again is told so, or waits a minute
+        with suppress(DatabaseError):  # it is done all the same; who asks again is told so, or waits a minute
             await functions.call("context_access_call_end", caller.tenant_id, ended)
 
 

@@ -15,17 +15,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from context_builder.errors import (
-    ArchiveRejected,
     ArtifactChanged,
     AuditOfAnother,
     ContextBuilderError,
+    DatabaseRejected,
+    DatabaseUnavailable,
+    DataRejected,
     IdempotencyClash,
-    KnowledgeDataRejected,
-    KnowledgeRejected,
-    KnowledgeUnavailable,
-    MemoryDataRejected,
-    MemoryRejected,
-    MemoryUnavailable,
     PackageUnknown,
     PinnedOverBudget,
     ProjectUnknown,
@@ -156,8 +152,7 @@ def _wrong(error: Mapping[str, Any]) -> str:
     return text[:1].lower() + text[1:]
 
 
-_UNAVAILABLE: Final = (StoreUnavailable, KnowledgeUnavailable, MemoryUnavailable)
-_REFUSED_DATA: Final = (KnowledgeDataRejected, MemoryDataRejected)
+_UNAVAILABLE: Final = (StoreUnavailable, DatabaseUnavailable)
 
 
 def problem_of(error: ContextBuilderError) -> Problem:
@@ -178,9 +173,9 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(412, "changed", "it is not, or no longer, what If-Match or If-None-Match says")
     if isinstance(error, IdempotencyClash):
         return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
-    if isinstance(error, _REFUSED_DATA):
+    if isinstance(error, DataRejected):
         return Problem(_UNPROCESSABLE, "refused_data", "the database cannot hold this")
-    if isinstance(error, KnowledgeRejected | MemoryRejected | ArchiveRejected):
+    if isinstance(error, DatabaseRejected):
         detail = "the database does not let this server do its work; `context-builder doctor` there says what to do"
         return Problem(503, "refused", detail)
     return internal_error()

@@ -13,6 +13,7 @@ import orjson
 from fastapi import Depends
 from redis.asyncio import Redis
 
+from context_builder.database.database import Database
 from context_builder.errors import EntryUnreadable
 from context_builder.json_values import objects_of, texts_of
 from context_builder.knowledge.governance import Access
@@ -25,7 +26,6 @@ from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
 from context_builder.storage.redis_availability import translated
-from context_builder.storage.sql_functions import SqlFunctions
 from context_builder.timestamps import moment
 
 MOST_WAITING: Final = 10_000
@@ -35,7 +35,7 @@ MOST_WAITING: Final = 10_000
 class SessionMessages:
     """Reads what was said in the sessions of one Redis, and of one tenant in the database."""
 
-    def __init__(self, redis: Redis, functions: SqlFunctions, tenant_id: str) -> None:
+    def __init__(self, redis: Redis, functions: Database, tenant_id: str) -> None:
         self._redis = redis
         self._functions = functions
         self._tenant_id = tenant_id

@@ -11,6 +11,8 @@ from pydantic import AfterValidator
 from redis.asyncio import Redis
 
 from context_builder.assembly.build_turn import BuiltContext
+from context_builder.database.database import Database
+from context_builder.database.shared_secret import SharedSecret
 from context_builder.errors import SessionIdError
 from context_builder.knowledge.audit_chain import AuditReport
 from context_builder.knowledge.governance import Agent
@@ -26,13 +28,11 @@ from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.callers import ShareLimits, Shares, current_caller
 from context_builder.server.asgi.framing import HostNames
 from context_builder.server.problem import not_found
-from context_builder.server.session_watch import SessionWatches
+from context_builder.server.shared_look import SharedLooks
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.registry import RegisteredSession
-from context_builder.storage.shared_secret import SharedSecret
-from context_builder.storage.sql_functions import SqlFunctions
 
 
 class Knowing(NamedTuple):
@@ -106,7 +106,7 @@ class Services:
     sessions: Sessions
     knowledge: KnowledgeStore
     packages: PackageService
-    functions: SqlFunctions
+    functions: Database
     memory: MemoryStore
     build_turn: BuildTurn
     policies: PolicyStore
@@ -119,7 +119,7 @@ class Services:
     trusted_proxies: tuple[str, ...] = ()
     shares: Shares = field(default_factory=lambda: Shares(ShareLimits()))
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    watches: SessionWatches = field(default_factory=SessionWatches)
+    looks: SharedLooks = field(default_factory=SharedLooks)
 
 
 _STATE: Final = "services"

@@ -155,7 +155,7 @@ class ConversationContext:
     async def update_summary(self) -> None:
         """Move everything from the buffer into the rolling summary, and archive it.
 
-        Raises :class:`AnalystError`, losing nothing, and :class:`~context_builder.errors.ArchiveError`; what could not
+        Raises :class:`AnalystError`, losing nothing, and :class:`~context_builder.errors.DatabaseError`; what could not
         be archived is, with the next summary.
         """
         await asyncio.to_thread(count_tokens, "")  # which may load the vocabulary

@@ -16,7 +16,7 @@ import structlog
 from context_builder import metrics
 from context_builder.breaker import guard_calls_to
 from context_builder.clock import Clock
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.memory.memory import Memory
 from context_builder.session.conversation.memory_batch import of_message
 from context_builder.session.failures import raise_what_ends_the_task, reason_of
@@ -151,7 +151,7 @@ class MessageFeed:
             except BaseException as error:  # noqa: BLE001 a memory may be anybody's and fail in any way
                 raise_what_ends_the_task(error)
                 self._note(error, len(batch))
-                if isinstance(error, MemoryUnavailable):
+                if isinstance(error, DatabaseUnavailable):
                     return
             else:
                 metrics.MESSAGES_FED.labels("remembered").inc(len(batch))

@@ -16,9 +16,8 @@ from prometheus_client import Counter
 
 from context_builder.clock import Clock
 from context_builder.errors import (
-    ArchiveUnavailable,
     ContextBuilderError,
-    MemoryUnavailable,
+    DatabaseUnavailable,
     StoreUnavailable,
     Undeliverable,
 )
@@ -142,7 +141,7 @@ class OutboxRelay:
         if suspect.tries > 1 and await self._another_is_delivered(suspect):
             suspect.failed_alone += 1
             self.failures = 0
-        is_away = isinstance(error, ArchiveUnavailable | MemoryUnavailable)
+        is_away = isinstance(error, DatabaseUnavailable)
         return suspect.failed_alone >= (TRIES_UNAVAILABLE if is_away else TRIES)
 
     async def _another_is_delivered(self, suspect: _Suspect) -> bool:
@@ -157,7 +156,7 @@ class OutboxRelay:
             if error is None and other != suspect.entry:
                 return True
             suspect.tried_with += 1
-            if isinstance(error, ArchiveUnavailable | MemoryUnavailable):
+            if isinstance(error, DatabaseUnavailable):
                 return False
         return False
 
@@ -175,7 +174,7 @@ class OutboxRelay:
         self._deliveries.labels("failed").inc()
         self.failures += 1
         if type(error) is not self._told:
-            tell = log.warning if isinstance(error, ArchiveUnavailable | MemoryUnavailable) else log.error
+            tell = log.warning if isinstance(error, DatabaseUnavailable) else log.error
             tell("delivery.waiting", receiver=self.receiver, error=reason_of(error))
         self._told = type(error)
 

@@ -81,7 +81,7 @@ class ArchiveSettings:
     archive: Literal["auto", "off"] = setting(
         "auto",
         "ARCHIVE",
-        "Whether summaries are archived: auto uses SUPABASE_URL, DATABASE_URL, or else the embedded PostgreSQL if the "
+        "Whether summaries are archived: auto uses DATABASE_URL, SUPABASE_URL, or else the embedded PostgreSQL if the "
         "extra embedded is installed; off keeps them in Redis alone.",
     )
     supabase_url: HttpUrl | None = setting(
@@ -95,7 +95,7 @@ class ArchiveSettings:
     database_url: PostgresUrl | None = setting(
         None,
         "DATABASE_URL",
-        "PostgreSQL that archives summaries and memories, when there is no Supabase, "
+        "PostgreSQL for summaries, memories and knowledge; wins over SUPABASE_URL, "
         "e.g. postgresql://user:password@host/database. URL",
     )
     connections: Count = setting(
@@ -113,7 +113,7 @@ class MemorySettings:
     memory: Literal["auto", "off"] = setting(
         "auto",
         "MEMORY",
-        "Whether sessions are remembered: auto uses SA01_SOMA_BASE_URL, SUPABASE_URL, DATABASE_URL, or else the "
+        "Whether sessions are remembered: auto uses SA01_SOMA_BASE_URL, DATABASE_URL, SUPABASE_URL, or else the "
         "embedded PostgreSQL if the extra embedded is installed; off remembers nothing, and prompts hold no memories.",
     )
     tenant_id: Annotated[str, Field(min_length=1)] = setting(

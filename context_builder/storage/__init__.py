@@ -1,1 +1,1 @@
-"""Stores share connections to Redis, error codes of PostgreSQL, HTTP clients, migrations and their SQL."""
+"""Connections to Redis and over HTTP: what bounds and shares them, and what their errors mean."""

@@ -23,7 +23,7 @@ _MACHINE: Final = re.compile(
     r"\s*(?:>>\s*)?(?:"
     r"\[{1,2}(?P<square>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8}|unknown(?: speaker)?)\]{1,2}\s*:?\s*|"
     r"\((?P<round>(?:speaker|spk|spkr)[ _-]?[\w?]{1,8})\)\s*:?\s*|"
-    r"(?P<bare>speaker[ _-]?\w{1,3}|speaker_\d{1,4}|unknown speaker)\s*[:\uff1a](?:\s+|$)|"
+    r"(?P<bare>speaker[ _-]?\w{1,3}|speaker_\d{1,4}|unknown speaker)(?:\s\([\d:]+\))?\s*[:\uff1a](?:\s+|$)|"
     r"SPEAKER:\s(?P<tag>S\d{1,3}|UU)\s*$|(?P<alone>speaker[ _-]?\d{1,3})\s*$"
     r")",
     re.IGNORECASE,

@@ -15,9 +15,7 @@ from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
-from context_builder.archive.archive import Archive
-from context_builder.errors import ArchiveError, MemoryStoreError, StoreUnavailable
-from context_builder.memory.joining import JoiningMemory
+from context_builder.errors import DatabaseError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.folder import file_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
@@ -31,7 +29,7 @@ from context_builder.wiring.analysts import analysts
 from context_builder.wiring.embedded import Described, embedding_engine, start_embeddings
 from context_builder.wiring.published_states import PublishedStates
 from context_builder.wiring.servers import connected_redis, running_servers
-from context_builder.wiring.stores import archive_of, can_join, memory_of
+from context_builder.wiring.stores import open_stores
 
 if TYPE_CHECKING:
     from context_builder.assembly.builder import ContextBuilder
@@ -106,15 +104,10 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
         stack.push_async_callback(redis.aclose)
         analyst, last_resort, count_tokens, model_is = analysts(settings, executor)
         stack.push_async_callback(analyst.close)
-        archive, archive_is = archive_of(settings)
-        if archive is not None:
-            stack.push_async_callback(archive.close)
-        memory, memory_is = memory_of(settings)
-        if memory is not None and many and can_join(settings):
-            memory = JoiningMemory(memory)
-        if memory is not None:
-            stack.push_async_callback(memory.close)
+        stores = await stack.enter_async_context(open_stores(settings, many=many))
+        archive, memory = stores.archive, stores.memory
         if settings.prompt.redact != "none":
+            # takes 0.4 s: few daemons redact or build prompts
             from context_builder.wiring.builders import redacting, redactor_of
 
             if memory is not None:
@@ -133,15 +126,16 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
             if archive is not None:
                 try:
                     await archive.check()
-                except ArchiveError as error:  # the archiver tries again; until then summaries wait in Redis
+                except DatabaseError as error:  # the archiver tries again; until then summaries wait in Redis
                     log.warning("archive.not_ready", error=str(error))
             if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
                 if settings.embedding.model or embedding_engine(settings):
-                    with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
+                    with suppress(DatabaseError):  # what is remembered next tries again, and tells
                         await memory.embed_missing(settings.memory.tenant_id)
 
-        yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
+        described = redis_is, model_is, stores.archive_is, stores.memory_is
+        yield App(settings, redis, redis_url, parts, warm_up, *described, recordings)
 
 
 @asynccontextmanager
@@ -155,25 +149,10 @@ async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Descr
 
 
 @asynccontextmanager
-async def open_archive(settings: Settings) -> AsyncIterator[Archive | None]:
-    """Open the configured archive, or the embedded one, if there is one."""
-    archive, _ = archive_of(settings)
-    try:
-        yield archive
-    finally:
-        if archive is not None:
-            await archive.close()
-
-
-@asynccontextmanager
 async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | None, Described]]:
     """Open the configured memory, or the one in the embedded database; also give its name for people."""
-    memory, described = memory_of(settings)
-    try:
-        yield memory, described
-    finally:
-        if memory is not None:
-            await memory.close()
+    async with open_stores(settings) as stores:
+        yield stores.memory, stores.memory_is
 
 
 @asynccontextmanager
@@ -182,9 +161,18 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
 
     ``rules`` replace fields of the rules that the settings make.
     """
-    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, builder_of
+    async with open_memory(settings) as (store, memory_is), open_builder_with(settings, store, **rules) as builder:
+        yield builder, memory_is
 
-    async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
+
+@asynccontextmanager
+async def open_builder_with(
+    settings: Settings, store: MemoryStore | None, **rules: Any
+) -> AsyncIterator[ContextBuilder]:
+    """Open the configured builder over a memory that is open."""
+    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, builder_of  # as above
+
+    async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(running_servers(settings))
         states = PublishedStates(servers, settings.assembly.deadline / 3)
         sums_up, prefers = (by == "analyst" for by in (settings.prompt.summarizer, settings.prompt.preferences))
@@ -201,7 +189,7 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
             log.warning("prompt.encoding_assumed", counted=assumed, margin=assembly_rules_of(settings).margin)
         if settings.prompt.preload:
             await warm_up_builder(settings, builder)
-        yield builder, memory_is
+        yield builder
         await builder.drain()
 
 

@@ -17,6 +17,7 @@ from context_builder.assembly.token_window import window_of
 from context_builder.errors import SettingError
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.preferences import Preference
+from context_builder.memory.redacting import RedactingMemory
 from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol
 from context_builder.settings.settings import Settings
 from context_builder.tokens.counter import TokenCounter
@@ -109,11 +110,11 @@ def redactor_of(settings: Settings) -> RedactorProtocol:
     """Return the redactor: secrets, then personal data. Raises :class:`SettingError` without the extra it needs."""
     redactors: list[RedactorProtocol] = []
     if settings.prompt.redact in ("secrets", "all"):
-        from context_builder.redaction.secrets import SecretRedactor
+        from context_builder.redaction.secrets import SecretRedactor  # whose patterns take time to compile
 
         redactors.append(SecretRedactor())
     if settings.prompt.redact in ("personal", "all"):
-        from context_builder.redaction.pii import PiiRedactor
+        from context_builder.redaction.pii import PiiRedactor  # likewise
 
         redactors.append(PiiRedactor())
     return RedactorChain(*redactors) if redactors else NoopRedactor()
@@ -123,8 +124,6 @@ def redacting(memory: MemoryStore, settings: Settings) -> MemoryStore:
     """Return the memory, which keeps nothing that the settings say is redacted. Raises as :func:`redactor_of`."""
     if settings.prompt.redact == "none":
         return memory
-    from context_builder.memory.redacting import RedactingMemory
-
     return RedactingMemory(memory, redactor_of(settings))
 
 

@@ -7,13 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from context_builder.database.migrations import RETENTION_DAYS, apply, retain
+from context_builder.database.postgres import StartedServer
 from context_builder.engines import embeddings
 from context_builder.engines.embeddings import EmbeddingEngine
 from context_builder.engines.home import default_home
@@ -21,9 +23,6 @@ from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
 from context_builder.errors import EngineError, MissingExtra
 from context_builder.settings.settings import Settings
-
-if TYPE_CHECKING:
-    from context_builder.storage.postgres import MovingDatabase
 
 log = structlog.get_logger(__name__)
 
@@ -104,17 +103,19 @@ def restart_when_killed(client: Redis, engine: RedisEngine) -> Redis:
     return client
 
 
-async def embedded_database(home: Path) -> MovingDatabase:
-    """Return the embedded PostgreSQL, running and with this package's tables; it is started again when it was killed.
+def embedded_database(home: Path, retention_days: int = RETENTION_DAYS) -> StartedServer:
+    """Return how to start the embedded PostgreSQL, with this package's tables, and again when it was killed.
 
-    Raises :class:`~context_builder.errors.EngineError` and :class:`~context_builder.errors.ArchiveError`.
+    The record of packages is kept for at least ``retention_days`` there.
     """
-    from context_builder.storage.migrations import apply
-    from context_builder.storage.postgres import MovingDatabase
-
     engine = PostgresEngine(home)
-    address = await asyncio.to_thread(engine.ensure)
-    await apply(address.url)
+
+    async def start() -> str:
+        address = await asyncio.to_thread(engine.ensure)
+        await apply(address.url)
+        if retention_days < RETENTION_DAYS:  # which the database does not take from whoever calls it
+            await retain(address.url, retention_days)
+        return address.url
 
     async def restarted() -> str | None:
         try:
@@ -126,4 +127,4 @@ async def embedded_database(home: Path) -> MovingDatabase:
             log.warning("postgres.restarted", postgres=address.name)
         return address.url if address is not None else None
 
-    return MovingDatabase(address.url, restarted)
+    return StartedServer("the embedded PostgreSQL", start, restarted)

@@ -8,18 +8,18 @@ from contextlib import asynccontextmanager
 
 from redis.asyncio import Redis
 
+from context_builder.database.database import Database
 from context_builder.knowledge.events import EventRelay
 from context_builder.knowledge.record import PackageRecord
 from context_builder.settings.settings import Settings
-from context_builder.storage.sql_functions import SqlFunctions
 
 
 @asynccontextmanager
 async def relaying_events(
-    settings: Settings, functions: SqlFunctions, redis: Redis, record: PackageRecord
+    settings: Settings, database: Database, redis: Redis, record: PackageRecord
 ) -> AsyncIterator[None]:
     """Relay events in the block; should the relay die, the block is cancelled, and its error raised."""
-    relay = event_relay(settings, functions, redis, record)
+    relay = event_relay(settings, database, redis, record)
     await relay.startup()
     block = asyncio.current_task()
     task = asyncio.create_task(relay.run(), name="package events")
@@ -36,7 +36,7 @@ async def relaying_events(
         await task
 
 
-def event_relay(settings: Settings, functions: SqlFunctions, redis: Redis, record: PackageRecord) -> EventRelay:
+def event_relay(settings: Settings, database: Database, redis: Redis, record: PackageRecord) -> EventRelay:
     """Return a relay as the settings have it."""
     tenant_id = settings.memory.tenant_id
-    return EventRelay(functions, redis, record, tenant_id=tenant_id, events_max=settings.record.events_max)
+    return EventRelay(database, redis, record, tenant_id=tenant_id, events_max=settings.record.events_max)

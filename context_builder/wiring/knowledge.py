@@ -14,13 +14,15 @@ from context_builder.analysis.bounded_process import Runner, in_thread
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
+from context_builder.database.database import Database
+from context_builder.database.shared_secret import SharedSecret
 from context_builder.errors import MissingExtra, require_extra
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.govern import BoundedRedaction, PreparedRedactor, redacted_by
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.model_projections import ModelProjections
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
-from context_builder.knowledge.record import RETENTION_DAYS, PackageRecord
+from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
@@ -28,14 +30,10 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.migrations import retain
-from context_builder.storage.shared_secret import SharedSecret
-from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.builders import UNNAMED_MODEL
-from context_builder.wiring.embedded import embedded_database, home_of, require_postgres
+from context_builder.wiring.database import open_database
 
 if TYPE_CHECKING:
     from context_builder.knowledge.grpc.channel import ServiceChannel
@@ -54,7 +52,7 @@ async def chosen_services(where: KnowledgeServiceSettings, local: KnowledgeServi
         )
         return
     require_extra("grpc", "grpc", "a service over gRPC")
-    from context_builder.knowledge.grpc import clients
+    from context_builder.knowledge.grpc import clients  # needs the extra
     from context_builder.knowledge.grpc.channel import ServiceChannel
 
     async with AsyncExitStack() as stack:
@@ -90,38 +88,16 @@ class Knowledge:
 @asynccontextmanager
 async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
     """Open the knowledge; the embedded PostgreSQL is started where the settings name no database."""
-    async with open_functions(settings) as functions:
-        yield knowledge_of(functions, retention_days=settings.record.retention)
+    async with open_database(settings) as database:
+        yield knowledge_of(database.knowledge, retention_days=settings.record.retention)
 
 
-def knowledge_of(functions: SqlFunctions, *, retention_days: int, run: Runner = in_thread) -> Knowledge:
-    """Return the knowledge behind a database's functions; what may take long is left to ``run``."""
-    record = PackageRecord(functions, retention_days=retention_days)
+def knowledge_of(database: Database, *, retention_days: int, run: Runner = in_thread) -> Knowledge:
+    """Return the knowledge in a database; what may take long is left to ``run``."""
+    record = PackageRecord(database, retention_days=retention_days)
     redact = BoundedRedaction(redactor_of_packages, run).redact
-    store = KnowledgeStore(functions, run, redact)
-    return Knowledge(store, PolicyStore(functions, run), record, SharedSecret(functions))
-
-
-@asynccontextmanager
-async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
-    """Open the database's functions, which raise :class:`~context_builder.errors.KnowledgeError`."""
-    where = settings.archive
-    functions: SqlFunctions
-    if where.supabase_url and where.supabase_key:
-        functions = SupabaseFunctions(where.supabase_url, where.supabase_key.get_secret_value(), KNOWLEDGE_ERRORS)
-    elif where.database_url:
-        url = where.database_url.get_secret_value()
-        functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, connections=where.connections)
-    else:
-        require_postgres()
-        database = await embedded_database(home_of(settings))
-        if settings.record.retention < RETENTION_DAYS:  # which the database does not take from whoever calls it
-            await retain(database.url, settings.record.retention)
-        functions = PostgresFunctions(database, KNOWLEDGE_ERRORS, connections=where.connections)
-    try:
-        yield functions
-    finally:
-        await functions.close()
+    store = KnowledgeStore(database, run, redact)
+    return Knowledge(store, PolicyStore(database, run), record, SharedSecret(database))
 
 
 @asynccontextmanager
@@ -168,7 +144,7 @@ def local_services(knowledge: Knowledge, memory: MemoryStore, run: Runner = in_t
 async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
     """Let the model, if there is one, write shorter texts of the tenant's artifacts; return for how many.
 
-    Raises :class:`~context_builder.errors.KnowledgeError` and :class:`~context_builder.errors.AnalystError`.
+    Raises :class:`~context_builder.errors.DatabaseError` and :class:`~context_builder.errors.AnalystError`.
     """
     analyst, text, *_ = analysts(settings)
     try:
@@ -181,7 +157,7 @@ async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id:
 def redactor_of_packages() -> RedactorProtocol:
     """Return the redactor of confidential sources: secrets and personal data. Without the extra for these it refuses
     every text, which so is withheld: what is masked by half is not redacted."""
-    from context_builder.redaction.secrets import SecretRedactor
+    from context_builder.redaction.secrets import SecretRedactor  # whose patterns take time to compile
 
     try:
         from context_builder.redaction.pii import PiiRedactor

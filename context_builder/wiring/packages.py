@@ -12,9 +12,10 @@ from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.store import document_space
 from context_builder.memory.memory import MemoryQuery
 from context_builder.settings.settings import Settings
+from context_builder.wiring.database import open_database
 from context_builder.wiring.embedded import start_embeddings
 from context_builder.wiring.events import event_relay
-from context_builder.wiring.knowledge import knowledge_of, open_functions, open_packages
+from context_builder.wiring.knowledge import knowledge_of, open_packages
 from context_builder.wiring.servers import running_redis
 from context_builder.wiring.stores import store_of
 
@@ -34,13 +35,13 @@ async def open_package_service(
     finds their sources is warmed up.
     """
     async with AsyncExitStack() as stack:
-        memory, _ = store_of(settings)
+        database = await stack.enter_async_context(open_database(settings))
+        memory, _ = store_of(settings, database)
         stack.push_async_callback(memory.close)
-        functions = await stack.enter_async_context(open_functions(settings))
-        knowledge = knowledge_of(functions, retention_days=settings.record.retention)
+        knowledge = knowledge_of(database.knowledge, retention_days=settings.record.retention)
         if (redis := await running_redis(settings)) is not None:
             stack.push_async_callback(redis.aclose)
-            stack.push_async_callback(event_relay(settings, functions, redis, knowledge.record).relay_once)
+            stack.push_async_callback(event_relay(settings, database.knowledge, redis, knowledge.record).relay_once)
         if intent is not None:
             with suppress(ContextBuilderError, TimeoutError):  # the package says what was not there
                 async with asyncio.timeout(STARTING):

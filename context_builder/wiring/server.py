@@ -14,7 +14,8 @@ from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.errors import KnowledgeUnavailable, ProjectUnknown, SettingError
+from context_builder.database.database import Database
+from context_builder.errors import DatabaseUnavailable, ProjectUnknown, SettingError
 from context_builder.knowledge.audit_chain import AuditReport, verify
 from context_builder.knowledge.govern import TurnMemories
 from context_builder.knowledge.service import PackageConfig, PackageService
@@ -32,9 +33,9 @@ from context_builder.server.asgi.framing import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
-from context_builder.storage.sql_functions import SqlFunctions
-from context_builder.wiring.app import open_builder
+from context_builder.wiring.app import open_builder_with
 from context_builder.wiring.builders import redacting
+from context_builder.wiring.database import open_database
 from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
@@ -42,7 +43,6 @@ from context_builder.wiring.knowledge import (
     load_redactor,
     local_services,
     make_projections,
-    open_functions,
     open_packages,
 )
 from context_builder.wiring.servers import open_servers
@@ -72,8 +72,8 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(open_servers(settings))
         redis = next(iter(servers)).redis  # packages are cached there, and events of them told
-        functions = await stack.enter_async_context(open_functions(settings))
-        keys = ApiKeys(functions, tenant_id)
+        database = await stack.enter_async_context(open_database(settings))
+        keys = ApiKeys(database.knowledge, tenant_id)
         tokens = jwt_verifier(settings)
         is_local = for_this_user or is_loopback(settings.server.host)
         if not await _are_there(keys, is_needed=not is_local and tokens is None):
@@ -82,25 +82,26 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
                 "(`context-builder keys create`) nor AUTH_JWKS_URL or AUTH_JWKS_FILE"
             )
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
-        memory, memory_is = store_of(settings)
+        memory, memory_is = store_of(settings, database)
         stack.push_async_callback(memory.close)
         process = BoundedProcess(begin=load_redactor)
         stack.callback(process.close)
-        knowledge = knowledge_of(functions, retention_days=settings.record.retention, run=process)
+        knowledge = knowledge_of(database.knowledge, retention_days=settings.record.retention, run=process)
         after_put = (
             TenantBackground("embeddings", lambda tenant: memory.embed_missing(document_space(tenant))),
             TenantBackground("projections", lambda tenant: make_projections(settings, knowledge.store, tenant)),
         )
         for work in after_put:
             stack.push_async_callback(work.close)
-        await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
+        await stack.enter_async_context(relaying_events(settings, database.knowledge, redis, knowledge.record))
         limit = settings.services.retrieval_time
         config = PackageConfig(
             retrieval_time=limit, turn_time=limit, at_once=settings.archive.connections, weights=settings.weights
         )
         opened = open_packages(knowledge, memory, redis, settings.services, config, process)
         packages = await stack.enter_async_context(opened)
-        builder, _ = await stack.enter_async_context(open_builder(settings))
+        remembered = None if settings.memory.memory == "off" else memory
+        builder = await stack.enter_async_context(open_builder_with(settings, remembered))
         services = Services(
             names=HostNames.of(settings.server.host, settings.server.names.split(",")),
             authenticator=Authenticator(
@@ -109,12 +110,12 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             sessions=Sessions(servers, tenant_id),
             knowledge=knowledge.store,
             packages=packages,
-            functions=functions,
+            functions=database.knowledge,
             memory=redacting(memory, settings),
             build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,
             secret=knowledge.secret,
-            verify_audit=_audits(functions, settings.record.retention),
+            verify_audit=_audits(database.knowledge, settings.record.retention),
             recordings=RecordingLibrary(folder) if (folder := settings.process.record_dir) else None,
             after_put=after_put,
             max_message_bytes=settings.session.max_message_bytes,
@@ -142,7 +143,7 @@ async def _are_there(keys: ApiKeys, *, is_needed: bool) -> bool:
     """
     try:
         return await keys.exist() or not is_needed
-    except KnowledgeUnavailable:
+    except DatabaseUnavailable:
         if is_needed:
             raise
         return True
@@ -169,8 +170,8 @@ async def warming_up(settings: Settings, packages: PackageService) -> AsyncItera
 @asynccontextmanager
 async def open_api_keys(settings: Settings) -> AsyncIterator[ApiKeys]:
     """Open the API keys alone."""
-    async with open_functions(settings) as functions:
-        yield ApiKeys(functions, settings.memory.tenant_id)
+    async with open_database(settings) as database:
+        yield ApiKeys(database.knowledge, settings.memory.tenant_id)
 
 
 def has_model(settings: Settings) -> bool:
@@ -194,10 +195,10 @@ def jwt_verifier(settings: Settings) -> JwtVerifier | None:
     return JwtVerifier(keys, where.audience, where.issuer)
 
 
-def _audits(functions: SqlFunctions, retention_days: int) -> VerifyAudit:
+def _audits(database: Database, retention_days: int) -> VerifyAudit:
     async def verify_audit(tenant_id: str) -> AuditReport:
         oldest = datetime.now(UTC).date() - timedelta(days=retention_days)
-        return await verify(functions, tenant_id, oldest=oldest)
+        return await verify(database, tenant_id, oldest=oldest)
 
     return verify_audit
 

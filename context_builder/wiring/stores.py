@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Final, TypedDict
 
 import structlog
 
-from context_builder.archive.archive import Archive, DeferredArchive
+from context_builder.archive.archive import Archive
+from context_builder.archive.postgres import PostgresArchive
+from context_builder.archive.supabase import SupabaseArchive
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.engines.embeddings import MODEL
-from context_builder.engines.postgres import PostgresEngine
-from context_builder.errors import SettingError
 from context_builder.memory.embedder import CachedEmbedder, Embedder
 from context_builder.memory.engine_embedder import EngineEmbedder
-from context_builder.memory.memory import DeferredMemory, MemoryStore
+from context_builder.memory.joining import JoiningMemory
+from context_builder.memory.memory import MemoryStore
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
+from context_builder.memory.sql_memory import SqlMemory
 from context_builder.settings.settings import Settings
 from context_builder.wiring.costs import budget_for, prices_of
+from context_builder.wiring.database import ChosenDatabase, database_of
 from context_builder.wiring.embedded import (
     INSTALL_EMBEDDED,
     Described,
-    embedded_database,
     embedding_engine,
-    has_postgres,
-    home_of,
     require_postgres,
 )
 
@@ -41,55 +43,72 @@ class _Rules(TypedDict):
     in_background: bool
 
 
-async def owners_url(settings: Settings, otherwise: str = "") -> str:
-    """Return the address of the database itself, for what only the tables' owner may do; the embedded one is started.
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Holds the archive and the memory, where there are any, and their names for people."""
 
-    Raises :class:`~context_builder.errors.SettingError`, which says what else to do, where only Supabase's API is set.
-    """
-    if settings.archive.database_url is not None:
-        return settings.archive.database_url.get_secret_value()
-    if settings.archive.supabase_url is not None:
-        advice = ", or ".join(filter(None, ("DATABASE_URL: set it to your Supabase database's address", otherwise)))
-        raise SettingError(advice)
-    require_postgres()
-    return (await asyncio.to_thread(PostgresEngine(home_of(settings)).ensure)).url
+    archive: Archive | None
+    archive_is: Described
+    memory: MemoryStore | None
+    memory_is: Described
 
 
-def memory_of(settings: Settings) -> tuple[MemoryStore | None, Described]:
+@asynccontextmanager
+async def open_stores(settings: Settings, *, many: bool = False) -> AsyncIterator[Stores]:
+    """Open archive and memory. Where ``many`` sessions remember at about the same time, it is sent together."""
+    async with AsyncExitStack() as stack:
+        if (database := database_of(settings)) is not None:
+            stack.push_async_callback(database.close)
+        archive, archive_is = archive_of(settings, database)
+        memory, memory_is = memory_of(settings, database)
+        if memory is not None and many and _can_join(settings):
+            memory = JoiningMemory(memory)
+        if archive is not None:
+            stack.push_async_callback(archive.close)
+        if memory is not None:
+            stack.push_async_callback(memory.close)
+        yield Stores(archive, archive_is, memory, memory_is)
+
+
+def memory_of(settings: Settings, database: ChosenDatabase | None) -> tuple[MemoryStore | None, Described]:
     """Return the memory, not connected yet, if there is one, and its name for people."""
     if settings.memory.memory == "off":
         return None, Described(NOT_REMEMBERED, "MEMORY is off")
-    if not settings.somabrain.base_url and not _has_database(settings):
+    if not settings.somabrain.base_url and database is None:
         return None, Described(NOT_REMEMBERED, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to remember it")
-    memory, described = store_of(settings)
+    memory, described = store_of(settings, database)
     if not settings.session.feed_memory:
         described = Described(f"{described.what}; not fed", "FEED_MEMORY is off")
     return memory, described
 
 
-def can_join(settings: Settings) -> bool:
+def _can_join(settings: Settings) -> bool:
     """Return whether one call may remember what several sessions said: each pays for its own embeddings."""
     options = embedding_options(settings)
     return not settings.somabrain.base_url and (options is None or options.model is None)
 
 
-def store_of(settings: Settings) -> tuple[MemoryStore, Described]:
+def store_of(settings: Settings, database: ChosenDatabase | None) -> tuple[MemoryStore, Described]:
     """Return the store of memories and of documents' passages, not connected yet, and its name for people.
 
     Raises :class:`~context_builder.errors.MissingExtra` where there is none.
     """
     if settings.somabrain.base_url:
-        from context_builder.memory.somabrain import SomaBrainClient
+        from context_builder.memory.somabrain import SomaBrainClient  # takes 0.2 s, for httpx
         from context_builder.memory.somabrain_store import SomaBrainStore
 
         somabrain = SomaBrainStore(SomaBrainClient(settings.somabrain))
         return somabrain, Described(somabrain.name)
-    embedder = embedder_of(settings)
-    memory, where = _database(settings, embedder)
+    if database is None:
+        require_postgres()
+        raise AssertionError("there is a PostgreSQL, and no database of it")
+    embedder, is_ours = embedder_of(settings), embedding_engine(settings) is not None
+    rules: _Rules = {"query_time": settings.memory.embedding_query_time, "in_background": is_ours}
+    memory, where = SqlMemory(database.memory, embedder, **rules), database.described.what
     if embedder is None:
         return memory, Described(f"{where}, {WORDS_ALONE}", _more_than_words(settings))
-    is_ours = " (embedded)" if embedding_engine(settings) else ""
-    return memory, Described(f"{where}, found by words, and by meaning with {embedder.name}{is_ours}")
+    ours = " (embedded)" if is_ours else ""
+    return memory, Described(f"{where}, found by words, and by meaning with {embedder.name}{ours}")
 
 
 def embedder_of(settings: Settings) -> Embedder | None:
@@ -116,34 +135,6 @@ def _more_than_words(settings: Settings) -> str:
     return "set EMBEDDING_MODEL to find by meaning too"
 
 
-def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStore, str]:
-    memory: MemoryStore
-    where = settings.archive
-    rules: _Rules = {
-        "query_time": settings.memory.embedding_query_time,
-        "in_background": embedding_engine(settings) is not None,
-    }
-    if where.supabase_url and where.supabase_key:
-        from context_builder.memory.supabase import SupabaseMemory
-
-        memory = SupabaseMemory(where.supabase_url, where.supabase_key.get_secret_value(), embedder, **rules)
-        return memory, memory.name
-    if where.database_url:
-        from context_builder.memory.postgres import PostgresMemory
-
-        memory = PostgresMemory(where.database_url.get_secret_value(), embedder, connections=where.connections, **rules)
-        return memory, memory.name
-    require_postgres()
-    home = home_of(settings)
-
-    async def embedded() -> MemoryStore:
-        from context_builder.memory.postgres import PostgresMemory
-
-        return PostgresMemory(await embedded_database(home), embedder, connections=where.connections, **rules)
-
-    return DeferredMemory("the embedded PostgreSQL", embedded), f"embedded PostgreSQL in {home}"
-
-
 def embedding_options(settings: Settings) -> EmbeddingOptions | None:
     """Return the embeddings' options, if a model is named. A key goes only to the server it was meant for."""
     embedding, model = settings.embedding, settings.model
@@ -153,35 +144,12 @@ def embedding_options(settings: Settings) -> EmbeddingOptions | None:
     return replace(embedding, base_url=embedding.base_url or model.openai_base_url, api_key=key)
 
 
-def _has_database(settings: Settings) -> bool:
-    where = settings.archive
-    return where.supabase_url is not None or where.database_url is not None or has_postgres()
-
-
-def archive_of(settings: Settings) -> tuple[Archive | None, Described]:
+def archive_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Archive | None, Described]:
     """Return the archive, not connected yet, if there is one, and its name for people."""
-    archive: Archive
-    where = settings.archive
-    if where.archive == "off":
+    if settings.archive.archive == "off":
         return None, Described(IN_REDIS_ALONE, "ARCHIVE is off")
-    if not _has_database(settings):
+    if database is None:
         return None, Described(IN_REDIS_ALONE, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to keep them for good")
-    if where.supabase_url and where.supabase_key:
-        from context_builder.archive.supabase import SupabaseArchive
-
-        archive = SupabaseArchive(where.supabase_url, where.supabase_key.get_secret_value())
-        return archive, Described(archive.name)
-    if where.database_url:
-        from context_builder.archive.postgres import PostgresArchive
-
-        archive = PostgresArchive(where.database_url.get_secret_value())
-        return archive, Described(archive.name)
-    home = home_of(settings)
-
-    async def embedded() -> Archive:
-        from context_builder.archive.postgres import PostgresArchive
-
-        return PostgresArchive(await embedded_database(home))
-
-    hint = "set SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL, for your own"
-    return DeferredArchive("the embedded PostgreSQL", embedded), Described(f"embedded PostgreSQL in {home}", hint)
+    if isinstance(database.archive, PostgresDatabase):
+        return PostgresArchive(database.archive), database.described
+    return SupabaseArchive(database.archive), database.described

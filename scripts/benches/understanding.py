@@ -172,10 +172,11 @@ async def measure_summaries(rows: Sequence[Row], analyst: Analyst, report: Repor
             given = {message.id: message for message in said[start : start + SUMMARY_MESSAGES]}
             for point in (await analyst.summarize(SummaryRequest(list(given.values())))).points:
                 cites.append(1 <= len(point.cites) <= 5 and all(cited in given for cited in point.cites))
-                source = {word for cited in point.cites for word in re.findall(r"\w+", given[cited].text.lower())}
+                said_in = " ".join(f"{given[cited].speaker} {given[cited].text}" for cited in point.cites)
+                source = set(re.findall(r"\w+", said_in.lower()))
                 grounded.append(source.issuperset(re.findall(r"\w+", point.text.lower())))
     report.add(every(f"points that cite only messages given ({len(cites)} points)", cites))
-    report.add(every("points all of whose words occur in what they cite", grounded))
+    report.add(every("points all of whose words occur in what they cite, speakers' names included", grounded))
     report.add(Line("points per 100 messages", f"{100 * len(cites) / len(rows):.1f}"))
 
 

@@ -13,6 +13,7 @@ _SQLSTATES: Final = ("22001", "22003", "22021", "22P02", "23502", "23514", "23P0
 async def receivers_refuse_a_row(lane: Lane) -> None:
     """The archive refuses the next summary, the memory a message in it; both go on with what comes after."""
     sqlstate = lane.rng.choice(_SQLSTATES)
+    revisions = _revisions(lane)
     seq = await _refuse_next_summary(lane, sqlstate)
     delivery = lane.listener.compose(plain=True)
     await lane.world.refuse(lane.session_id, "memory", delivery.token, sqlstate)
@@ -20,9 +21,16 @@ async def receivers_refuse_a_row(lane: Lane) -> None:
 
     async def are_dead_letters() -> bool:
         places = await lane.places()
-        return seq in places.unarchived and delivery.token in places.unremembered
+        was_revised = _revisions(lane) != revisions  # which may take the refused summary, since it no longer holds
+        return delivery.token in places.unremembered and (seq in places.unarchived or was_revised)
 
     await lane.wait(are_dead_letters, "what is refused for good is a dead letter", poll=0.1)
+
+
+def _revisions(lane: Lane) -> tuple[int, int, int]:
+    """How often something was corrected, renamed or struck."""
+    sent = lane.listener.sent
+    return sent.corrected, sent.renamed, len(sent.strikes)
 
 
 async def _refuse_next_summary(lane: Lane, sqlstate: str) -> int:

@@ -16,8 +16,8 @@ from typing import Any, Final
 import asyncpg
 import httpx
 
+from context_builder.database.migrations import apply
 from context_builder.engines.engine import LOOPBACK, free_port
-from context_builder.storage.migrations import apply
 from scripts.campaign.daemon import ROOT
 from scripts.campaign.link import Link
 from tests.services.postgres_server import PostgresServer

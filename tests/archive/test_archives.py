@@ -15,7 +15,9 @@ import pytest
 from context_builder.archive.archive import COLUMNS, Archive, SummaryRow
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.archive.supabase import SupabaseArchive
-from context_builder.errors import ArchiveDataRejected, ArchiveError, ArchiveUnavailable
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.database.supabase import SupabaseDatabase
+from context_builder.errors import DatabaseError, DatabaseUnavailable, DataRejected
 from context_builder.testing import InMemoryArchive
 from tests.archive.rows import summary
 from tests.services.postgrest import api_key, serving_project
@@ -50,13 +52,13 @@ class InMemory:
         return sorted(found, key=lambda row: -row.summary_seq)
 
     def stuck(self) -> AbstractAsyncContextManager[None]:
-        return self._failing(ArchiveUnavailable("away"))
+        return self._failing(DatabaseUnavailable("away"))
 
     def refusing_secrets(self) -> AbstractAsyncContextManager[None]:
-        return self._failing(ArchiveDataRejected("no"))
+        return self._failing(DataRejected("no"))
 
     @asynccontextmanager
-    async def _failing(self, failure: ArchiveError) -> AsyncIterator[None]:
+    async def _failing(self, failure: DatabaseError) -> AsyncIterator[None]:
         self.archive.failure = failure
         yield
         self.archive.failure = None
@@ -98,9 +100,9 @@ async def opened(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Archive,
     url = request.getfixturevalue("postgres_server").create_database(migrated=True)
     connection = await asyncpg.connect(url)
     async with serving_project(url) as front:
-        archive: Archive = PostgresArchive(url, timeout=TIMEOUT)
+        archive: Archive = PostgresArchive(PostgresDatabase(url, timeout=TIMEOUT))
         if request.param == "Supabase":
-            archive = SupabaseArchive(front.url, api_key("service_role"), timeout=TIMEOUT)
+            archive = SupabaseArchive(SupabaseDatabase(front.url, api_key("service_role"), timeout=TIMEOUT))
         yield archive, InDatabase(connection)
         await archive.close()
     await connection.close()
@@ -210,7 +212,7 @@ async def test_a_row_refused_for_good_leaves_the_others(archive: Archive, backen
     await archive.deliver(summary(1))
     refused = summary(2, summary_text="The secret is tortoise")
     async with backend.refusing_secrets():
-        with pytest.raises(ArchiveDataRejected) as caught:
+        with pytest.raises(DataRejected) as caught:
             await archive.deliver(refused)
     assert "tortoise" not in str(caught.value)
     assert await archive.deliver(summary(3)) == 3
@@ -223,7 +225,7 @@ async def test_a_delivery_that_got_no_answer_is_kept_once_when_it_is_tried_again
 ) -> None:
     await archive.deliver(summary(1))
     async with backend.stuck():
-        with pytest.raises(ArchiveUnavailable):
+        with pytest.raises(DatabaseUnavailable):
             await archive.deliver(summary(2))
     assert await archive.deliver(summary(2)) == 2
     assert await backend.rows() == [summary(2), summary(1)]
@@ -232,5 +234,5 @@ async def test_a_delivery_that_got_no_answer_is_kept_once_when_it_is_tried_again
 async def test_whatever_gets_no_answer_is_worth_another_try(archive: Archive, backend: Backend) -> None:
     async with backend.stuck():
         for unanswered in (archive.deliver(summary()), archive.forget("session-1"), archive.check()):
-            with pytest.raises(ArchiveUnavailable):
+            with pytest.raises(DatabaseUnavailable):
                 await unanswered

@@ -12,8 +12,9 @@ import asyncpg
 import pytest
 
 from context_builder.archive.postgres import PostgresArchive
-from context_builder.errors import ArchiveRejected, ArchiveUnavailable
-from context_builder.storage.migrations import apply
+from context_builder.database.migrations import apply
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from tests.archive.rows import ORIGINAL_TABLE, summary
 from tests.services.postgres_server import PostgresServer
 from tests.services.proxy import Proxy
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.engines
 
 @pytest.fixture
 async def archive(database_url: str) -> AsyncIterator[PostgresArchive]:
-    archive = PostgresArchive(database_url, timeout=0.5)
+    archive = PostgresArchive(PostgresDatabase(database_url, timeout=0.5))
     yield archive
     await archive.close()
 
@@ -32,7 +33,7 @@ async def test_a_summary_that_another_process_delivers_meanwhile_is_kept_once(
     archive: PostgresArchive, migrated_url: str, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await archive.deliver(summary(1))
-    another, elsewhere = summary(1, summary_text="another"), PostgresArchive(migrated_url)
+    another, elsewhere = summary(1, summary_text="another"), PostgresArchive(PostgresDatabase(migrated_url))
     asked, value = [], archive._value
 
     async def meanwhile(query: str, argument: str) -> Any:
@@ -63,7 +64,7 @@ async def test_a_table_with_the_original_types_is_completed_and_written(
 
 
 async def test_a_missing_table_is_said_with_what_to_do(archive: PostgresArchive) -> None:
-    with pytest.raises(ArchiveRejected, match="no table context_summaries; run `context-builder migrate`"):
+    with pytest.raises(DatabaseRejected, match="no table context_summaries; run `context-builder migrate`"):
         await archive.check()
 
 
@@ -72,26 +73,28 @@ async def test_a_role_that_may_not_write_is_found_out(
 ) -> None:
     await archive.check()
     await database.execute("CREATE ROLE reader LOGIN; GRANT SELECT ON context_summaries TO reader")
-    reader = PostgresArchive(migrated_url.replace("postgres@", "reader@"))
-    with pytest.raises(ArchiveRejected, match="but not write it; grant INSERT"):
+    reader = PostgresArchive(PostgresDatabase(migrated_url.replace("postgres@", "reader@")))
+    with pytest.raises(DatabaseRejected, match="but not write it; grant INSERT"):
         await reader.check()
-    with pytest.raises(ArchiveRejected, match="does not allow this role"):
+    with pytest.raises(DatabaseRejected, match="does not allow this role"):
         await reader.deliver(summary())
     await reader.close()
 
 
 async def test_a_database_that_is_not_there_is_worth_another_try(database_url: str, unused_tcp_port: int) -> None:
-    archive = PostgresArchive(f"postgresql://me:secret@127.0.0.1:{unused_tcp_port}/x")
-    with pytest.raises(ArchiveUnavailable, match=rf"^PostgreSQL at 127.0.0.1:{unused_tcp_port} cannot be reached"):
+    archive = PostgresArchive(PostgresDatabase(f"postgresql://me:secret@127.0.0.1:{unused_tcp_port}/x"))
+    with pytest.raises(DatabaseUnavailable, match=rf"^PostgreSQL at 127.0.0.1:{unused_tcp_port} cannot be reached"):
         await archive.deliver(summary())
-    with pytest.raises(ArchiveUnavailable):
+    with pytest.raises(DatabaseUnavailable):
         await apply(f"postgresql://me:secret@127.0.0.1:{unused_tcp_port}/x")
 
 
 async def test_a_database_that_does_not_answer_does_not_hang_the_archive() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        archive = PostgresArchive(f"postgresql://me:secret@127.0.0.1:{silent.getsockname()[1]}/x", timeout=0.2)
-        with pytest.raises(ArchiveUnavailable, match="does not answer in time"):
+        archive = PostgresArchive(
+            PostgresDatabase(f"postgresql://me:secret@127.0.0.1:{silent.getsockname()[1]}/x", timeout=0.2)
+        )
+        with pytest.raises(DatabaseUnavailable, match="does not answer in time"):
             await archive.deliver(summary())
 
 
@@ -99,12 +102,14 @@ async def test_a_network_that_goes_dead_does_not_hang_the_archive_and_is_survive
     postgres_server: PostgresServer, migrated_url: str
 ) -> None:
     async with Proxy(postgres_server.port).serving() as proxy:
-        archive = PostgresArchive(migrated_url.replace(str(postgres_server.port), str(proxy.port)), timeout=0.2)
+        archive = PostgresArchive(
+            PostgresDatabase(migrated_url.replace(str(postgres_server.port), str(proxy.port)), timeout=0.2)
+        )
         await archive.deliver(summary(1))
         proxy.flowing.clear()
         for _ in range(3):  # more than it has connections
             started = time.monotonic()
-            with pytest.raises(ArchiveUnavailable, match="does not answer in time"):
+            with pytest.raises(DatabaseUnavailable, match="does not answer in time"):
                 await archive.deliver(summary(2))
             assert time.monotonic() - started < 1.0
         proxy.flowing.set()
@@ -121,7 +126,7 @@ async def test_it_recovers_when_its_connections_are_cut(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()"
         " AND pid <> pg_backend_pid()"
     )
-    with suppress(ArchiveUnavailable):  # unless the pool has noticed already
+    with suppress(DatabaseUnavailable):  # unless the pool has noticed already
         await archive.deliver(summary(2))
     await archive.deliver(summary(2))
     assert await archive.forget("session-1") == 2
@@ -129,6 +134,6 @@ async def test_it_recovers_when_its_connections_are_cut(
 
 @pytest.mark.parametrize("url", ["postgresql://me:s3cret@db.example:6543/x?password=s3cret", "postgresql:///x"])
 async def test_its_name_is_free_of_secrets(url: str) -> None:
-    archive = PostgresArchive(url)
+    archive = PostgresArchive(PostgresDatabase(url))
     assert archive.name in ("PostgreSQL at db.example:6543", "PostgreSQL at localhost")
     assert "s3cret" not in repr(archive)

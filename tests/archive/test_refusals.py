@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from context_builder.archive.archive import Archive, as_record
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.archive.supabase import SupabaseArchive
+from context_builder.database.migrations import apply
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.database.supabase import SupabaseDatabase
 from context_builder.errors import (
-    ArchiveDataRejected,
-    ArchiveError,
-    ArchiveRejected,
-    ArchiveUnavailable,
+    DatabaseError,
+    DatabaseRejected,
+    DatabaseUnavailable,
+    DataRejected,
     Undeliverable,
 )
-from context_builder.storage.migrations import apply
 from tests.archive.rows import ORIGINAL_TABLE, summary
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.services.refusing import refusing
@@ -32,9 +34,9 @@ async def archive(
 ) -> AsyncIterator[Archive]:
     """Each way into the same database."""
     if request.param == "asyncpg":
-        archive: Archive = PostgresArchive(database_url)
+        archive: Archive = PostgresArchive(PostgresDatabase(database_url))
     else:
-        archive = SupabaseArchive(supabase_project.url, api_key("service_role"))
+        archive = SupabaseArchive(SupabaseDatabase(supabase_project.url, api_key("service_role")))
     yield archive
     await archive.close()
 
@@ -84,7 +86,7 @@ def test_an_ordinary_timestamp_is_archived_as_it_came(moment: datetime) -> None:
 
 @pytest.mark.engines
 async def test_a_table_that_takes_nothing_is_told_from_a_row_that_it_refuses(archive: Archive) -> None:
-    with pytest.raises(ArchiveRejected) as nothing_is_taken:
+    with pytest.raises(DatabaseRejected) as nothing_is_taken:
         await archive.deliver(summary(1))
     assert not isinstance(nothing_is_taken.value, Undeliverable)
 
@@ -98,7 +100,7 @@ async def test_what_a_trigger_raises_is_not_told(
         "CREATE FUNCTION quote() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no: %', NEW.summary_text; END $$;"
         "CREATE TRIGGER quote BEFORE INSERT ON context_summaries FOR EACH ROW EXECUTE FUNCTION quote()"
     )
-    with pytest.raises(ArchiveError, match="P0001") as refused:
+    with pytest.raises(DatabaseError, match="P0001") as refused:
         await archive.deliver(summary(1, summary_text="The secret is tortoise"))
     assert "tortoise" not in str(refused.value)
 
@@ -110,23 +112,23 @@ async def test_a_number_that_the_column_cannot_hold_is_refused_for_good(
     await database.execute(
         "ALTER TABLE context_summaries ADD summary_seq integer, ADD UNIQUE (session_id, summary_seq)"
     )
-    with pytest.raises(ArchiveDataRejected, match="SQLSTATE 22003"):
+    with pytest.raises(DataRejected, match="SQLSTATE 22003"):
         await archive.deliver(summary(covers_message_end=2**53 - 1))
 
 
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        *((status, ArchiveDataRejected) for status in (400, 413, 422)),
-        *((status, ArchiveRejected) for status in (401, 403, 404, 405)),
-        *((status, ArchiveUnavailable) for status in (408, 429, 500, 502, 503)),
+        *((status, DataRejected) for status in (400, 413, 422)),
+        *((status, DatabaseRejected) for status in (401, 403, 404, 405)),
+        *((status, DatabaseUnavailable) for status in (408, 429, 500, 502, 503)),
     ],
 )
 async def test_what_a_gateway_says_of_a_row_is_told_from_what_it_says_of_all(
-    status: int, error: type[ArchiveError]
+    status: int, error: type[DatabaseError]
 ) -> None:
     async with refusing(status) as url:
-        archive = SupabaseArchive(url, api_key("service_role"))
+        archive = SupabaseArchive(SupabaseDatabase(url, api_key("service_role")))
         with pytest.raises(error) as refused:
             await archive.deliver(summary())
         assert type(refused.value) is error

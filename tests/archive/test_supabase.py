@@ -10,8 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from context_builder.archive.supabase import SupabaseArchive
-from context_builder.errors import ArchiveRejected, ArchiveUnavailable
-from context_builder.storage.migrations import apply
+from context_builder.database.migrations import apply
+from context_builder.database.supabase import SupabaseDatabase
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from tests.archive.rows import ORIGINAL_TABLE, summary
 from tests.services.postgrest import SECRET_KEY, PostgrestFront, api_key
 
@@ -21,7 +22,7 @@ COUNT = "SELECT count(*) FROM context_summaries"
 
 
 def service(project: PostgrestFront) -> SupabaseArchive:
-    return SupabaseArchive(project.url, api_key("service_role"))
+    return SupabaseArchive(SupabaseDatabase(project.url, api_key("service_role")))
 
 
 async def test_an_older_row_without_a_number_is_not_counted(
@@ -88,9 +89,9 @@ async def test_a_column_without_its_unique_index_still_tells_a_repeated_delivery
 async def test_the_anon_key_reads_and_writes_nothing(
     supabase_project: PostgrestFront, migrated_url: str, database: asyncpg.Connection
 ) -> None:
-    archive = SupabaseArchive(supabase_project.url, api_key("anon"))
+    archive = SupabaseArchive(SupabaseDatabase(supabase_project.url, api_key("anon")))
     for refused in (archive.check(), archive.deliver(summary()), archive.forget("session-1")):
-        with pytest.raises(ArchiveRejected, match="use the project's service key"):
+        with pytest.raises(DatabaseRejected, match="use the project's service key"):
             await refused
     assert await database.fetchval(COUNT) == 0
     await archive.close()
@@ -98,7 +99,9 @@ async def test_the_anon_key_reads_and_writes_nothing(
 
 async def test_a_project_without_the_table_is_told_what_to_run(supabase_project: PostgrestFront) -> None:
     archive = service(supabase_project)
-    with pytest.raises(ArchiveRejected, match="no table context_summaries; run the SQL that `context-builder migrate`"):
+    with pytest.raises(
+        DatabaseRejected, match="no table context_summaries; run the SQL that `context-builder migrate`"
+    ):
         await archive.deliver(summary())
     await archive.close()
 
@@ -107,24 +110,26 @@ async def test_a_project_that_is_down_is_worth_another_try(supabase_project: Pos
     archive = service(supabase_project)
     await archive.deliver(summary(1))
     supabase_project.stop()
-    with pytest.raises(ArchiveUnavailable, match=r"^Supabase at 127.0.0.1:\d+ cannot be reached: ConnectError$"):
+    with pytest.raises(DatabaseUnavailable, match=r"^Supabase at 127.0.0.1:\d+ cannot be reached: ConnectError$"):
         await archive.deliver(summary(2))
     await archive.close()
 
 
 async def test_a_project_that_does_not_answer_does_not_hang_the_archive() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        archive = SupabaseArchive(f"http://127.0.0.1:{silent.getsockname()[1]}", api_key("service_role"), timeout=0.2)
+        archive = SupabaseArchive(
+            SupabaseDatabase(f"http://127.0.0.1:{silent.getsockname()[1]}", api_key("service_role"), timeout=0.2)
+        )
         for stuck in (archive.deliver(summary()), archive.check()):
-            with pytest.raises(ArchiveUnavailable, match=r"cannot be reached: .*Timeout"):
+            with pytest.raises(DatabaseUnavailable, match=r"cannot be reached: .*Timeout"):
                 await stuck
         await archive.close()
 
 
 @pytest.mark.parametrize("key", [api_key("service_role")[:-4] + "AAAA", "sb_secret_not\nfor-a-header", "sb_secret_ü"])
 async def test_a_wrong_key_is_refused_and_never_quoted(supabase_project: PostgrestFront, key: str) -> None:
-    archive = SupabaseArchive(supabase_project.url, key)
-    with pytest.raises(ArchiveRejected, match="SUPABASE_KEY") as caught:
+    archive = SupabaseArchive(SupabaseDatabase(supabase_project.url, key))
+    with pytest.raises(DatabaseRejected, match="SUPABASE_KEY") as caught:
         await archive.deliver(summary())
     assert key not in f"{caught.value} {caught.value!r} {archive!r} {archive.name}"
     assert "secret" not in str(caught.value)
@@ -134,6 +139,6 @@ async def test_a_wrong_key_is_refused_and_never_quoted(supabase_project: Postgre
 async def test_a_new_secret_key_stands_in_its_own_header_alone(
     supabase_project: PostgrestFront, migrated_url: str
 ) -> None:
-    archive = SupabaseArchive(supabase_project.url, SECRET_KEY)
+    archive = SupabaseArchive(SupabaseDatabase(supabase_project.url, SECRET_KEY))
     assert await archive.deliver(summary(1)) == 1
     await archive.close()

@@ -7,7 +7,7 @@ import re
 from prometheus_client import CollectorRegistry
 
 from context_builder.assembly import BuiltContext, ContextBuilderMetrics, HealthState
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain, memories
 
@@ -68,10 +68,10 @@ async def test_one_is_told_for_how_long_less_is_asked_and_only_when_that_changes
     told: list[float] = []
     brain = Brain()
     build = builder(somabrain=brain, on_degraded=told.append).build_for_turn
-    brain.failure = MemoryRejected("not this one")
+    brain.failure = DatabaseRejected("not this one")
     await build(TURN)
     assert told == []
-    brain.failure = MemoryUnavailable("away")
+    brain.failure = DatabaseUnavailable("away")
     for _ in range(6):
         clock.advance(1)
         await build(TURN)
@@ -83,7 +83,7 @@ async def test_no_metric_is_there_that_turns_do_not_move(builder):
     registry, brain = CollectorRegistry(), Brain(memories(3))
     made = builder(somabrain=brain, metrics=ContextBuilderMetrics(registry))
     await made.build_for_turn(TURN | {"history": TURN["history"] * 9}, max_prompt_tokens=100)
-    brain.failure = MemoryUnavailable("away")
+    brain.failure = DatabaseUnavailable("away")
     await made.build_for_turn(TURN)
     await made.drain()
     unmoved = {

@@ -10,7 +10,7 @@ import pytest
 from context_builder.assembly import AssemblyConfig, HealthState
 from context_builder.assembly.health import Health
 from context_builder.clock import SystemClock
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain, memories
@@ -124,10 +124,10 @@ async def test_faults_of_provider_and_listener_do_not_reach_the_turn(builder):
 async def test_a_refused_request_does_not_speak_against_the_memory(builder):
     store = InMemoryStore()
     build = builder(store=store).build_for_turn
-    store.failure = MemoryRejected("no such tenant")
+    store.failure = DatabaseRejected("no such tenant")
     await build(TURN)
     assert (await build(TURN)).debug["somabrain_state"] == "normal"
-    store.failure = MemoryUnavailable("circuit open")
+    store.failure = DatabaseUnavailable("circuit open")
     await build(TURN)
     assert (await build(TURN)).debug["somabrain_state"] == "degraded"
 

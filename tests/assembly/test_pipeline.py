@@ -18,7 +18,7 @@ from context_builder.assembly import (
     UserPreferencesStrategy,
     select,
 )
-from context_builder.errors import MemoryRejected, MemoryUnavailable, StrategyError
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable, StrategyError
 from context_builder.memory.memory import Memory
 from context_builder.memory.preferences import stated_preferences
 from context_builder.testing import InMemoryStore
@@ -59,7 +59,7 @@ async def test_a_store_that_hangs_is_one_failure_and_says_what_is_missing(builde
 
 
 async def test_strategies_leave_alone_a_store_that_is_down(builder, store, clock) -> None:
-    store.failure = MemoryUnavailable("no route")
+    store.failure = DatabaseUnavailable("no route")
     told: list[float] = []
     asking = builder(store=store, on_degraded=told.append).for_user("ann").with_query("waves")
     asking = asking.with_strategy(SemanticSearchStrategy())
@@ -86,7 +86,7 @@ async def test_a_refused_search_and_a_strategys_own_fault_say_nothing_of_the_sto
     for _ in range(5):
         with pytest.raises(StrategyError):
             await made.with_strategy(Broken()).build()
-    store.failure = MemoryRejected("too long")
+    store.failure = DatabaseRejected("too long")
     for _ in range(5):
         with pytest.raises(StrategyError):
             await made.with_query("waves").with_strategy(SemanticSearchStrategy()).build()

@@ -21,7 +21,7 @@ from context_builder.assembly import (
     UserPreferencesStrategy,
     estimate_tokens,
 )
-from context_builder.errors import EmptyContext, MemoryUnavailable, NoMemoryStore, StrategyError, TokenLimitExceeded
+from context_builder.errors import DatabaseUnavailable, EmptyContext, NoMemoryStore, StrategyError, TokenLimitExceeded
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore
 
@@ -181,13 +181,13 @@ async def test_nothing_at_all_is_no_context(store):
 
 
 async def test_a_failing_strategy_is_an_error_unless_it_is_optional(store):
-    store.failure = MemoryUnavailable("no route")
+    store.failure = DatabaseUnavailable("no route")
     builder = asking(store).with_system_message("Hi")
     with pytest.raises(StrategyError, match=r"SemanticSearchStrategy .*no route") as caught:
         await builder.with_strategy(SemanticSearchStrategy()).build()
-    assert isinstance(caught.value.__cause__, MemoryUnavailable)
+    assert isinstance(caught.value.__cause__, DatabaseUnavailable)
     context = await builder.with_strategy(SemanticSearchStrategy(), optional=True).build()
-    assert context.skipped == ("SemanticSearchStrategy (1): MemoryUnavailable: no route",)
+    assert context.skipped == ("SemanticSearchStrategy (1): DatabaseUnavailable: no route",)
 
 
 async def test_a_candidate_without_a_label_is_a_memory():

@@ -16,12 +16,12 @@ from redis.asyncio import Redis
 
 from context_builder.backup.backup import back_up
 from context_builder.backup.restore import restore
-from context_builder.errors import ArchiveError, BackupError
+from context_builder.database import migrations
+from context_builder.errors import BackupError, DatabaseError
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import FENCE, SESSIONS, Keys
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.registry import SessionRegistry
-from context_builder.storage import migrations
 from tests.services.postgres_server import PostgresServer
 from tests.services.redis_server import RedisServer
 
@@ -90,7 +90,7 @@ def rewritten(path: Path, change: Callable[[dict[str, bytes], dict[str, Any]], N
 
 
 async def refused(path: Path, redis: Redis, url: str) -> str:
-    with pytest.raises((BackupError, ArchiveError)) as error:
+    with pytest.raises((BackupError, DatabaseError)) as error:
         await restore(path, only(redis), url, quiet)
     assert [key async for key in redis.scan_iter("*") if key != FENCE.encode()] in ([], [b"context_builder:forgotten"])
     assert "\n" not in str(error.value)
@@ -119,7 +119,7 @@ async def test_a_file_with_a_changed_byte_anywhere(backup: Path, redis: Redis, e
         changed[at] ^= 0xFF
         overwrite(backup, bytes(changed))
         # A byte that nothing depends on, such as a date of the archive's, may change; then the database is asked for.
-        with pytest.raises((BackupError, ArchiveError), match=rf"{backup}|cannot be reached"):
+        with pytest.raises((BackupError, DatabaseError), match=rf"{backup}|cannot be reached"):
             await restore(backup, only(redis), "postgresql://nobody@127.0.0.1:1/none", quiet)
     assert await redis.dbsize() == 0
 
@@ -273,7 +273,7 @@ async def test_an_existing_file_is_never_written_over(backup: Path, redis: Redis
 
 
 async def test_a_backup_that_fails_leaves_no_file(redis_server: RedisServer, redis: Redis, tmp_path: Path) -> None:
-    with pytest.raises(ArchiveError, match="cannot be reached"):
+    with pytest.raises(DatabaseError, match="cannot be reached"):
         await back_up(tmp_path / "all.backup", only(redis), "postgresql://nobody@127.0.0.1:1/none", quiet)
     assert not list(tmp_path.glob("*backup*")) + list(tmp_path.glob(".*"))  # noqa: ASYNC240
 
@@ -303,7 +303,7 @@ async def test_tables_of_an_earlier_version_that_are_refused_are_brought_into_th
     await connection.execute("ALTER TABLE context_edges DROP COLUMN derived")
     await connection.execute("INSERT INTO context_edges VALUES ('acme', 'a', 'b', 'links_to')")
     await connection.close()
-    with pytest.raises(ArchiveError, match="restore FILE"):
+    with pytest.raises(DatabaseError, match="restore FILE"):
         await migrations.apply(database_url)
     await back_up(tmp_path / "old.backup", only(redis), database_url, quiet)
     target = postgres_server.create_database()

@@ -12,9 +12,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.record import PackageRecord
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 from tests.knowledge.record.samples import StoppedClock, built
 
 pytestmark = pytest.mark.engines
@@ -25,7 +24,7 @@ async def audited(migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     """A record of two packages, of yesterday and today."""
     monkeypatch.setenv("DATABASE_URL", migrated_url)
     clock = StoppedClock()
-    record = PackageRecord(PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS), clock=clock)
+    record = PackageRecord(PostgresDatabase(migrated_url), clock=clock)
     for day in (1, 0):
         clock.time = datetime.now(UTC) - timedelta(days=day)
         await built(record, f"cpk_{day}", clock.time)

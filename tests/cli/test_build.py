@@ -20,7 +20,7 @@ from context_builder.assembly import AssemblyConfig, ContextBuilder
 from context_builder.assembly.session_state import session_turn
 from context_builder.cli.build import STARTING, build, document, explanation, memory_line, show
 from context_builder.engines.engine import free_port
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore
 from context_builder.wiring.embedded import Described
@@ -107,9 +107,9 @@ async def test_a_slow_or_absent_memory_is_told(memory: InMemoryStore) -> None:
     slow = printed(memory_line(await builder(memory).build_for_turn(turn), "memory"))
     assert slow.strip() == "memory: nothing, memory: no answer within 50 ms"
     memory.gate.set()
-    memory.failure = MemoryUnavailable("no route")
+    memory.failure = DatabaseUnavailable("no route")
     away = printed(memory_line(await builder(memory).build_for_turn(turn), "memory"))
-    assert away.strip() == "memory: nothing, memory: MemoryUnavailable: no route"
+    assert away.strip() == "memory: nothing, memory: DatabaseUnavailable: no route"
     none = printed(memory_line(await builder(None).build_for_turn(turn), "off", "set DATABASE_URL"))
     assert none.strip() == "memory: off (set DATABASE_URL)"
 
@@ -150,7 +150,7 @@ def test_a_model_has_time_to_find_what_the_user_prefers(
         Memory("m2", "I am fond of green tea.", user_id="ann"),
     ]
     asyncio.run(kept.remember("default", said))
-    monkeypatch.setattr("context_builder.wiring.app.memory_of", lambda _: (kept, Described("memory")))
+    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (kept, Described("memory")))
     printed_at = []
 
     def timed(*told: Any) -> Text:

@@ -17,9 +17,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from context_builder.cli.demo import DemoSighting, closing, demo, play
+from context_builder.database.migrations import apply as migrate
 from context_builder.demo import load_demo
 from context_builder.session.client import SessionClient
-from context_builder.storage.migrations import apply as migrate
 from tests.cli.publishing import publish
 from tests.cli.samples import ECOLOGY, ROBOTICS, sample, sample_state
 from tests.services.postgres_server import PostgresServer

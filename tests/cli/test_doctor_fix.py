@@ -10,7 +10,7 @@ from redis import Redis
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
-from context_builder.storage.migrations import lacking, migrations
+from context_builder.database.migrations import lacking, migrations
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from context_builder.cli import app
 from context_builder.cli.forget import Delivered
-from context_builder.errors import ArchiveUnavailable, CannotForget, MemoryUnavailable
+from context_builder.errors import CannotForget, DatabaseUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, TenantMemory
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient
@@ -48,11 +48,11 @@ async def test_while_archive_or_memory_is_away_nothing_is_forgotten(
     archive: InMemoryArchive, memory: InMemoryStore
 ) -> None:
     delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
-    memory.failure = MemoryUnavailable("away")
-    with pytest.raises(MemoryUnavailable):
+    memory.failure = DatabaseUnavailable("away")
+    with pytest.raises(DatabaseUnavailable):
         await delivered.forget()
-    memory.failure, archive.failure = None, ArchiveUnavailable("away")
-    with pytest.raises(ArchiveUnavailable):
+    memory.failure, archive.failure = None, DatabaseUnavailable("away")
+    with pytest.raises(DatabaseUnavailable):
         await delivered.forget()
     assert (len(archive.rows), len(memory.kept["lab"])) == (1, 2)
 
@@ -70,7 +70,7 @@ class SlowStore(InMemoryStore):
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         concerned = ids or [one.id for one in self.kept[tenant_id].values() if filter is None or filter.passes(one)]
         if len(concerned) > 200:
-            raise MemoryUnavailable("does not answer in time")
+            raise DatabaseUnavailable("does not answer in time")
         return await super().forget(tenant_id, ids=ids, filter=filter)
 
 
@@ -88,7 +88,7 @@ async def test_what_is_away_when_it_is_deleted_again_does_not_hide_the_rest(
 ) -> None:
     delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
     await delivered.forget()
-    archive.failure = ArchiveUnavailable("the archive is away")
+    archive.failure = DatabaseUnavailable("the archive is away")
     await delivered.forget_again()
     assert delivered.failure.startswith("the archive is away; ")
     archive.failure = None

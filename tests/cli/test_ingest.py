@@ -10,9 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 
 pytestmark = pytest.mark.engines
 
@@ -43,7 +42,7 @@ def test_what_was_done_is_told(folder: Path) -> None:
 
 def test_files_belong_to_no_module_but_the_one_that_is_named(folder: Path, migrated_url: str) -> None:
     async def modules() -> set[str]:
-        functions = PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS)
+        functions = PostgresDatabase(migrated_url)
         store = KnowledgeStore(functions)
         held = await store.get("default", list(await store.sources("default", "kelp")))
         await functions.close()

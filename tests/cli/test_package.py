@@ -12,13 +12,12 @@ from redis import Redis
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity, Status
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.timestamps import moment
 from context_builder.tokens.counter import count_tokens
 from tests.cli.samples import sample_state
@@ -40,7 +39,7 @@ def knowledge(migrated_url: str, redis_server: RedisServer, monkeypatch: pytest.
     monkeypatch.setenv("REDIS_URL", redis_server.url)
 
     async def store() -> None:
-        functions = PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS)
+        functions = PostgresDatabase(migrated_url)
         for ref, content in CONTENTS.items():
             artifact = Artifact(
                 kind=ArtifactKind.DOCUMENT,

@@ -10,10 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 
 pytestmark = pytest.mark.engines
 
@@ -26,7 +25,7 @@ def drafts(tmp_path: Path, migrated_url: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("DATABASE_URL", migrated_url)
 
     async def store() -> None:
-        functions = PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS)
+        functions = PostgresDatabase(migrated_url)
         for ref, sensitivity in (("artifact:clips", "internal"), ("artifact:pay", "confidential")):
             artifact = Artifact(
                 kind=ArtifactKind.DOCUMENT, title="T", content="Text.", sensitivity=Sensitivity(sensitivity)

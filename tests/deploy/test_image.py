@@ -16,7 +16,7 @@ import pytest
 
 from tests.deploy.test_deploy import DEPLOY, IMAGE, ROOT
 
-pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.long]
 
 OF_THE_BASE = (
     "passwd",

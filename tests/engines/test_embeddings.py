@@ -21,7 +21,7 @@ from context_builder.costs import collected_usage
 from context_builder.engines import embeddings
 from context_builder.engines.embeddings import EmbeddingEngine
 from context_builder.engines.engine import LOOPBACK
-from context_builder.errors import EngineError, MemoryUnavailable
+from context_builder.errors import DatabaseUnavailable, EngineError
 from context_builder.memory.engine_embedder import EngineEmbedder
 from tests.engines.conftest import EmbeddingSubject
 
@@ -118,7 +118,7 @@ async def test_stopped_it_stays_stopped(engine: EmbeddingEngine) -> None:
     await embedder.embed_query("tortoise")
     await asyncio.to_thread(engine.stop)
     for _ in range(2):
-        with pytest.raises(MemoryUnavailable, match="`context-builder engines start`"):
+        with pytest.raises(DatabaseUnavailable, match="`context-builder engines start`"):
             await embedder.embed_query("tortoise")
     await asyncio.to_thread(engine.ensure)
     assert await embedder.embed_query("tortoise")

@@ -15,12 +15,13 @@ import psutil
 import pytest
 
 from context_builder.archive.postgres import PostgresArchive
+from context_builder.database.migrations import apply
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.engines import postgres_programs
 from context_builder.engines.engine import LOOPBACK
 from context_builder.engines.postgres import SHARED_BUFFERS, PostgresEngine
 from context_builder.engines.postgres_programs import find_programs
-from context_builder.errors import ArchiveUnavailable, EngineError
-from context_builder.storage.migrations import apply
+from context_builder.errors import DatabaseUnavailable, EngineError
 from context_builder.wiring.embedded import embedded_database
 from tests.archive.rows import summary
 from tests.engines.conftest import PostgresSubject
@@ -35,7 +36,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts Postgre
 async def test_it_takes_the_archive_and_knows_vectors(postgres_subject: PostgresSubject) -> None:
     url = (await asyncio.to_thread(postgres_subject.engine.ensure)).url
     await apply(url)
-    archive = PostgresArchive(url)
+    archive = PostgresArchive(PostgresDatabase(url))
     await archive.deliver(summary())
     await archive.check()
     await archive.close()
@@ -129,11 +130,12 @@ def test_a_lost_password_is_said_instead_of_made_up(postgres_subject: PostgresSu
 
 
 async def test_who_uses_it_goes_on_after_it_was_killed_and_moved(postgres_subject: PostgresSubject) -> None:
-    database = await embedded_database(postgres_subject.home)
-    archive = PostgresArchive(database)
+    database = embedded_database(postgres_subject.home)
+    url = await database.start()
+    archive = PostgresArchive(PostgresDatabase(database))
     await archive.deliver(summary())
     os.kill(postgres_subject.pid, signal.SIGKILL)
-    with await wait_until(lambda: _taken(database.url), "somebody else has its port", timeout=30):
+    with await wait_until(lambda: _taken(url), "somebody else has its port", timeout=30):
         await wait_until(lambda: _takes(archive), "it is started again elsewhere", timeout=30)
     await asyncio.to_thread(postgres_subject.engine.stop)
     assert not await _takes(archive), "who stopped it wants it so"
@@ -150,6 +152,6 @@ def _taken(url: str) -> socket.socket | None:
 async def _takes(archive: PostgresArchive) -> bool:
     try:
         await archive.deliver(summary(2))
-    except ArchiveUnavailable:
+    except DatabaseUnavailable:
         return False
     return True

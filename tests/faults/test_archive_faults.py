@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from context_builder.archive.archive import SummaryRow
-from context_builder.errors import ArchiveUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.session.keys import Keys
 from context_builder.testing import InMemoryArchive
 from tests.services.waiting import wait_until
@@ -36,7 +36,7 @@ async def summarize(live: Live, number: int) -> None:
 
 
 async def test_a_day_without_archive_loses_nothing(live: Live) -> None:
-    live.archive.failure = ArchiveUnavailable("away")
+    live.archive.failure = DatabaseUnavailable("away")
     session = await live.start()
     for hour in range(1, HOURS + 1):
         await summarize(live, hour)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from context_builder.errors import ArchiveUnavailable, CannotForget, MemoryUnavailable
+from context_builder.errors import CannotForget, DatabaseUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.session.keys import Keys
@@ -56,7 +56,7 @@ def messages(memory: InMemoryStore) -> list[int]:
 
 
 async def test_without_memory_nothing_is_lost_and_the_archive_does_not_wait(live: Live, memory: InMemoryStore) -> None:
-    memory.failure = MemoryUnavailable("away")
+    memory.failure = DatabaseUnavailable("away")
     session = await live.start()
     for number in (1, 2, 3):
         await summarize(live, number)
@@ -71,7 +71,7 @@ async def test_without_memory_nothing_is_lost_and_the_archive_does_not_wait(live
 
 
 async def test_without_archive_the_memory_does_not_wait(live: Live, memory: InMemoryStore) -> None:
-    live.archive.failure = ArchiveUnavailable("away")
+    live.archive.failure = DatabaseUnavailable("away")
     await live.start()
     await summarize(live, 1)
     await wait_until(lambda: messages(memory) == [1], "the message is remembered")
@@ -105,7 +105,7 @@ async def test_an_ended_session_has_fed_the_memory(live: Live, memory: InMemoryS
 
 
 async def test_a_session_ends_though_the_memory_is_away_and_says_what_waits(live: Live, memory: InMemoryStore) -> None:
-    memory.failure = MemoryUnavailable("away")
+    memory.failure = DatabaseUnavailable("away")
     session = await live.start()
     await live.say(1)
     session.end()

@@ -13,13 +13,15 @@ from redis.asyncio import Redis
 from context_builder.archive.archive import Archive
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.archive.supabase import SupabaseArchive
+from context_builder.database.migrations import apply
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.database.supabase import SupabaseDatabase
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.memory.supabase import SupabaseMemory
+from context_builder.memory.sql_memory import SqlMemory
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import RECEIVERS, Keys
 from context_builder.session.store.dead_letters import DeadLetters
-from context_builder.storage.migrations import apply
 from tests.archive.rows import ORIGINAL_TABLE
 from tests.services.daemon import Daemon
 from tests.services.postgrest import PostgrestFront, api_key
@@ -69,10 +71,10 @@ async def places(
     request: pytest.FixtureRequest, supabase_project: PostgrestFront, tables: None, database_url: str
 ) -> AsyncIterator[Places]:
     if request.param == "asyncpg":
-        opened = Places(PostgresArchive(database_url), PostgresMemory(database_url))
+        opened = Places(PostgresArchive(PostgresDatabase(database_url)), PostgresMemory(database_url))
     else:
         url, key = supabase_project.url, api_key("service_role")
-        opened = Places(SupabaseArchive(url, key), SupabaseMemory(url, key))
+        opened = Places(SupabaseArchive(SupabaseDatabase(url, key)), SqlMemory(SupabaseDatabase(url, key)))
     yield opened
     await opened.archive.close()
     await opened.memory.close()

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from tests.services.daemon import ROOT
 from tests.services.redis_server import RedisServer
 
-pytestmark = [pytest.mark.engines, pytest.mark.slow]
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.long]
 
 EXAMPLES = ROOT / "docs/examples"
 BLOCKING = """

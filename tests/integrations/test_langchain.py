@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder import load_settings
-from context_builder.errors import ContextBuilderError, MemoryUnavailable, SettingError
+from context_builder.errors import ContextBuilderError, DatabaseUnavailable, SettingError
 from context_builder.integrations.live_session import LiveSession
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
@@ -96,8 +96,8 @@ async def test_the_retriever_finds_what_was_said_quoted() -> None:
     assert (found.id, found.metadata["speaker"], found.metadata["session_id"]) == ("m", "Ben", "monday")
     assert await asyncio.to_thread(retriever.invoke, "mooring") == [found]
     assert await MemoryRetriever(memory=store).ainvoke("mooring") == []
-    store.failure = MemoryUnavailable("away")
-    with pytest.raises(MemoryUnavailable):
+    store.failure = DatabaseUnavailable("away")
+    with pytest.raises(DatabaseUnavailable):
         await retriever.ainvoke("mooring")
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.errors import MemoryUnavailable, SessionIdError
+from context_builder.errors import DatabaseUnavailable, SessionIdError
 from context_builder.integrations.live_session import LiveSession, before_the_question, named
 from context_builder.storage.redis import client_for
 from context_builder.testing import InMemoryStore
@@ -47,7 +47,7 @@ async def test_a_session_that_nobody_has_run_has_no_record(live: LiveSession) ->
 async def test_a_record_that_cannot_be_had_stops_nobody(
     live: LiveSession, meeting: Redis, store: InMemoryStore
 ) -> None:
-    store.failure = MemoryUnavailable("away")
+    store.failure = DatabaseUnavailable("away")
     assert [one["role"] for one in await live.record_or_nothing("Hello?")] == ["user"]
     async with client_for("redis://127.0.0.1:1/0") as nowhere:
         away = LiveSession(nowhere, "monday", live._builder)

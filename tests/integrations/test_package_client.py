@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from context_builder.errors import KnowledgeError, KnowledgeRejected, KnowledgeUnavailable
+from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
 from context_builder.integrations.package_client import PackageClient
 
 
@@ -18,18 +18,18 @@ def refused(request: httpx.Request) -> httpx.Response:
     [
         (
             httpx.Response(200, text="<html>"),
-            KnowledgeUnavailable,
+            DatabaseUnavailable,
             "context.test: answers, but with no context package",
         ),
-        (httpx.Response(200, json=[]), KnowledgeUnavailable, "context.test: answers, but with no context package"),
-        (httpx.Response(503, text="busy"), KnowledgeUnavailable, "context.test: answered 503"),
-        (httpx.Response(404, text="what?"), KnowledgeRejected, "answered 404"),
-        (httpx.Response(401, json={"detail": "no credential"}), KnowledgeRejected, "no credential"),
-        (httpx.Response(302, headers={"Location": "http://evil.test"}), KnowledgeRejected, "context.test redirects to"),
-        (refused, KnowledgeUnavailable, "context.test: ConnectError"),
+        (httpx.Response(200, json=[]), DatabaseUnavailable, "context.test: answers, but with no context package"),
+        (httpx.Response(503, text="busy"), DatabaseUnavailable, "context.test: answered 503"),
+        (httpx.Response(404, text="what?"), DatabaseRejected, "answered 404"),
+        (httpx.Response(401, json={"detail": "no credential"}), DatabaseRejected, "no credential"),
+        (httpx.Response(302, headers={"Location": "http://evil.test"}), DatabaseRejected, "context.test redirects to"),
+        (refused, DatabaseUnavailable, "context.test: ConnectError"),
     ],
 )
-async def test_what_is_no_package_is_told(answer: httpx.Response, error: type[KnowledgeError], told: str) -> None:
+async def test_what_is_no_package_is_told(answer: httpx.Response, error: type[DatabaseError], told: str) -> None:
     handler = answer if callable(answer) else lambda _: answer
     client = PackageClient("http://ida:hunter2@context.test", "cbk_secret", transport=httpx.MockTransport(handler))
     with pytest.raises(error) as caught:

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from pydantic import ValidationError
 
-from context_builder.errors import KnowledgeRejected
+from context_builder.errors import DatabaseRejected
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link, Sensitivity, Status
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryQuery
@@ -187,7 +187,7 @@ async def test_tenants_know_nothing_of_each_other(knowledge: KnowledgeStore, mig
 
 @pytest.mark.parametrize("tenant", ["", "lab\x1fdocuments", "lab\x00", "lab\ud800"])
 async def test_a_tenant_that_could_be_another_s_documents_is_refused(knowledge: KnowledgeStore, tenant: str) -> None:
-    with pytest.raises(KnowledgeRejected):
+    with pytest.raises(DatabaseRejected):
         await knowledge.put(tenant, REF, document())
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.errors import KnowledgeRejected, KnowledgeUnavailable
+from context_builder.database.supabase import SupabaseDatabase
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import SupabaseFunctions
 from tests.services.postgrest import PostgrestFront, api_key
 
 pytestmark = pytest.mark.engines
@@ -18,7 +17,7 @@ PROTOCOL = Artifact(kind=ArtifactKind.DOCUMENT, title="Protocol", content="Label
 
 
 def knowledge_of(project: PostgrestFront, role: str = "service_role") -> KnowledgeStore:
-    return KnowledgeStore(SupabaseFunctions(project.url, api_key(role), KNOWLEDGE_ERRORS))
+    return KnowledgeStore(SupabaseDatabase(project.url, api_key(role)))
 
 
 async def test_knowledge_is_kept_found_and_erased_by_tenant(
@@ -50,17 +49,17 @@ async def test_knowledge_is_kept_found_and_erased_by_tenant(
 async def test_other_keys_reach_nothing(supabase_project: PostgrestFront, migrated_url: str, role: str) -> None:
     knowledge = knowledge_of(supabase_project, role)
     for refused in (knowledge.put("lab", REF, PROTOCOL), knowledge.get("lab", [REF]), knowledge.erase("lab", REF)):
-        with pytest.raises(KnowledgeRejected, match="use the project's service key"):
+        with pytest.raises(DatabaseRejected, match="use the project's service key"):
             await refused
     await knowledge.close()
 
 
 async def test_a_project_that_lacks_the_functions_or_is_down_says_so(supabase_project: PostgrestFront) -> None:
     knowledge = knowledge_of(supabase_project)
-    with pytest.raises(KnowledgeRejected, match="run the SQL that `context-builder migrate` prints"):
+    with pytest.raises(DatabaseRejected, match="run the SQL that `context-builder migrate` prints"):
         await knowledge.get("lab", [REF])
     supabase_project.stop()
-    with pytest.raises(KnowledgeUnavailable):
+    with pytest.raises(DatabaseUnavailable):
         await knowledge.get("lab", [REF])
     await knowledge.close()
 

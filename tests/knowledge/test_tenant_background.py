@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.store import document_space
 from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.testing import InMemoryStore
@@ -24,7 +24,7 @@ class Slow(InMemoryStore):
         self.asked.append(tenant_id)
         await self.go.wait()
         if self.fails:
-            raise MemoryUnavailable("away")
+            raise DatabaseUnavailable("away")
         return 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from context_builder.engines.engine import LOOPBACK, free_port
-from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.embedder import CachedEmbedder
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
@@ -69,13 +69,11 @@ async def test_texts_are_embedded_in_batches_with_what_the_model_wants_before_th
 
 @pytest.mark.parametrize(
     ("status", "lost", "error", "told"),
-    [(429, 0, MemoryUnavailable, "answers with "), (503, 0, MemoryUnavailable, "answers with "),
-     (400, 0, MemoryRejected, "answers with "), (200, 1, MemoryUnavailable, "answers with "),
-     (401, 0, MemoryRejected, r"refuses the key \(401\); check EMBEDDING_API_KEY \(or OPENAI_API_KEY\)$")],
+    [(429, 0, DatabaseUnavailable, "answers with "), (503, 0, DatabaseUnavailable, "answers with "),
+     (400, 0, DatabaseRejected, "answers with "), (200, 1, DatabaseUnavailable, "answers with "),
+     (401, 0, DatabaseRejected, r"refuses the key \(401\); check EMBEDDING_API_KEY \(or OPENAI_API_KEY\)$")],
 )  # fmt: skip
-async def test_what_is_no_embedding_is_an_error(
-    status: int, lost: int, error: type[MemoryStoreError], told: str
-) -> None:
+async def test_what_is_no_embedding_is_an_error(status: int, lost: int, error: type[DatabaseError], told: str) -> None:
     embedder = Served(EmbeddingOptions(), status, lost)
     with pytest.raises(error, match=f"^OpenAI {told}"):
         await embedder.embed(["a", "b"])
@@ -85,7 +83,7 @@ async def test_what_is_no_embedding_is_an_error(
 async def test_a_server_that_is_away_is_unavailable() -> None:
     options = EmbeddingOptions(base_url=f"http://{LOOPBACK}:{free_port()}/v1", retries=0, timeout=1)
     embedder = OpenAIEmbedder(options)
-    with pytest.raises(MemoryUnavailable, match=rf"^{LOOPBACK}:\d+ cannot be reached: APIConnectionError$"):
+    with pytest.raises(DatabaseUnavailable, match=rf"^{LOOPBACK}:\d+ cannot be reached: APIConnectionError$"):
         await embedder.embed(["a"])
     await embedder.close()
 

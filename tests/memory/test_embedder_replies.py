@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.responses import Response, StreamingResponse
 
-from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
 from tests.services.model_answers import embedding_of
@@ -77,7 +77,7 @@ async def test_what_is_no_embedding_of_each_text_is_none(
     embedder: OpenAIEmbedder, served: ModelServer, data: object
 ) -> None:
     served.model.distorted = lambda body: {**body, "data": data}
-    with pytest.raises(MemoryUnavailable, match=r"^127\.0\.0\.1:\d+ answers with "):
+    with pytest.raises(DatabaseUnavailable, match=r"^127\.0\.0\.1:\d+ answers with "):
         await embedder.embed(TEXTS)
 
 
@@ -92,10 +92,10 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize(
-    ("status", "error"), [(200, MemoryUnavailable), (400, MemoryRejected), (500, MemoryUnavailable)]
+    ("status", "error"), [(200, DatabaseUnavailable), (400, DatabaseRejected), (500, DatabaseUnavailable)]
 )
 async def test_a_body_that_is_no_answer_is_a_failure(
-    embedder: OpenAIEmbedder, served: ModelServer, body: bytes, status: int, error: type[MemoryStoreError]
+    embedder: OpenAIEmbedder, served: ModelServer, body: bytes, status: int, error: type[DatabaseError]
 ) -> None:
     served.model.verbatim.append(Response(body, status, media_type="application/json"))
     with pytest.raises(error) as raised:
@@ -108,7 +108,7 @@ async def test_an_error_in_another_form_is_an_error_like_others(
     embedder: OpenAIEmbedder, served: ModelServer, code: object
 ) -> None:
     served.model.verbatim.append(Response(json.dumps({"error": {"code": code}}), 400, media_type="application/json"))
-    with pytest.raises(MemoryRejected, match=r"answers with status 400$"):
+    with pytest.raises(DatabaseRejected, match=r"answers with status 400$"):
         await embedder.embed(TEXTS)
 
 
@@ -122,14 +122,14 @@ async def test_an_answer_that_never_ends_is_given_up_on_in_time(served: ModelSer
     served.model.verbatim.append(StreamingResponse(drip(), media_type="application/json"))
     embedder = OpenAIEmbedder(EmbeddingOptions("e5", served.base_url, retries=0, timeout=0.2))
     async with asyncio.timeout(5):
-        with pytest.raises(MemoryUnavailable, match="APITimeoutError"):
+        with pytest.raises(DatabaseUnavailable, match="APITimeoutError"):
             await embedder.embed(TEXTS)
     await embedder.close()
 
 
 async def test_a_key_that_no_header_can_hold_is_refused(served: ModelServer) -> None:
     embedder = OpenAIEmbedder(EmbeddingOptions("e5", served.base_url, api_key="sk-…"))
-    with pytest.raises(MemoryUnavailable, match="cannot be asked: UnicodeEncodeError"):
+    with pytest.raises(DatabaseUnavailable, match="cannot be asked: UnicodeEncodeError"):
         await embedder.embed(TEXTS)
     await embedder.close()
 
@@ -163,7 +163,7 @@ def test_whatever_stands_in_place_of_any_part_of_an_answer(
     served.model.distorted = distorted
     try:
         embeddings = ask()
-    except MemoryUnavailable:
+    except DatabaseUnavailable:
         return
     assert [len(embedding) for embedding in embeddings] == [9, 9]
     assert all(math.isfinite(figure) for embedding in embeddings for figure in embedding)

@@ -9,7 +9,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from context_builder.costs import Budget, Price, Prices, collected_usage
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
 
@@ -66,11 +66,11 @@ async def test_where_nobody_can_tell_the_worst_case_stays_spent(budget: Budget, 
 async def test_a_call_over_the_budget_is_not_made_and_a_refused_one_costs_nothing(budget: Budget) -> None:
     embedder = Priced({"prompt_tokens": 6}, budget)
     await embedder.embed(["tides"])
-    with pytest.raises(MemoryUnavailable, match="embeddings: this hour's budget is used up"):
+    with pytest.raises(DatabaseUnavailable, match="embeddings: this hour's budget is used up"):
         await embedder.embed(["tides"])
     assert embedder.asked == 1
     refusing = Priced(None, Budget(10.0), status=500)
-    with pytest.raises(MemoryUnavailable):
+    with pytest.raises(DatabaseUnavailable):
         await refusing.embed(["tides"])
     assert refusing._budget is not None
     assert refusing._budget.used == 0.0

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.errors import MemoryRejected
+from context_builder.errors import DatabaseRejected
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
@@ -114,7 +114,7 @@ async def test_a_text_that_the_embedder_refuses_keeps_no_other_from_being_embedd
     class Picky(LetterEmbedder):
         async def embed(self, texts: Sequence[str]) -> list[Embedding]:
             if any("refused" in text for text in texts):
-                raise MemoryRejected("it answers with status 400")
+                raise DatabaseRejected("it answers with status 400")
             return await super().embed(texts)
 
     embedder = Picky()
@@ -138,7 +138,7 @@ async def test_an_embedder_that_refuses_everything_is_asked_little_and_nothing_i
             if self.open:
                 return await super().embed(texts)
             self.refusals += 1
-            raise MemoryRejected("it answers with status 401")
+            raise DatabaseRejected("it answers with status 401")
 
     embedder = Refusing()
     memory = PostgresMemory(migrated_url, embedder)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.joining import SMALL, JoiningMemory
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore
@@ -28,9 +28,9 @@ class Store(InMemoryStore):
         self.calls.append([one.id for one in memories])
         await self.open.wait()
         if not self.is_there:
-            raise MemoryUnavailable("away")
+            raise DatabaseUnavailable("away")
         if any(one.text == "refused" for one in memories):
-            raise MemoryRejected("refused")
+            raise DatabaseRejected("refused")
         await super().remember(tenant_id, memories)
 
 
@@ -63,14 +63,14 @@ async def test_what_is_refused_in_company_is_refused_alone(store: Store, memory:
     done = await asyncio.gather(
         *(memory.remember("lab", said(number, text)) for number, text in enumerate(texts)), return_exceptions=True
     )
-    assert [type(one) for one in done] == [type(None), MemoryRejected, type(None)]
+    assert [type(one) for one in done] == [type(None), DatabaseRejected, type(None)]
     assert await memory.forget("lab", ids=["m-0", "m-1", "m-2"]) == 2
 
 
 async def test_a_memory_that_is_away_fails_everybody_once(store: Store, memory: JoiningMemory) -> None:
     store.is_there = False
     done = await asyncio.gather(*(memory.remember("lab", said(n)) for n in range(3)), return_exceptions=True)
-    assert [type(one) for one in done] == [MemoryUnavailable] * 3
+    assert [type(one) for one in done] == [DatabaseUnavailable] * 3
     assert len(store.calls) == 1
     store.is_there = True
     await memory.remember("lab", said(4))

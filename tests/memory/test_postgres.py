@@ -13,11 +13,10 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.database_errors import MEMORY_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 from tests.memory.vectors import LetterEmbedder
 
 pytestmark = pytest.mark.engines
@@ -213,15 +212,15 @@ async def test_an_unchanged_text_is_not_embedded_again(hybrid: PostgresMemory, e
 
 async def test_what_is_wrong_is_said(database_url: str) -> None:
     unmigrated = PostgresMemory(database_url)
-    with pytest.raises(MemoryRejected, match="run `context-builder migrate`"):
+    with pytest.raises(DatabaseRejected, match="run `context-builder migrate`"):
         await unmigrated.search("acme", MemoryQuery("x"))
     for no_name in ("", "a\x00", "a\ud800"):
-        with pytest.raises(MemoryRejected, match="none was named"):
+        with pytest.raises(DatabaseRejected, match="none was named"):
             await unmigrated.search(no_name, MemoryQuery("x"))
     await unmigrated.close()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         stuck = PostgresMemory(f"postgresql://u:secret@127.0.0.1:{silent.getsockname()[1]}/d", timeout=0.1)
-        with pytest.raises(MemoryUnavailable, match="does not answer in time") as caught:
+        with pytest.raises(DatabaseUnavailable, match="does not answer in time") as caught:
             await stuck.search("acme", MemoryQuery("x"))
         assert "secret" not in str(caught.value)
         await stuck.close()
@@ -254,7 +253,7 @@ async def test_a_program_that_stops_within_a_call_holds_up_the_tenant_s_others_f
         await goes_on.wait()
         return value
 
-    frozen = PostgresFunctions(migrated_url, MEMORY_ERRORS)
+    frozen = PostgresDatabase(migrated_url)
     monkeypatch.setattr(asyncpg.Connection, "fetchval", answer_and_stop)
     call = asyncio.create_task(
         frozen.call(
@@ -265,7 +264,7 @@ async def test_a_program_that_stops_within_a_call_holds_up_the_tenant_s_others_f
     monkeypatch.undo()
     await memory.remember("lab", [Memory("m1", "Bees dance.")])
     goes_on.set()
-    with pytest.raises(MemoryUnavailable) if has_pooler else nullcontext():
+    with pytest.raises(DatabaseUnavailable) if has_pooler else nullcontext():
         await call
     await frozen.close()
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryUnavailable
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable, DataRejected
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.testing import ManualClock
@@ -77,7 +77,7 @@ async def test_a_refusal_is_not_tried_again_and_does_not_open_the_breaker(
 ) -> None:
     server.misbehaviour = [422] * 4
     for _ in range(4):
-        with pytest.raises(MemoryRejected, match="status 422"):
+        with pytest.raises(DatabaseRejected, match="status 422"):
             await client.recall(EVALUATE)
     assert len(server.requests) == 4
     assert await client.recall(EVALUATE) == {"candidates": []}
@@ -90,9 +90,9 @@ async def test_a_refusal_of_what_is_sent_is_told_from_one_of_who_sends_it(
     client: SomaBrainClient, server: SomaBrainServer, status: int, is_for_the_data: bool
 ) -> None:
     server.misbehaviour = [status]
-    with pytest.raises(MemoryRejected) as refused:
+    with pytest.raises(DatabaseRejected) as refused:
         await client.remember_batch(REMEMBER)
-    assert isinstance(refused.value, MemoryDataRejected) is is_for_the_data
+    assert isinstance(refused.value, DataRejected) is is_for_the_data
 
 
 async def test_three_failed_calls_open_the_breaker_for_fifteen_seconds(server: SomaBrainServer) -> None:
@@ -100,9 +100,9 @@ async def test_three_failed_calls_open_the_breaker_for_fifteen_seconds(server: S
     client = SomaBrainClient(SomaBrainOptions(server.url, retries=0), monotonic=lambda: clock.now().monotonic)
     server.misbehaviour = [500, 500, 500]
     for _ in range(3):
-        with pytest.raises(MemoryUnavailable, match="status 500"):
+        with pytest.raises(DatabaseUnavailable, match="status 500"):
             await client.context_evaluate(EVALUATE)
-    with pytest.raises(MemoryUnavailable, match="left alone for another 15 s"):
+    with pytest.raises(DatabaseUnavailable, match="left alone for another 15 s"):
         await client.context_evaluate(EVALUATE)
     assert len(server.requests) == 3
     clock.advance(15.0)
@@ -117,17 +117,17 @@ async def test_a_call_that_its_caller_cuts_off_counts_as_a_failure(
     for _ in range(3):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(client.context_evaluate(EVALUATE), 0.05)
-    with pytest.raises(MemoryUnavailable, match="left alone"):
+    with pytest.raises(DatabaseUnavailable, match="left alone"):
         await client.context_evaluate(EVALUATE)
 
 
 async def test_a_server_that_is_away_or_silent_is_unavailable(server: SomaBrainServer) -> None:
     client = SomaBrainClient(SomaBrainOptions(server.url, timeout=0.05, retries=0))
     server.misbehaviour = ["hang"]
-    with pytest.raises(MemoryUnavailable, match="cannot be reached: ReadTimeout"):
+    with pytest.raises(DatabaseUnavailable, match="cannot be reached: ReadTimeout"):
         await client.recall(EVALUATE)
     await client.close()
     server.stop()
-    with pytest.raises(MemoryUnavailable, match="cannot be reached: ConnectError"):
+    with pytest.raises(DatabaseUnavailable, match="cannot be reached: ConnectError"):
         await client.recall(EVALUATE)
     await client.close()

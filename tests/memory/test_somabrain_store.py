@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from context_builder.errors import CannotForget, MemoryRejected
+from context_builder.errors import CannotForget, DatabaseRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient
@@ -76,7 +76,7 @@ async def test_a_filter_holds(store: SomaBrainStore) -> None:
 
 async def test_it_cannot_learn_what_helped_and_says_so(store: SomaBrainStore) -> None:
     await store.rate("lab", [])
-    with pytest.raises(MemoryRejected, match="documents no way to rate memories"):
+    with pytest.raises(DatabaseRejected, match="documents no way to rate memories"):
         await store.rate("lab", [Rating("m", 1.0, datetime(2025, 1, 1, tzinfo=UTC))])
 
 

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from context_builder.database.supabase import SupabaseDatabase
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
-from context_builder.memory.supabase import SupabaseMemory
+from context_builder.memory.sql_memory import SqlMemory
 from context_builder.testing import InMemoryStore
 from tests.services.postgrest import api_key, serving_project
 from tests.services.somabrain import SomaBrainServer
@@ -48,7 +49,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
 @asynccontextmanager
 async def in_database(url: str, *, supabase: bool) -> AsyncIterator[MemoryStore]:
     async with serving_project(url) as front:
-        opened = SupabaseMemory(front.url, api_key("service_role")) if supabase else PostgresMemory(url)
+        opened = SqlMemory(SupabaseDatabase(front.url, api_key("service_role"))) if supabase else PostgresMemory(url)
         yield opened
         await opened.close()
 

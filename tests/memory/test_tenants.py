@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncpg
 import pytest
 
+from context_builder.database.postgres import ROLE
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.sql_functions import ROLE
 
 pytestmark = pytest.mark.engines
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import DatabaseUnavailable
 
 
 class LetterEmbedder:
@@ -27,7 +27,7 @@ class LetterEmbedder:
         self.asked.set()
         await self.gate.wait()
         if self.failing:
-            raise MemoryUnavailable("the model is away")
+            raise DatabaseUnavailable("the model is away")
         self.embedded += texts
         return [
             [float(text.lower().count(chr(letter))) + 0.01 for letter in range(ord("a"), ord("z") + 1)]

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.errors import KnowledgeDataRejected
+from context_builder.errors import DataRejected
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import clients
 from context_builder.knowledge.grpc.channel import ServiceChannel
@@ -101,7 +101,7 @@ async def test_a_message_of_too_many_items_is_refused_at_once_over_grpc(api: Api
         "redact": lambda: clients.RemoteRedaction(channel).redact(names),
         "decide": lambda: clients.RemotePolicy(channel).decide(agent, sources, asked),
     }
-    with pytest.raises(KnowledgeDataRejected):
+    with pytest.raises(DataRejected):
         await calls[call]()
     await channel.close()
 

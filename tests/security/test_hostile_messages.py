@@ -28,6 +28,7 @@ from context_builder.cli import app
 from context_builder.cli.state import overview
 from context_builder.cli.view import View, render
 from context_builder.cli.view.palette import SpeakerColours
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.domains import DOMAINS
 from context_builder.errors import AnalystError
 from context_builder.session.client import SessionClient
@@ -69,7 +70,7 @@ async def test_everything_is_heard_word_for_word_and_nothing_is_logged(redis: Re
 async def test_it_is_archived_as_text_and_the_table_stays(
     redis: Redis, migrated_url: str, database: asyncpg.Connection
 ) -> None:
-    archive = PostgresArchive(migrated_url)
+    archive = PostgresArchive(PostgresDatabase(migrated_url))
     every = TextAnalyst(size=SummarySize(messages_per_point=0.5))
     async with running(redis, parts=parts_of(every, archive)) as session:
         await push(redis, *MESSAGES)

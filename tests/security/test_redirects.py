@@ -9,12 +9,13 @@ import pytest
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
 from context_builder.analysis.prompts import load_prompts
 from context_builder.archive.supabase import SupabaseArchive
-from context_builder.errors import AnalystUnavailable, ArchiveUnavailable, ContextBuilderError, MemoryUnavailable
+from context_builder.database.supabase import SupabaseDatabase
+from context_builder.errors import AnalystUnavailable, ContextBuilderError, DatabaseUnavailable
 from context_builder.memory.memory import MemoryQuery
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions, SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient
-from context_builder.memory.supabase import SupabaseMemory
+from context_builder.memory.sql_memory import SqlMemory
 from tests.analysis.openai.conversation import said
 from tests.archive.rows import summary
 from tests.services.postgrest import api_key
@@ -25,7 +26,7 @@ Ask = Callable[[str], Awaitable[object]]
 
 
 async def deliver(url: str) -> None:
-    archive = SupabaseArchive(url, KEY)
+    archive = SupabaseArchive(SupabaseDatabase(url, KEY))
     try:
         await archive.deliver(summary())
     finally:
@@ -33,7 +34,7 @@ async def deliver(url: str) -> None:
 
 
 async def check(url: str) -> None:
-    archive = SupabaseArchive(url, KEY)
+    archive = SupabaseArchive(SupabaseDatabase(url, KEY))
     try:
         await archive.check()
     finally:
@@ -41,7 +42,7 @@ async def check(url: str) -> None:
 
 
 async def search(url: str) -> None:
-    memory = SupabaseMemory(url, KEY)
+    memory = SqlMemory(SupabaseDatabase(url, KEY))
     try:
         await memory.search("acme", MemoryQuery("helicase"))
     finally:
@@ -75,12 +76,12 @@ async def recall(url: str) -> None:
 
 
 CLIENTS = [
-    pytest.param(deliver, ArchiveUnavailable, "SUPABASE_URL", id="archive delivery"),
-    pytest.param(check, ArchiveUnavailable, "SUPABASE_URL", id="archive check"),
-    pytest.param(search, MemoryUnavailable, "SUPABASE_URL", id="Supabase memory"),
-    pytest.param(embed, MemoryUnavailable, "EMBEDDING_BASE_URL", id="embedder"),
+    pytest.param(deliver, DatabaseUnavailable, "SUPABASE_URL", id="archive delivery"),
+    pytest.param(check, DatabaseUnavailable, "SUPABASE_URL", id="archive check"),
+    pytest.param(search, DatabaseUnavailable, "SUPABASE_URL", id="Supabase memory"),
+    pytest.param(embed, DatabaseUnavailable, "EMBEDDING_BASE_URL", id="embedder"),
     pytest.param(read_keywords, AnalystUnavailable, "OPENAI_BASE_URL", id="model"),
-    pytest.param(recall, MemoryUnavailable, "SA01_SOMA_BASE_URL", id="SomaBrain"),
+    pytest.param(recall, DatabaseUnavailable, "SA01_SOMA_BASE_URL", id="SomaBrain"),
 ]
 
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.errors import KnowledgeUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.grpc import clients
 from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.server.access.caller import Role
@@ -112,7 +112,7 @@ async def test_calls_of_grpc_count_too(small: ApiServer) -> None:
     for _ in range(2 * int(BURST * RATE)):
         try:
             await redaction.redact(["hello"])
-        except KnowledgeUnavailable as error:
+        except DatabaseUnavailable as error:
             told = str(error)
             break
     await channel.close()

@@ -13,8 +13,9 @@ import jsonpatch
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.server.problem import Problem
 from context_builder.server.routes.events import session_events
-from context_builder.server.session_watch import SessionWatches
+from context_builder.server.shared_look import SharedLooks
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.storage.redis import client_for
 from tests.server.test_sessions import Events, said
@@ -26,6 +27,7 @@ from tests.services.waiting import wait_until
 pytestmark = pytest.mark.engines
 
 PAGE = "/sessions/monday/events"
+REQUEST: Any = SimpleNamespace(scope={"state": {"still_holds": None}})
 
 
 def texts(published: dict[str, Any]) -> list[str]:
@@ -167,29 +169,18 @@ async def test_many_watchers_share_one_look(api: ApiServer, redis: Redis) -> Non
 async def test_another_redis_has_another_session_of_the_same_name(redis: Redis, tmp_path: Path) -> None:
     elsewhere = RedisServer(tmp_path)
     elsewhere.start()
-    watches = SessionWatches()
+    looks = SharedLooks()
+    services: Any = SimpleNamespace(looks=looks, stopping=asyncio.Event())
+    seen: Any = SimpleNamespace(is_redacted=False)
     try:
         await push(redis, said(1, "What the lab alone may know."))
-        async with client_for(elsewhere.url) as other, running(redis), watches.watching(redis, "monday") as watch:
-            assert texts(watch.state)
-            async with watches.watching(other, "monday") as theirs:
-                assert (theirs.gone, theirs.state) == (True, {})
+        async with client_for(elsewhere.url) as other, running(redis):
+            await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
+            await session_events("monday", REQUEST, services, redis, seen, None)
+            with pytest.raises(Problem):
+                await session_events("monday", REQUEST, services, other, seen, None)
     finally:
         elsewhere.kill()
-
-
-async def test_whatever_a_look_raises_the_next_one_comes(redis: Redis) -> None:
-    async with running(redis), SessionWatches().watching(redis, "monday") as watch:
-        look = watch.look
-
-        async def failing() -> None:
-            raise KeyError("what somebody said")
-
-        watch.look = failing  # type: ignore[method-assign]
-        await wait_until(lambda: watch.failing, "it is failing")
-        watch.look = look  # type: ignore[method-assign]
-        await push(redis, said(1, "Whales sing."))
-        await wait_until(lambda: texts(watch.state) and not watch.failing, "it is read again")
 
 
 async def test_a_silence_clock_that_is_no_object_is_none(api: ApiServer, redis: Redis) -> None:
@@ -203,12 +194,10 @@ async def test_a_silence_clock_that_is_no_object_is_none(api: ApiServer, redis: 
 
 
 async def test_who_leaves_before_the_first_event_leaves_no_watcher(redis: Redis) -> None:
-    watches = SessionWatches()
-    services: Any = SimpleNamespace(watches=watches, stopping=asyncio.Event())
-    request: Any = SimpleNamespace(scope={"state": {"still_holds": None}})
+    services: Any = SimpleNamespace(looks=SharedLooks(), stopping=asyncio.Event())
     async with running(redis):
         await push(redis, said(1, "Whales sing."))
         await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
         seen: Any = SimpleNamespace(is_redacted=False)
-        await session_events("monday", request, services, redis, seen, None)
-        assert not [one for one in asyncio.all_tasks() if one.get_name() == "watch monday" and not one.cancelling()]
+        await session_events("monday", REQUEST, services, redis, seen, None)
+        assert not [one for one in asyncio.all_tasks() if one.get_name().startswith("watch ") and not one.cancelling()]

@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from context_builder.errors import KnowledgeDataRejected, KnowledgeRejected, KnowledgeUnavailable
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable, DataRejected
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import clients
@@ -20,8 +21,6 @@ from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.wiring.knowledge import knowledge_of, local_services
 from tests.services.api_server import TENANT, ApiServer
 
@@ -73,7 +72,7 @@ async def remote(
 @pytest.fixture
 async def local(api: ApiServer) -> AsyncIterator[KnowledgeServices]:
     """The same services in this process, over the server's database."""
-    functions, memory = PostgresFunctions(api.database_url, KNOWLEDGE_ERRORS), PostgresMemory(api.database_url)
+    functions, memory = PostgresDatabase(api.database_url), PostgresMemory(api.database_url)
     yield local_services(knowledge_of(functions, retention_days=90), memory)
     await memory.close()
     await functions.close()
@@ -83,7 +82,7 @@ async def local(api: ApiServer) -> AsyncIterator[KnowledgeServices]:
 async def tenant(api: ApiServer) -> AsyncIterator[str]:
     """A tenant that knows something."""
     name = f"lab-{uuid4().hex}"
-    functions = PostgresFunctions(api.database_url, KNOWLEDGE_ERRORS)
+    functions = PostgresDatabase(api.database_url)
     store = KnowledgeStore(functions)
     described: dict[str, Any] = {"kind": ArtifactKind.DOCUMENT, "project_id": "kelp", "tags": ("labels",)}
     for ref, content in (
@@ -113,11 +112,11 @@ async def test_the_answer_is_the_one_that_the_process_itself_gives(
 async def test_a_credential_and_a_role_are_needed(api: ApiServer, tenant: str, call: str) -> None:
     for credential in (None, "cbl_x", f"cbk_{'0' * 26}_{'a' * 43}", api.issuer.signed()[:-4]):
         async with remote(api, credential) as services:
-            with pytest.raises(KnowledgeRejected, match="does not take KNOWLEDGE_SERVICE_TOKEN"):
+            with pytest.raises(DatabaseRejected, match="does not take KNOWLEDGE_SERVICE_TOKEN"):
                 await CALLS[call](services, tenant)
     for too_low in (Role.READER, Role.WRITER):  # all is answered unredacted, what is restricted too
         async with remote(api, api.key(too_low, tenant)) as services:
-            with pytest.raises(KnowledgeRejected, match="does not let"):
+            with pytest.raises(DatabaseRejected, match="does not let"):
                 await CALLS[call](services, tenant)
 
 
@@ -132,27 +131,27 @@ async def test_another_tenants_knowledge_is_refused_whatever_a_message_says(
     api: ApiServer, tenant: str, call: str
 ) -> None:
     async with remote(api, api.key(Role.ADMIN, f"club-{tenant}")) as services:
-        with pytest.raises(KnowledgeRejected, match="of this tenant"):
+        with pytest.raises(DatabaseRejected, match="of this tenant"):
             await CALLS[call](services, tenant)
 
 
 async def test_what_is_too_large_to_be_sent_or_taken_is_refused(api: ApiServer, tenant: str) -> None:
     async with remote(api, api.key(Role.ADMIN, tenant), max_message=8_000) as services:
-        with pytest.raises(KnowledgeDataRejected, match="no message of this size"):
+        with pytest.raises(DataRejected, match="no message of this size"):
             await services.index.nodes(tenant, ["artifact:long"], 10_000)
-        with pytest.raises(KnowledgeDataRejected, match="no message of this size"):
+        with pytest.raises(DataRejected, match="no message of this size"):
             await services.redaction.redact([LONG])
         assert await services.index.nodes(tenant, ["artifact:long"], 500)  # whose content is longer, and left out
 
 
 async def test_what_cannot_be_sent_is_refused(api: ApiServer, tenant: str) -> None:
     async with remote(api, api.key(Role.ADMIN, tenant)) as services:
-        with pytest.raises(KnowledgeDataRejected, match="surrogate"):
+        with pytest.raises(DataRejected, match="surrogate"):
             await services.redaction.redact(["\ud800"])
 
 
 async def test_nobody_there_is_told_as_such() -> None:
     channel = ServiceChannel("grpc://127.0.0.1:1", "any", 1.0)
-    with pytest.raises(KnowledgeUnavailable, match=r"the service at 127\.0\.0\.1:1 does not answer"):
+    with pytest.raises(DatabaseUnavailable, match=r"the service at 127\.0\.0\.1:1 does not answer"):
         await clients.RemoteRedaction(channel).redact(["a"])
     await channel.close()

@@ -117,7 +117,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer
 def test_a_grpc_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
     options = ("--port", str(free_port()), "--grpc", str(redis_server.port))
     with serving(tmp_path, redis_server, migrated_url, *options) as daemon:
-        assert daemon.wait() == 2
+        assert daemon.wait(60) == 2
         assert f"SERVE_GRPC_PORT: port {redis_server.port} of {LOOPBACK} is taken by another program" in daemon.output
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import httpx
 
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.server.access.api_keys import ApiKeys, NewKey
 from context_builder.server.access.caller import Role
 from context_builder.storage.bounded_http import trusted_authorities
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 from tests.services.daemon import Daemon
 from tests.services.in_thread import in_thread
 from tests.services.jwt_issuer import AUDIENCE, ISSUER, JwtIssuer
@@ -75,7 +74,7 @@ class ApiServer:
         """What ``use`` returns, which is given the keys in the database."""
 
         async def used() -> Any:
-            functions = PostgresFunctions(self.database_url, KNOWLEDGE_ERRORS)
+            functions = PostgresDatabase(self.database_url)
             try:
                 return await use(ApiKeys(functions, TENANT))
             finally:

@@ -6,9 +6,9 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
+from context_builder.database.migrations import apply
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.postgres_programs import Programs, find_programs
-from context_builder.storage.migrations import apply
 from tests.services.in_thread import in_thread
 from tests.services.postgrest import make_project
 

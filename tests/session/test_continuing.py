@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.errors import ArchiveUnavailable, LeaseLost, SessionOwned, StoreError
+from context_builder.errors import DatabaseUnavailable, LeaseLost, SessionOwned, StoreError
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys
@@ -177,7 +177,7 @@ async def test_without_archive_and_memory_the_summary_is_in_redis_and_nothing_wa
 
 
 async def test_a_session_ends_though_the_archive_is_away_and_the_outbox_keeps_the_summary(live: Live) -> None:
-    live.archive.failure = ArchiveUnavailable("the archive is away")
+    live.archive.failure = DatabaseUnavailable("the archive is away")
     session = await live.start()
     await live.say(1)
     session.end()

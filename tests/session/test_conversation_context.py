@@ -11,7 +11,7 @@ import pytest
 
 from context_builder import ConversationContext, SessionConfig
 from context_builder.domains import DOMAINS
-from context_builder.errors import AnalystUnavailable, ArchiveUnavailable, MessageError
+from context_builder.errors import AnalystUnavailable, DatabaseUnavailable, MessageError
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.testing import InMemoryArchive, ManualClock, StubAnalyst
 from tests.session.saying import TEXT, advised, spoken
@@ -232,9 +232,9 @@ async def test_metadata_that_json_has_not_becomes_strings(context: ConversationC
 async def test_a_failing_archive_gets_the_summaries_with_the_next_one(
     context: ConversationContext, archive: InMemoryArchive
 ) -> None:
-    archive.failure = ArchiveUnavailable("the archive is away")
+    archive.failure = DatabaseUnavailable("the archive is away")
     await said(context, 1)
-    with pytest.raises(ArchiveUnavailable):
+    with pytest.raises(DatabaseUnavailable):
         await context.update_summary()
     assert context.rolling_summary["message_count"] == 1
     await said(context, 2)

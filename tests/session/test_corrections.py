@@ -13,7 +13,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
-from context_builder.errors import ArchiveDataRejected, MemoryDataRejected, MemoryUnavailable, MessageError
+from context_builder.errors import DatabaseUnavailable, DataRejected, MessageError
 from context_builder.memory.memory import Memory
 from context_builder.session import committer, inbox
 from context_builder.session.client import SessionClient
@@ -153,7 +153,7 @@ async def test_a_correction_of_what_is_summarized_reaches_points_archive_and_mem
 
 
 async def test_a_row_that_the_archive_refused_is_not_put_back_after_a_correction(live: Live, analyst: Quoting) -> None:
-    live.archive = archive = ChoosyArchive(lambda: ArchiveDataRejected("refuses: violates a constraint"), 1)
+    live.archive = archive = ChoosyArchive(lambda: DataRejected("refuses: violates a constraint"), 1)
     await begin(live)
     await summarized(live, spoken(1, FIFTEEN))
     await live.until("it is a dead letter", undeliverable={"archive": 1, "memory": 0})
@@ -409,7 +409,7 @@ async def test_what_was_corrected_before_the_memory_refused_it_is_put_back_as_co
     live: Live, analyst: Quoting
 ) -> None:
     live.memory = memory = Moody()
-    memory.fault = MemoryUnavailable("away")
+    memory.fault = DatabaseUnavailable("away")
     await begin(live)
     await live.push(spoken(1, FIFTEEN))
     await live.shows(1)
@@ -421,7 +421,7 @@ async def test_what_was_corrected_before_the_memory_refused_it_is_put_back_as_co
         {"renames": "Alice", "speaker": "Ida", "timestamp": at(61)},
     )
     await live.until("the points are corrected", text=f"Said:\n- Ida says: {FIFTY}")
-    memory.fault = MemoryDataRejected("not this one")
+    memory.fault = DataRejected("not this one")
     letters = DeadLetters(live.redis, "monday", "memory")
     await delivered(live)  # which is what becomes of it, refused for good
     memory.fault = None

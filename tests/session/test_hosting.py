@@ -11,7 +11,7 @@ import pytest
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from context_builder.errors import AnalystUnavailable, ArchiveUnavailable, LeaseLost
+from context_builder.errors import AnalystUnavailable, DatabaseUnavailable, LeaseLost
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session
 from tests.services.waiting import wait_until
@@ -46,7 +46,7 @@ async def test_two_hundred_sessions_each_publish_their_own(live: Live, hosted: d
 
 async def test_whatever_is_logged_on_behalf_of_a_session_says_of_which(live: Live) -> None:
     live.analyst.failure = AnalystUnavailable("away")
-    live.archive.failure = ArchiveUnavailable("away")
+    live.archive.failure = DatabaseUnavailable("away")
     with capture_logs([merge_contextvars]) as logs:
         for name in NAMES[:2]:
             await live.start(name)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from context_builder.costs import Usage, charge
-from context_builder.errors import LeaseLost, MemoryRejected, MemoryUnavailable
+from context_builder.errors import DatabaseRejected, DatabaseUnavailable, LeaseLost
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.session import message_feed
@@ -78,7 +78,7 @@ async def test_summarized_it_is_the_same_memory_and_knows_more(live: Live, memor
 
 async def test_what_a_dead_process_left_is_found_when_the_next_one_runs(live: Live, memory: PostgresMemory) -> None:
     live.memory = away = InMemoryStore()
-    away.failure = MemoryUnavailable("away")
+    away.failure = DatabaseUnavailable("away")
     session = await live.start()
     await live.say(1)
     await live.shows(1)
@@ -93,7 +93,7 @@ async def test_a_memory_that_is_away_is_left_alone_and_told_when_it_is_back(
 ) -> None:
     monkeypatch.setattr(message_feed, "INTERVAL", 0.0)
     live.memory = memory = Counting()
-    memory.failure = MemoryUnavailable("away")
+    memory.failure = DatabaseUnavailable("away")
     await live.start()
     await live.say(1)
     await wait_until(lambda: memory.asked == 3, "it has failed three times")
@@ -109,7 +109,7 @@ async def test_a_memory_that_is_away_is_left_alone_and_told_when_it_is_back(
 
 async def test_what_a_memory_refuses_does_not_hold_up_what_follows(live: Live) -> None:
     live.memory = memory = Counting()
-    memory.failure = MemoryRejected("not this")
+    memory.failure = DatabaseRejected("not this")
     await live.start()
     await live.say(1)
     await wait_until(lambda: memory.asked, "it was refused")
@@ -143,7 +143,7 @@ async def test_what_embeddings_cost_is_part_of_what_the_session_costs(live: Live
 
 async def test_without_memory_the_session_goes_on_and_the_outbox_delivers_later(live: Live) -> None:
     live.memory = memory = InMemoryStore()
-    memory.failure = MemoryUnavailable("away")
+    memory.failure = DatabaseUnavailable("away")
     await live.start()
     for number in (1, 2, 3):
         await live.say(number)

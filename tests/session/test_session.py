@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from context_builder.analysis.analyst import AnalystMessage, KeywordResult
-from context_builder.errors import AnalystUnavailable, ArchiveUnavailable
+from context_builder.errors import AnalystUnavailable, DatabaseUnavailable
 from context_builder.session.keys import Keys
 from context_builder.testing import StubAnalyst
 from context_builder.tokens import counter
@@ -217,7 +217,7 @@ async def test_a_model_that_fails_for_too_long_is_stood_in_for(live: Live) -> No
 
 
 async def test_an_archive_that_is_away_gets_every_summary_in_order_later(live: Live) -> None:
-    live.archive.failure = ArchiveUnavailable("the archive is away")
+    live.archive.failure = DatabaseUnavailable("the archive is away")
     await live.start()
     for number in (1, 2, 3):
         await live.say(number)

@@ -12,11 +12,9 @@ from structlog.testing import capture_logs
 
 from context_builder.archive.archive import SummaryRow
 from context_builder.errors import (
-    ArchiveDataRejected,
-    ArchiveRejected,
-    ArchiveUnavailable,
-    MemoryDataRejected,
-    MemoryUnavailable,
+    DatabaseRejected,
+    DatabaseUnavailable,
+    DataRejected,
 )
 from context_builder.memory.memory import Memory
 from context_builder.session import outbox_relay
@@ -78,8 +76,8 @@ FAILURES: list[Callable[[], BaseException]] = [
     lambda: BaseExceptionGroup(PRIVATE, [asyncio.CancelledError(), ValueError(PRIVATE)]),
     lambda: asyncio.CancelledError(),
     lambda: _Cut(PRIVATE),
-    lambda: ArchiveRejected("takes none like this (P0001)"),
-    lambda: ArchiveUnavailable("does not answer in time"),
+    lambda: DatabaseRejected("takes none like this (P0001)"),
+    lambda: DatabaseUnavailable("does not answer in time"),
 ]
 
 
@@ -125,7 +123,7 @@ async def test_entries_that_cannot_be_read_make_way_for_the_others(live: Live) -
 
 
 async def test_a_row_that_is_refused_for_good_makes_way_at_once(live: Live) -> None:
-    live.archive = ChoosyArchive(lambda: ArchiveDataRejected("refuses: violates a constraint (23514)"), 2)
+    live.archive = ChoosyArchive(lambda: DataRejected("refuses: violates a constraint (23514)"), 2)
     before = REGISTRY.get_sample_value(*METRIC) or 0
     await live.start()
     await summarize(live, 1, 2, 3)
@@ -176,7 +174,7 @@ async def test_a_receiver_that_takes_nothing_is_waited_for(live: Live) -> None:
 
 
 async def test_one_that_recovers_is_delivered_in_its_turn(live: Live) -> None:
-    archive = live.archive = ChoosyArchive(lambda: ArchiveUnavailable("too busy"), 1)
+    archive = live.archive = ChoosyArchive(lambda: DatabaseUnavailable("too busy"), 1)
     await live.start()
     await summarize(live, 1, 2)
     await wait_until(lambda: archive.attempts.count(2) >= 2, "the one behind it passes")
@@ -187,7 +185,7 @@ async def test_one_that_recovers_is_delivered_in_its_turn(live: Live) -> None:
 
 
 async def test_the_count_outlives_the_process_that_dies_before_it_is_published(live: Live) -> None:
-    live.memory = ChoosyMemory(lambda: MemoryDataRejected("refuses"))
+    live.memory = ChoosyMemory(lambda: DataRejected("refuses"))
     session = await live.start()
     await summarize(live, 1, speaker="Mallory")
     await live.until("it is counted", **counts(memory=1))
@@ -202,7 +200,7 @@ async def test_the_count_outlives_the_process_that_dies_before_it_is_published(l
 
 
 async def test_a_redis_that_lost_everything_goes_on_counting(live: Live) -> None:
-    live.memory = ChoosyMemory(lambda: MemoryDataRejected("refuses"))
+    live.memory = ChoosyMemory(lambda: DataRejected("refuses"))
     await live.start()
     await summarize(live, 1, speaker="Mallory")
     await live.until("it is counted", **counts(memory=1))
@@ -213,7 +211,7 @@ async def test_a_redis_that_lost_everything_goes_on_counting(live: Live) -> None
 
 
 async def test_their_room_is_bounded_but_the_newest_always_stays(live: Live) -> None:
-    live.archive = ChoosyArchive(lambda: ArchiveDataRejected("refuses"), *range(1, 6))
+    live.archive = ChoosyArchive(lambda: DataRejected("refuses"), *range(1, 6))
     await live.start(dead_letters_max=2, dead_letters_bytes=10_000_000)
     await summarize(live, 1, 2, 3)
     await live.until("all are counted", **counts(archive=3))
@@ -228,7 +226,7 @@ async def test_their_room_is_bounded_but_the_newest_always_stays(live: Live) -> 
 
 async def test_ending_waits_until_it_is_known_what_makes_way(live: Live) -> None:
     live.archive = archive = ChoosyArchive(lambda: KeyError(PRIVATE), 1)
-    live.memory = ChoosyMemory(lambda: MemoryUnavailable("does not answer in time"))
+    live.memory = ChoosyMemory(lambda: DatabaseUnavailable("does not answer in time"))
     session = await live.start()
     await summarize(live, 1, speaker="Mallory")
     await summarize(live, 2)
@@ -257,7 +255,7 @@ class StubbornArchive(InMemoryArchive):
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            raise ArchiveUnavailable("cut off") from None
+            raise DatabaseUnavailable("cut off") from None
         return row.summary_seq
 
 

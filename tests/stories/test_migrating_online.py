@@ -11,10 +11,10 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.database.migrations import apply, migrations
 from context_builder.memory.memory import MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.session.client import SessionClient, spoken
-from context_builder.storage.migrations import apply, migrations
 from tests.services.waiting import wait_until
 from tests.stories.conftest import Command
 from tests.stories.talk import BEGAN

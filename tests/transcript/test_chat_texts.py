@@ -154,6 +154,14 @@ def test_labels_alone_and_in_brackets(tmp_path: Path) -> None:
     assert heard(tmp_path, "c.txt", "[music] Here.\n(laughs) Who?\n[music] On.\n")[0] == "Unknown | [music] Here."
 
 
+def test_names_before_tabs_and_other_names_of_fields(tmp_path: Path) -> None:
+    assert heard(tmp_path, "a.txt", "ida\tHere.\nbo\tWho?\nida\tI.\n") == ["ida | Here.", "bo | Who?", "ida | I."]
+    assert heard(tmp_path, "a.jsonl", '{"name": "ida", "content": "Here."}\n{"role": "bo", "text": "Who?"}\n') == [
+        "ida | Here.", "bo | Who?"
+    ]  # fmt: skip
+    assert heard(tmp_path, "a.csv", "date,sender,body\n2024-01-15 10:42:00,ida,Here.\n") == ["ida | Here."]
+
+
 def test_bold_names_in_markdown_among_headings(tmp_path: Path) -> None:
     text = "# Monday\n\n**Ida:** The pump came.\n\nIt works.\n\n**Bo:** Which one?\n\n## Later\n"
     assert heard(tmp_path, "a.md", text) == ["Ida | The pump came. It works.", "Bo | Which one? ## Later"]

@@ -357,7 +357,8 @@ JSON = st.recursive(
 )
 KEYS = (
     "message item_id transcript item content results segments data utterance is_final speech_final channel "
-    "channel_index metadata alternatives words start turn_order end_of_turn"
+    "channel_index metadata alternatives words start turn_order end_of_turn message_type tokens op event lines content "
+    "Transcript RecognitionStatus elements update_id message fields params envelope data transcriptionData kind"
 )
 FIELDS = st.sampled_from([*KEYS.split(), "segments", "text", "speaker", "completed", "uid", "id", "event", "error"])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from context_builder.errors import TranscriptError
 from context_builder.transcript.live_speech import LiveSpeech
 from tests.transcript.reading import heard, transcript
 
@@ -77,6 +78,13 @@ CHATS: dict[str, tuple[object, list[str]]] = {
             ]
         },
         [IDA, BO],
+    ),
+    "an export of Zulip": (
+        {
+            "zerver_message": [{"sender": 8, "content": "The pump came.", "date_sent": 1683097200.5}],
+            "zerver_userprofile": [{"id": 8, "full_name": "Ida"}],
+        },
+        [IDA],
     ),
     "Facebook": (
         {
@@ -169,6 +177,20 @@ def test_who_wrote_what_in_which_order(tmp_path: Path, name: str) -> None:
     assert [f"{one.speaker} | {one.text}" for one in found.utterances] == lines
     assert found.started is not None
     assert (found.started.year, found.started.month) == (2023, 5)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [{"mapping": {"a": []}, "current_node": []}],
+        {"rooms": {"join": {"!r": {"timeline": {"events": 1e308}}}}},
+        {"messages": [{"type": "m.room.message", "origin_server_ts": 1, "content": {"msgtype": [], "body": "Hi"}}]},
+        {"messages": [{"sender_name": {}, "timestamp_ms": [], "content": "Hi"}]},
+    ],
+)
+def test_odd_values_are_told_of(tmp_path: Path, document: object) -> None:
+    with pytest.raises(TranscriptError):
+        transcript(tmp_path, "a.json", document)
 
 
 def lines_of(*entries: JSON) -> str:

@@ -19,12 +19,12 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.settings.settings import load_settings
 from context_builder.tracing import TraceContext
+from context_builder.wiring.database import open_database
 from context_builder.wiring.knowledge import (
     Knowledge,
     chosen_services,
     knowledge_of,
     local_services,
-    open_functions,
     open_packages,
 )
 from tests.services.api_server import ApiServer
@@ -47,9 +47,9 @@ REQUEST = ContextBuildRequest.model_validate(
 @asynccontextmanager
 async def knowledge_and_memory(api: ApiServer) -> AsyncIterator[tuple[Knowledge, PostgresMemory]]:
     settings = load_settings({"DATABASE_URL": api.database_url}, env_file=None)
-    async with open_functions(settings) as functions:
+    async with open_database(settings) as database:
         memory = PostgresMemory(api.database_url)
-        yield knowledge_of(functions, retention_days=90), memory
+        yield knowledge_of(database.knowledge, retention_days=90), memory
         await memory.close()
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from context_builder.errors import SettingError
-from context_builder.memory.memory import DeferredMemory, Memory, MemoryQuery, MemoryStore
+from context_builder.memory.memory import Memory, MemoryQuery, MemoryStore
 from context_builder.memory.options import SomaBrainOptions
-from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
-from context_builder.memory.supabase import SupabaseMemory
+from context_builder.memory.sql_memory import SqlMemory
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.wiring.app import open_memory
+from context_builder.wiring.database import ChosenDatabase, database_of
 from context_builder.wiring.server import open_services
 from context_builder.wiring.stores import archive_of, embedding_options, memory_of, store_of
 from tests.services.redis_server import RedisServer
@@ -28,12 +28,17 @@ def settings(**environ: str) -> Settings:
     return load_settings(environ, env_file=None)
 
 
+def with_database(chosen: Settings) -> tuple[Settings, ChosenDatabase | None]:
+    return chosen, database_of(chosen)
+
+
 @pytest.mark.parametrize(
     ("environ", "kind", "what"),
     [
-        ({"CONTEXT_BUILDER_HOME": "/data"}, DeferredMemory, "embedded PostgreSQL in /data"),
-        (DATABASE, PostgresMemory, "PostgreSQL at db:5432"),
-        ({**DATABASE, **SUPABASE}, SupabaseMemory, "Supabase at x.supabase.co"),
+        ({"CONTEXT_BUILDER_HOME": "/data"}, SqlMemory, "embedded PostgreSQL in /data"),
+        (DATABASE, SqlMemory, "PostgreSQL at db:5432"),
+        (SUPABASE, SqlMemory, "Supabase at x.supabase.co"),
+        ({**DATABASE, **SUPABASE}, SqlMemory, "PostgreSQL at db:5432"),
         ({**DATABASE, **SUPABASE, **SOMABRAIN}, SomaBrainStore, "SomaBrain at soma:9696"),
     ],
 )
@@ -45,12 +50,14 @@ async def test_the_first_that_is_set_is_taken(environ: dict[str, str], kind: typ
 
 
 def test_without_an_embedding_model_it_says_that_words_alone_count() -> None:
-    _, described = memory_of(settings(**DATABASE, EMBEDDED_EMBEDDINGS="false"))
+    _, described = memory_of(*with_database(settings(**DATABASE, EMBEDDED_EMBEDDINGS="false")))
     assert (described.what, described.hint) == (
         "PostgreSQL at db:5432, found by words alone",
         "set EMBEDDING_MODEL to find by meaning too",
     )
-    _, described = memory_of(settings(**DATABASE, EMBEDDING_MODEL="e5", EMBEDDING_BASE_URL="http://127.0.0.1:1/v1"))
+    _, described = memory_of(
+        *with_database(settings(**DATABASE, EMBEDDING_MODEL="e5", EMBEDDING_BASE_URL="http://127.0.0.1:1/v1"))
+    )
     assert described.what == "PostgreSQL at db:5432, found by words, and by meaning with e5"
 
 
@@ -77,13 +84,13 @@ def test_the_embedded_engine_embeds_where_no_other_is_set(
     environ: dict[str, str], installed: bool, what: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("context_builder.engines.embeddings.is_available", lambda: installed)
-    _, described = memory_of(settings(**DATABASE, **environ))
+    _, described = memory_of(*with_database(settings(**DATABASE, **environ)))
     assert described.what == f"PostgreSQL at db:5432, {what}"
     assert described.hint == hint
 
 
 def test_a_memory_that_is_not_fed_is_said_to_be() -> None:
-    _, described = memory_of(settings(**DATABASE, FEED_MEMORY="false", EMBEDDED_EMBEDDINGS="false"))
+    _, described = memory_of(*with_database(settings(**DATABASE, FEED_MEMORY="false", EMBEDDED_EMBEDDINGS="false")))
     assert (described.what, described.hint) == (
         "PostgreSQL at db:5432, found by words alone; not fed",
         "FEED_MEMORY is off",
@@ -139,22 +146,22 @@ OFF = "off: nothing is remembered beyond a session"
 )
 def test_archive_and_memory_are_turned_off_each_by_itself(environ: dict[str, str], archive: str, memory: str) -> None:
     chosen = settings(**DATABASE, EMBEDDED_EMBEDDINGS="false", **environ)
-    assert archive_of(chosen)[1].what == archive
-    assert (archive_of(chosen)[0] is None) == ("ARCHIVE" in environ)
-    assert memory_of(chosen)[1].what.startswith(memory)
-    assert (memory_of(chosen)[0] is None) == ("MEMORY" in environ)
+    assert archive_of(*with_database(chosen))[1].what == archive
+    assert (archive_of(*with_database(chosen))[0] is None) == ("ARCHIVE" in environ)
+    assert memory_of(*with_database(chosen))[1].what.startswith(memory)
+    assert (memory_of(*with_database(chosen))[0] is None) == ("MEMORY" in environ)
 
 
 def test_without_a_database_to_be_had_there_is_neither(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context_builder.wiring.stores.has_postgres", lambda: False)
-    for chosen, described in (archive_of(settings()), memory_of(settings())):
+    monkeypatch.setattr("context_builder.wiring.database.has_postgres", lambda: False)
+    for chosen, described in (archive_of(*with_database(settings())), memory_of(*with_database(settings()))):
         assert chosen is None
         assert described.what.startswith("off: ")
         assert described.hint.startswith("set DATABASE_URL, or pip install 'context-builder[embedded]', to ")
 
 
 def test_documents_are_found_though_sessions_are_not_remembered() -> None:
-    assert isinstance(store_of(settings(**DATABASE, MEMORY="off"))[0], PostgresMemory)
+    assert isinstance(store_of(*with_database(settings(**DATABASE, MEMORY="off")))[0], SqlMemory)
 
 
 @pytest.mark.engines

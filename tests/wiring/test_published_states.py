@@ -36,7 +36,7 @@ async def store(monkeypatch: pytest.MonkeyPatch) -> InMemoryStore:
         for n, text in enumerate(said, 1)
     ]
     await kept.remember("default", memories)
-    monkeypatch.setattr("context_builder.wiring.app.memory_of", lambda _: (kept, Described("memory")))
+    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (kept, Described("memory")))
     return kept
 
 

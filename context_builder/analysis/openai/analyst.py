@@ -253,7 +253,7 @@ class OpenAIAnalyst(Analyst):
         return CompactionResult(tuple(accepted), self._name, dropped, rejected, usage + more)
 
     def _words_allowed(self, request: CompactionRequest) -> str:
-        """Return of how many words the points may be, and how many they have: models count words better than tokens."""
+        """Return how many words the points may have, and how many they have now: models count words, not tokens."""
         texts = [point.text for point in request.points]
         words, tokens = sum(map(_words_in, texts)), sum(map(self._count, texts))
         allowed = min(words, words * request.tokens // max(1, tokens))

@@ -11,11 +11,11 @@ import grpc.aio
 import structlog
 
 from context_builder.errors import (
-    KnowledgeDataRejected,
-    KnowledgeError,
-    KnowledgeRejected,
+    DatabaseError,
+    DatabaseRejected,
+    DatabaseUnavailable,
+    DataRejected,
     KnowledgeTimeout,
-    KnowledgeUnavailable,
 )
 
 log = structlog.get_logger(__name__)
@@ -44,8 +44,8 @@ class ServiceChannel:
     """Calls the services at ``grpc://host:port``, or ``grpcs://`` over TLS, and shows them ``token``.
 
     A call that is not answered within ``patience`` seconds, or its own, raises
-    :class:`~context_builder.errors.KnowledgeUnavailable`, one that is refused
-    :class:`~context_builder.errors.KnowledgeRejected`. A message has at most ``max_message`` bytes.
+    :class:`~context_builder.errors.DatabaseUnavailable`, one that is refused
+    :class:`~context_builder.errors.DatabaseRejected`. A message has at most ``max_message`` bytes.
     """
 
     def __init__(self, url: str, token: str | None, patience: float, max_message: int = MAX_MESSAGE) -> None:
@@ -75,26 +75,26 @@ class ServiceChannel:
         try:
             message = request()
         except ValueError:
-            raise KnowledgeDataRejected("holds half of a surrogate pair, or a number out of bounds") from None
+            raise DataRejected("holds half of a surrogate pair, or a number out of bounds") from None
         try:
             return value_of(await method(message, timeout=patience, metadata=self._metadata))
         except grpc.aio.AioRpcError as error:
             raise self._error(error.code(), patience) from None
         except ValueError:
-            raise KnowledgeRejected(f"the service at {self._address} answers what nobody asked for") from None
+            raise DatabaseRejected(f"the service at {self._address} answers what nobody asked for") from None
 
     async def close(self) -> None:
         """Close the connection."""
         await self.channel.close()
 
-    def _error(self, code: grpc.StatusCode, patience: float) -> KnowledgeError:
+    def _error(self, code: grpc.StatusCode, patience: float) -> DatabaseError:
         """Return the error of a status; what the other side says of it is not told: it may quote what was sent."""
         log.warning("knowledge_service.failed", address=self._address, status=code.name)
         service = f"the service at {self._address}"
         if code in _DATA_REFUSALS:
-            return KnowledgeDataRejected(f"{service} {_DATA_REFUSALS[code]}")
+            return DataRejected(f"{service} {_DATA_REFUSALS[code]}")
         if code in _REFUSALS:
-            return KnowledgeRejected(f"{service} {_REFUSALS[code]}")
+            return DatabaseRejected(f"{service} {_REFUSALS[code]}")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return KnowledgeTimeout(service, patience)
-        return KnowledgeUnavailable(f"{service} does not answer")
+        return DatabaseUnavailable(f"{service} does not answer")

@@ -17,10 +17,8 @@ import structlog
 
 from context_builder.errors import (
     ContextBuilderError,
-    KnowledgeDataRejected,
-    KnowledgeUnavailable,
-    MemoryDataRejected,
-    MemoryUnavailable,
+    DatabaseUnavailable,
+    DataRejected,
 )
 from context_builder.knowledge.grpc import encoding, knowledge_pb2_grpc
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
@@ -64,9 +62,9 @@ def _answering(
             if _count_items(request, MOST_ITEMS) > MOST_ITEMS:
                 raise ValueError(f"holds more than {MOST_ITEMS} items")
             return await answer(servicer, request)
-        except (KnowledgeUnavailable, MemoryUnavailable):
+        except DatabaseUnavailable:
             status, detail = grpc.StatusCode.UNAVAILABLE, "the service cannot do its work now"
-        except (KnowledgeDataRejected, MemoryDataRejected, ValueError):
+        except (DataRejected, ValueError):
             status, detail = grpc.StatusCode.INVALID_ARGUMENT, "the request is not one that can be answered"
         except ContextBuilderError:
             status, detail = grpc.StatusCode.FAILED_PRECONDITION, "the service refuses this call"

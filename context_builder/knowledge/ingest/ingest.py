@@ -87,7 +87,7 @@ async def ingest(
 ) -> IngestResult:
     """Store the folder's text files as artifacts, and their links and imports as edges.
 
-    Of a file that is as it was nothing is sent. Raises :class:`~context_builder.errors.KnowledgeError`,
+    Of a file that is as it was nothing is sent. Raises :class:`~context_builder.errors.DatabaseError`,
     :class:`OSError` for a folder that cannot be read, and :class:`ValueError` for more than :data:`MOST_FILES`.
     """
     result = IngestResult()

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from ulid import ULID
 
+from context_builder.database.database import Database
 from context_builder.server.access.caller import Caller, Role, caller_of, digest_of
-from context_builder.storage.sql_functions import SqlFunctions
 
 _KEY: Final = re.compile(r"cbk_([0-9A-HJKMNP-TV-Z]{26})_[A-Za-z0-9_-]{43}")
 _NO_DIGEST: Final = "0" * 64
@@ -26,9 +26,9 @@ class NewKey:
 
 
 class ApiKeys:
-    """Keeps API keys; a server of ``tenant_id`` asks. Raises :class:`~context_builder.errors.KnowledgeError`."""
+    """Keeps API keys; a server of ``tenant_id`` asks. Raises :class:`~context_builder.errors.DatabaseError`."""
 
-    def __init__(self, functions: SqlFunctions, tenant_id: str) -> None:
+    def __init__(self, functions: Database, tenant_id: str) -> None:
         self._functions = functions
         self._tenant_id = tenant_id
 

@@ -35,7 +35,7 @@ class KeyCallers(Protocol):
 class Authenticator:
     """Knows API keys, also by their digests, and, where there are such, JWTs and the local token.
 
-    Raises :class:`~context_builder.errors.KnowledgeUnavailable` when the database of keys does not answer.
+    Raises :class:`~context_builder.errors.DatabaseUnavailable` when the database of keys does not answer.
     """
 
     keys: KeyCallers

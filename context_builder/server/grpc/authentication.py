@@ -8,7 +8,7 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 
-from context_builder.errors import KnowledgeUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.grpc.servicers import CALLING_TENANT
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller, Role
@@ -39,7 +39,7 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
     ) -> Any:
         try:
             caller = await self._caller(handler_call_details)
-        except KnowledgeUnavailable:
+        except DatabaseUnavailable:
             return _refusing(grpc.StatusCode.UNAVAILABLE, "credentials cannot be looked up now")
         if caller is None:
             return _refusing(grpc.StatusCode.UNAUTHENTICATED, "a valid credential is needed: authorization: Bearer …")

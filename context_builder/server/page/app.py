@@ -21,7 +21,6 @@ from context_builder.server.page.login_middleware import (
 )
 from context_builder.server.page.logins import Logins
 from context_builder.server.page.rendering import answer_error
-from context_builder.server.page.shared_look import SharedLooks
 from context_builder.server.page.views import (
     health,
     login,
@@ -89,7 +88,6 @@ def page_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.logins = logins
-    app.state.looks = SharedLooks()
     for router in VIEWS:
         app.include_router(router)
     return app

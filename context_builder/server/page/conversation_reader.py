@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Final, NamedTuple
@@ -18,6 +17,7 @@ from context_builder.server.page.session_status import status_of
 from context_builder.server.page.summary_view import in_order, shown_point
 from context_builder.server.page.trouble import troubles_of
 from context_builder.server.seen_session import SeenSession
+from context_builder.server.shared_look import Changes
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import is_assistants
@@ -79,9 +79,12 @@ class ConversationReader:
         self._chart: JsonObject | None = None
         self._last_id = 0
         self._struck: set[int] = set()
-        self._changes: deque[tuple[int, JsonObject]] = deque(maxlen=MOST_CHANGES)
-        self.number = 0
+        self._changes: Changes[JsonObject] = Changes(MOST_CHANGES)
         self.gone = False
+
+    @property
+    def number(self) -> int:
+        return self._changes.number
 
     async def look(self) -> ConversationLook:
         """Read what is new. Raises what Redis and the database raise."""
@@ -96,7 +99,8 @@ class ConversationReader:
         if mark != self._mark or not self.number:
             state = await self._session.state()
             if state is None and not waiting:
-                self.number += not self.gone
+                if not self.gone:
+                    self._changes.begin_anew()
                 self.gone = True
                 return ConversationLook(self, self.number)
             self.gone = False
@@ -116,8 +120,7 @@ class ConversationReader:
         if self._chart_is_old and time.monotonic() - self._charted_at > CHART_SECONDS:
             change |= await self._charted()
         if change or not self.number:
-            self.number += 1
-            self._changes.append((self.number, change))
+            self._changes.add(change)
         return ConversationLook(self, self.number)
 
     async def _checkpoint(self) -> JsonObject:
@@ -208,8 +211,7 @@ class ConversationReader:
 
     def since(self, number: int) -> JsonObject | None:
         """Return what changed after that change; None where that is not all known."""
-        missed = [change for one, change in self._changes if one > number]
-        if len(missed) != self.number - number:
+        if (missed := self._changes.since(number)) is None:
             return None
         merged: JsonObject = {}
         messages: dict[int, JsonObject] = {}

@@ -11,10 +11,10 @@ from typing import Any, Final
 import orjson
 from redis.asyncio import Redis
 
+from context_builder.database.shared_secret import SharedSecret
 from context_builder.server.access.authenticator import Authenticator, account_of
 from context_builder.server.access.caller import Caller, CredentialReference, digest_of
 from context_builder.storage.redis_availability import translated
-from context_builder.storage.shared_secret import SharedSecret
 
 LOGIN_SECONDS: Final = 12 * 3600
 """Lifetime of a login, in seconds."""
@@ -64,7 +64,7 @@ class Logins:
     and codes is signed for its key there, because others may write to Redis.
 
     Raises :class:`~context_builder.errors.StoreUnavailable` when Redis, and
-    :class:`~context_builder.errors.KnowledgeUnavailable` when the database of keys does not answer.
+    :class:`~context_builder.errors.DatabaseUnavailable` when the database of keys does not answer.
     """
 
     def __init__(self, redis: Redis, authenticator: Authenticator, secret: SharedSecret) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,7 +17,6 @@ from context_builder.domains import DOMAINS
 from context_builder.server import problem
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.page.login_middleware import FOR_SCRIPTS
-from context_builder.server.page.navigation import SESSION_VIEWS, VIEWS
 from context_builder.server.trace import current_trace
 from context_builder.session.messages.message import CONSILIENCE
 
@@ -116,3 +115,29 @@ def speaker_class(name: str) -> str:
 def short(name: str) -> str:
     """Return a domain's name where there is little room."""
     return name.split(" / ")[0].split(" (")[0]
+
+
+class NavigationLink(NamedTuple):
+    """Names a view; ``path`` follows ``/ui/``, or a session's own address. Phones show the ``short`` name."""
+
+    name: str
+    path: str
+    short: str = ""
+
+
+VIEWS: Final = (
+    NavigationLink("Sessions", "sessions"),
+    NavigationLink("Back in time", "recordings", "Past"),
+    NavigationLink("Prompt", "prompt"),
+    NavigationLink("Packages", "packages"),
+    NavigationLink("Memory", "memory"),
+    NavigationLink("Health & cost", "health", "Health"),
+)
+"""In the head of every page."""
+
+SESSION_VIEWS: Final = (
+    NavigationLink("Live", ""),
+    NavigationLink("Next prompt", "prompt"),
+    NavigationLink("Back in time", "recording"),
+)
+"""In the head of a session's pages: ``/ui/sessions/{id}`` and, where ``path`` is not empty, ``/{path}``."""

@@ -10,7 +10,7 @@ IDLE_AFTER: Final = 60.0
 """Seconds without a word after which a session that is run counts as idle."""
 
 
-class SessionStatus(StrEnum):
+class SessionActivity(StrEnum):
     """Says how a session is, in the words that people read and search for.
 
     ``ASLEEP``: a fleet runs it again as soon as somebody speaks. ``NOT_RUNNING``: nobody takes in what is said.
@@ -30,13 +30,15 @@ class SessionStatus(StrEnum):
 
 def status_of(
     *, is_owned: bool, is_asleep: bool, has_ended: bool, last_spoke: float | None, waiting: int, now: float
-) -> SessionStatus:
+) -> SessionActivity:
     """Return the status at ``now``; moments are epoch seconds, ``waiting`` counts what was pushed and not taken in."""
     if is_owned:
-        return SessionStatus.LIVE if last_spoke is not None and now - last_spoke < IDLE_AFTER else SessionStatus.IDLE
+        return (
+            SessionActivity.LIVE if last_spoke is not None and now - last_spoke < IDLE_AFTER else SessionActivity.IDLE
+        )
     if is_asleep:
-        return SessionStatus.ASLEEP
-    return SessionStatus.ENDED if has_ended and not waiting else SessionStatus.NOT_RUNNING
+        return SessionActivity.ASLEEP
+    return SessionActivity.ENDED if has_ended and not waiting else SessionActivity.NOT_RUNNING
 
 
 def run_command(session_id: str) -> str:

@@ -22,13 +22,13 @@ from context_builder.knowledge.artifact import (
     Status,
     StoredArtifact,
     at_most,
+    stricter,
 )
 from context_builder.knowledge.cache import CACHED
-from context_builder.knowledge.governance import Access
+from context_builder.knowledge.governance import Access, GovernedSource
 from context_builder.knowledge.store import SEPARATOR
-from context_builder.knowledge.view import missing_source
+from context_builder.knowledge.view import missing_source, said_in
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.governed import artifact_source, session_source
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
 from context_builder.server.seen_session import access_to_sessions
@@ -313,3 +313,24 @@ async def _check_change(services: Services, caller: Caller, ref: str, held: Stor
         raise not_found()
     if is_session and access is Access.REDACTED:
         raise Problem(403, "forbidden", "what was said there is shown to you redacted; this needs the role admin")
+
+
+def artifact_source(tenant_id: str, artifact: StoredArtifact, shown: StoredArtifact | None = None) -> GovernedSource:
+    """Return the artifact as policies know it; where another version of it is ``shown``, with the stricter sensitivity
+    of the two."""
+    sensitivity = artifact.sensitivity if shown is None else stricter(artifact.sensitivity, shown.sensitivity)
+    return GovernedSource(
+        ref=artifact.ref,
+        tenant=tenant_id,
+        kind=artifact.kind.value,
+        sensitivity=sensitivity,
+        status=artifact.status.value,
+        project=artifact.project_id,
+        module=artifact.module_id,
+        tags=frozenset(artifact.tags),
+    )
+
+
+def session_source(tenant_id: str, session_id: str, stated: StoredArtifact | None) -> GovernedSource:
+    """Return what was said in a session as policies know it, as sensitive as the session's artifact states."""
+    return said_in(tenant_id, session_id, stated.sensitivity if stated is not None else None)

@@ -2,17 +2,107 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
+import jsonpatch
+import orjson
 from fastapi import Header, Request
 from fastapi.responses import StreamingResponse
+from redis.asyncio import Redis
 
+from context_builder.json_values import parsed_object
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import not_found
 from context_builder.server.seen_session import SeenHere
 from context_builder.server.services import OwnRedis, ServicesHere, SessionId
-from context_builder.server.session_watch import INTERVAL, SessionWatch
+from context_builder.server.shared_look import Changes, SharedLook
+from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.keys import Keys
+from context_builder.session.store.state_patch import MARK_BYTES
+from context_builder.storage.redis_availability import translated
+
+ReadState: TypeAlias = Callable[[], Awaitable[JsonObject | None]]
+"""Reads what a session publishes."""
+
+INTERVAL: Final = 0.1
+"""Seconds between two looks, and so between two patches."""
+
+MOST_PATCHES: Final = 500
+MOST_PATCH_BYTES: Final = 4_000_000
+
+
+class Patch(NamedTuple):
+    """Holds operations of RFC 6902 that led the state from the revision ``since`` to the next one that was seen."""
+
+    since: int
+    operations: list[Any]
+
+
+class StateLook(NamedTuple):
+    """Holds a reader as it was after so many changes of the state, and whether the session was silent then."""
+
+    reader: StateReader
+    number: int
+    is_silent: bool
+
+
+class StateReader:
+    """Reads one session's state and its changes. ``gone`` is set when Redis holds nothing of the session."""
+
+    def __init__(self, redis: Redis, session_id: str, read: ReadState | None = None) -> None:
+        self._read = read or SessionClient(redis, session_id).remembered
+        self._redis = redis
+        self._keys = Keys(session_id)
+        self._mark: bytes | None = None
+        self.patches: Changes[Patch] = Changes(MOST_PATCHES, MOST_PATCH_BYTES)
+        self.state: JsonObject = {}
+        self.conversation: JsonObject = {}
+        self.gone = False
+
+    @property
+    def revision(self) -> int:
+        return _revision_of(self.state)
+
+    async def look(self) -> StateLook:
+        """Read what is new. Raises :class:`~context_builder.errors.StoreError`, and what the database raises."""
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.getrange(self._keys.state, -MARK_BYTES, -1)
+            pipe.get(self._keys.conversation)
+            mark, conversation = await pipe.execute()
+        self.conversation = parsed_object(conversation)
+        if mark != self._mark:
+            state = await self._read()
+            self._mark = mark
+            await self._take(state)
+        return StateLook(self, self.patches.number, bool(self.conversation.get("silence")))
+
+    async def _take(self, state: JsonObject | None) -> None:
+        was_gone, self.gone = self.gone, state is None
+        state = state or {}
+        if self.gone or was_gone or not self.patches.number or _revision_of(state) < self.revision:  # it began anew
+            self.state = state
+            self.patches.begin_anew()
+            return
+        operations: list[Any] = await asyncio.to_thread(lambda: jsonpatch.make_patch(self.state, state).patch)
+        if operations:
+            self.patches.add(Patch(self.revision, operations), len(orjson.dumps(operations)))
+            self.state = state
+
+    def number_of(self, revision: int) -> int | None:
+        """Return the change that led to a revision; None where that is not known."""
+        if revision == self.revision:
+            return self.patches.number
+        return next((at - 1 for at, patch in reversed(self.patches) if patch.since == revision), None)
+
+
+def _revision_of(state: JsonObject) -> int:
+    revision = state.get("revision")
+    return revision if isinstance(revision, int) else 0
+
 
 router = guarded_router("sessions")
 
@@ -38,34 +128,43 @@ async def session_events(
     when it can be again. The stream ends when the session is forgotten, when it may be seen otherwise than before, or
     when the credential no longer holds.
     """
-    read = session.state if session.is_redacted else None
-    async with services.watches.watching(redis, session_id, read) as watch:
-        if watch.gone:
+    # Another Redis is another tenant's, whose session may be called the same; one that is shown redacted is read so,
+    # the same for all who see that.
+    reader = StateReader(redis, session_id, session.state if session.is_redacted else None)
+    what = ("state", redis, session_id, session.is_redacted)
+
+    def watching() -> AbstractAsyncContextManager[SharedLook[StateLook]]:
+        return services.looks.watching(what, reader.look, INTERVAL, share=0.0, kept=True)
+
+    async with watching() as look:
+        if (await look.now()).reader.gone:
             raise not_found()
     number: int | None = None
     has_begun = is_silent = False
 
-    async def news(watch: SessionWatch) -> bytes | None:
+    async def news(look: SharedLook[StateLook]) -> bytes | None:
         nonlocal number, has_begun, is_silent
-        if watch.gone or not await session.still_holds():
+        if look.seen is None or look.seen.reader.gone or not await session.still_holds():
             return None
+        watch, silent = look.seen.reader, look.seen.is_silent
         if not has_begun:
             number, has_begun = _known(watch, last_event_id), True
         pieces = []
-        patch = None if number is None else watch.since(number)
-        if patch is None:
+        patches = None if number is None else watch.patches.since(number)
+        if patches is None:
             pieces.append(event("state", watch.state, watch.revision))
-        elif patch:
-            pieces.append(event("patch", patch, watch.revision))
-        number = watch.number
-        if watch.is_silent != is_silent:
-            is_silent = watch.is_silent
+        elif patches:
+            operations = [operation for patch in patches for operation in patch.operations]
+            pieces.append(event("patch", operations, watch.revision))
+        number = watch.patches.number
+        if silent != is_silent:
+            is_silent = silent
             pieces.append(event("silence", {**session.clock(watch.conversation), "silence": is_silent}))
         return b"".join(pieces)
 
-    return stream(request, services, services.watches.watching(redis, session_id, read), news, INTERVAL)
+    return stream(request, services, watching(), news, INTERVAL)
 
 
-def _known(watch: SessionWatch, last_event_id: str | None) -> int | None:
+def _known(watch: StateReader, last_event_id: str | None) -> int | None:
     text = (last_event_id or "").strip()
     return watch.number_of(int(text)) if text.isascii() and text.isdigit() and len(text) < 20 else None

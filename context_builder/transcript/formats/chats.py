@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.transcript.fields import inner
+from context_builder.transcript.fields import inner, optional_text
 from context_builder.transcript.formats import discord, matrix, messengers, slack
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import Transcript
+from context_builder.transcript.utterance import Transcript, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,16 @@ CHATS: Final = (
     Chat("Slack", slack.is_slack, slack.read_slack),
 )
 
-_LISTS: Final = ("messages", "chunk", "events", "value", "posts")
+_LISTS: Final = ("messages", "chunk", "events", "value", "posts", "zerver_message")
 """Where documents hold a chat's messages."""
 
 
 def read_chat(document: Any, source: Source) -> Transcript | None:
     """Return what was said in a chat; None where a document is none that is known."""
+    people = document.get("zerver_userprofile") if isinstance(document, dict) else None  # Zulip's export
+    for one in people if isinstance(people, list) else []:
+        if isinstance(one, dict) and (name := optional_text(one, "full_name")):
+            source.names = {**source.names, str(one.get("id")): name_of(name)}
     for messages in lists_of(document, source):
         if (chat := chat_of(messages)) is not None:
             return chat.read(messages, source)
@@ -60,7 +64,8 @@ def lists_of(document: Any, source: Source) -> Iterator[list[Any]]:
     if messengers.messenger_of(document) is not None:
         yield [document]
     rooms = [room for room in inner(document, "rooms", "join").values() if isinstance(room, dict)]  # Matrix' sync
-    yield [event for room in rooms for event in inner(room, "timeline").get("events") or []]
+    timelines = [inner(room, "timeline").get("events") for room in rooms]
+    yield [event for events in timelines if isinstance(events, list) for event in events]
     chats, key = inner(document, "chats").get("list"), "messages"  # Telegram
     if not isinstance(chats, list):
         chats, key = document.get("conversations"), "MessageList"  # Skype

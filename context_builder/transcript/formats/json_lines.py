@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from context_builder.timestamps import epoch, moment
 from context_builder.transcript.fields import inner, parse
@@ -11,6 +11,10 @@ from context_builder.transcript.formats.chats import chat_of
 from context_builder.transcript.formats.messengers import is_about
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import ASSISTANT, UNKNOWN_SPEAKER, Transcript, Utterance
+
+_TEXT: Final = ("content", "transcript", "message")
+_WHO: Final = ("speaker_name", "name", "role", "user")
+"""How other programs call ``text`` and ``speaker``."""
 
 
 def read_json_lines(source: Source) -> Transcript:
@@ -34,6 +38,8 @@ def read_json_lines(source: Source) -> Transcript:
                 events.append(entry)
                 continue
             if not isinstance(entry.get("text"), str):
+                entry = {**entry, "text": next((entry[key] for key in _TEXT if isinstance(entry.get(key), str)), None)}
+            if entry["text"] is None:
                 raise ValueError('no "text"')
             at = _timestamp(entry, before, source, number)
             before = before if at is None else at
@@ -82,7 +88,8 @@ def _seconds(entry: dict[str, Any], at: float | None, start: float | None, sourc
 
 
 def _utterance(entry: dict[str, Any], at: float | None) -> Utterance:
-    speaker = str(entry.get("speaker") or UNKNOWN_SPEAKER)
+    named = (entry[key] for key in _WHO if isinstance(entry.get(key), str | int) and entry[key])
+    speaker = str(entry.get("speaker") or next(named, UNKNOWN_SPEAKER))
     text = entry["text"].encode("utf-8", "replace").decode("utf-8")
     if speaker != ASSISTANT and entry.get("type") != "consilience":
         return Utterance(speaker, text, at)

@@ -44,6 +44,7 @@ _REV: Final = re.compile(
 )
 """Who, when, and what on one line, as Rev writes it."""
 
+_TABBED: Final = re.compile(r"(?P<who>[^\W\d][^\t:]{0,39})\t[^\t]*\S[^\t]*")
 _VERSE: Final = re.compile(r"\s*(?P<times>(?:\[\d{1,3}:\d{2}(?:[.:]\d{1,3})?\]\s*)+)(?P<text>.*)")
 _WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
 """A line of lyrics with each time at which it is sung, and the times of its words."""
@@ -74,7 +75,7 @@ class _Line:
 
 def read_lines(source: Source) -> Transcript:
     """Return what the lines say; those before the first label of a file that has some are its heading."""
-    written = source.text.split("\n")
+    written = _with_colons(source.text.split("\n"))
     heading, written, first = _without_frame(written)
     lines = [*_lines(written, first, source)]
     if all(line.is_of_day for line in lines if line.at is not None):
@@ -107,6 +108,15 @@ def read_lines(source: Source) -> Transcript:
         source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
     heading += [line.text for line in lines[:above]]
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
+
+
+def _with_colons(lines: list[str]) -> list[str]:
+    """Return lines with a colon behind the names, where all have a name, a tab and a text, and one comes again."""
+    found = [_TABBED.fullmatch(line) for line in lines if line.strip()]
+    names = [one["who"] for one in found if one]
+    if not found or len(names) < len(found) or len(set(names)) == len(names):
+        return lines
+    return [line.replace("\t", ": ", 1) for line in lines]
 
 
 def read_lyrics(source: Source) -> Transcript:

@@ -89,7 +89,7 @@ def _local(sender: str) -> str:
 
 
 def _text(content: Object) -> str:
-    kind, body = content.get("msgtype", "m.text"), content.get("body")
+    kind, body = str(content.get("msgtype", "m.text")), content.get("body")
     if not isinstance(body, str):
         return ""
     if kind in _FILES:

@@ -61,6 +61,10 @@ def _zulip(one: Object) -> Iterator[Said]:
     yield Said(one.get("sender_full_name"), unmarked(text) if is_marked else text, one.get("timestamp"))
 
 
+def _zulip_export(one: Object) -> Iterator[Said]:
+    yield Said(one.get("sender"), one.get("content"), one.get("date_sent"))
+
+
 def _facebook(one: Object) -> Iterator[Said]:
     if one.get("is_unsent") is not True:
         yield Said(_mended(one.get("sender_name")), _mended(one.get("content")), one.get("timestamp_ms"))
@@ -108,7 +112,7 @@ def _mattermost(one: Object) -> Iterator[Said]:
 def _chat_gpt(conversation: Object) -> Iterator[Said]:
     """Yield what is said on the way to the node that is shown; answers that were made anew are left out."""
     nodes = inner(conversation, "mapping")
-    name = conversation.get("current_node")
+    name: Any = str(conversation.get("current_node"))
     way: list[Object] = []
     if name not in nodes:
         name = next(reversed([*nodes]), None)
@@ -133,6 +137,7 @@ MESSENGERS: Final = (
     Messenger("Telegram", ("date", "id", "type", "text"), _telegram),
     Messenger("Rocket.Chat", ("u", "msg", "ts"), _rocket_chat),
     Messenger("Zulip", ("sender_full_name", "content", "timestamp"), _zulip),
+    Messenger("Zulip", ("sender", "content", "date_sent"), _zulip_export),
     Messenger("Messenger", ("sender_name", "timestamp_ms"), _facebook),
     Messenger("Google Chat", ("creator", "created_date"), _google_chat),
     Messenger("Skype", ("originalarrivaltime", "messagetype"), _skype),

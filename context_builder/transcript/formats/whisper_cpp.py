@@ -10,7 +10,7 @@ from context_builder.transcript.utterance import Transcript, Utterance, speaker_
 
 
 def is_whisper_cpp(document: Object) -> bool:
-    return "transcription" in document and not isinstance(document["transcription"], dict)
+    return "transcription" in document and not isinstance(document["transcription"], dict | str)
 
 
 def read_whisper_cpp(document: Object, source: Source) -> Transcript:

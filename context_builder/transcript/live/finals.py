@@ -96,7 +96,7 @@ def read_rev(message: Message, stream: Stream) -> Iterator[Utterance]:
 
 
 def is_elevenlabs(message: Message) -> bool:
-    return message.get("message_type") in _ELEVENLABS
+    return str(message.get("message_type")) in _ELEVENLABS
 
 
 def read_elevenlabs(message: Message, stream: Stream) -> Iterator[Utterance]:

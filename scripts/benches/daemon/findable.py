@@ -66,7 +66,7 @@ def _embedding_engine(stage: Stage) -> Iterator[None]:
 
 async def _found(stage: Stage, samples: int, rate: float, *, sample: int, by: Sequence[str]) -> dict[str, list[float]]:
     """Seconds from the push of every ``sample``-th message until a search finds it ``by`` each of these."""
-    url, session = (await embedded_database(stage.home)).url, stage.new_session()
+    url, session = await embedded_database(stage.home).start(), stage.new_session()
     embedder = EngineEmbedder(MODEL, lambda: EmbeddingEngine(stage.home).ensure().url, lambda: None)
     stores = {BY_WORDS: PostgresMemory(url), BY_MEANING: PostgresMemory(url, embedder)}
     try:

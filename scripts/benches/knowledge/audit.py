@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import asyncpg
 
+from context_builder.database.migrations import apply
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.audit_chain import verify
 from context_builder.knowledge.governance import Access, AccessDecision
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision, RecordedCaller
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.migrations import apply
-from context_builder.storage.sql_functions import PostgresFunctions
 from scripts.benches.memory.stage import database
 from scripts.benches.shared.report import Line, Report, p95
 
@@ -41,7 +40,7 @@ def measure_audit(report: Report, quick: bool) -> None:  # noqa: FBT001 as every
 
 async def _measure(url: str, report: Report, part: int) -> None:
     await apply(url)
-    functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, timeout=60.0)
+    functions = PostgresDatabase(url, timeout=60.0)
     try:
         report.add(await _recording(PackageRecord(functions), SAMPLES // part))
         rows = ROWS // part

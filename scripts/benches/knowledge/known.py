@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
+from context_builder.database.migrations import apply
 from context_builder.knowledge.fit import bundle_tokens, rendered
 from context_builder.knowledge.ingest.ingest import IngestOptions, ingest, ref_of
 from context_builder.knowledge.package import ContextPackage
@@ -28,7 +29,6 @@ from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
-from context_builder.storage.migrations import apply
 from context_builder.tokens.counter import TokenCounter
 from context_builder.tracing import TraceContext
 from scripts.benches.knowledge.laboratory import PATIENCE, agent, laboratory

@@ -11,6 +11,8 @@ from redis.asyncio import Redis
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.database.shared_secret import SharedSecret
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
@@ -22,9 +24,6 @@ from context_builder.knowledge.store import KnowledgeStore
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import NoopRedactor
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.shared_secret import SharedSecret
-from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.tokens.counter import TokenCounter
 
 PATIENCE = 60.0
@@ -73,7 +72,7 @@ def agent(tenant: str) -> Agent:
 
 @asynccontextmanager
 async def laboratory(url: str) -> AsyncIterator[Laboratory]:
-    functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, timeout=PATIENCE)
+    functions = PostgresDatabase(url, timeout=PATIENCE)
     try:
         yield Laboratory(
             KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions), SharedSecret(functions)

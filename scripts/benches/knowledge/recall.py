@@ -15,13 +15,13 @@ from typing import Final
 
 import psutil
 
+from context_builder.database.migrations import apply
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import document_space
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.migrations import apply
 from context_builder.tracing import TraceContext
 from scripts.benches.knowledge.corpora import Passages, passages_of
 from scripts.benches.knowledge.laboratory import PATIENCE, Laboratory, agent, laboratory

@@ -19,8 +19,9 @@ from typing import Any, Final
 import asyncpg
 import orjson
 
+from context_builder.database.migrations import apply
 from context_builder.engines.embeddings import MODEL
-from context_builder.errors import KnowledgeUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.service import RETRIEVAL_TIME
@@ -28,7 +29,6 @@ from context_builder.knowledge.store import document_space
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.migrations import apply
 from context_builder.tracing import TraceContext
 from scripts.benches.knowledge.laboratory import agent, laboratory
 from scripts.benches.knowledge.options import Options
@@ -173,7 +173,7 @@ async def _hanging(url: str, report: Report, part: int) -> None:
 class _Hanging:
     async def find(self, tenant_id: str, asked: MetadataRetrieval, scope: Scope, longest: int) -> list[KnowledgeNode]:
         await asyncio.Event().wait()
-        raise KnowledgeUnavailable("never")
+        raise DatabaseUnavailable("never")
 
     async def nodes(self, tenant_id: str, refs: Sequence[str], longest: int) -> dict[str, KnowledgeNode]:
         return {}

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from context_builder.database.migrations import apply
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
 from context_builder.memory.sql_memory import SearchOptions
-from context_builder.storage.migrations import apply
 from scripts.benches.memory.bm25 import Bm25, Bm25AndDense
 from scripts.benches.memory.contexts import Way, ranked, stored
 from scripts.benches.memory.corpus import Corpus, conversations, passages

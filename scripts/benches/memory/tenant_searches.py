@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from typing import Any, Final
 
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
 from context_builder.memory.memory import MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 from scripts.benches.memory.random_embeddings import TextEmbedder
 from scripts.benches.memory.two_tenants import (
     MEMORIES,
@@ -69,7 +68,7 @@ class Stores:
 
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[Stores]:
-    functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, timeout=PATIENCE, connections=1)
+    functions = PostgresDatabase(url, timeout=PATIENCE, connections=1)
     stores = Stores(
         PostgresMemory(url, timeout=PATIENCE, connections=1),
         PostgresMemory(url, TextEmbedder(), timeout=PATIENCE, connections=1),

@@ -12,9 +12,9 @@ from typing import Any, Final
 import asyncpg
 
 from context_builder.assembly import ContextBuilder
+from context_builder.database.migrations import apply
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.migrations import apply
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.memory.corpus import Corpus, conversations
 from scripts.benches.memory.random_embeddings import DIMENSIONS, RandomEmbedder

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
+from context_builder.database.migrations import apply
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.migrations import apply
 from scripts.benches.memory.random_embeddings import DIMENSIONS, TextEmbedder
 from scripts.benches.shared.progress import progress
 

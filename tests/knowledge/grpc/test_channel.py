@@ -11,7 +11,7 @@ import grpc.aio
 import pytest
 
 from context_builder.engines.engine import LOOPBACK
-from context_builder.errors import KnowledgeUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.knowledge.grpc.clients import RemoteRedaction
 from context_builder.knowledge.grpc.servicers import add_services
@@ -50,7 +50,7 @@ async def test_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with served(known) as port, served(unknown) as other_port:
         assert await redacted(f"grpcs://{LOOPBACK}:{port}") == ["A"]
         for url in (f"grpc://{LOOPBACK}:{port}", f"grpcs://{LOOPBACK}:{other_port}"):
-            with pytest.raises(KnowledgeUnavailable):
+            with pytest.raises(DatabaseUnavailable):
                 await redacted(url)
 
 

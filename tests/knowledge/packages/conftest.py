@@ -12,6 +12,8 @@ from redis.asyncio import Redis
 
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.database.shared_secret import SharedSecret
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Status
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.governance import Agent
@@ -23,9 +25,6 @@ from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.shared_secret import SharedSecret
-from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.testing import ManualClock
 from context_builder.tokens.counter import count_tokens
 from context_builder.tracing import TraceContext
@@ -79,7 +78,7 @@ class Lab:
 
 @pytest.fixture
 async def lab(migrated_url: str, redis: Redis) -> AsyncIterator[Lab]:
-    functions = PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS)
+    functions = PostgresDatabase(migrated_url)
     memory, clock = PostgresMemory(migrated_url), ManualClock()
     clock.set_wall(time.time() - clock.now().wall)  # the database has a clock of its own
     store, policies, record = KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions, clock=clock)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from context_builder.assembly.govern import RedactionPolicy
-from context_builder.errors import KnowledgeUnavailable
+from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.govern import LocalRedaction, PreparedRedactor
 from context_builder.knowledge.grpc import clients
@@ -174,7 +174,7 @@ async def test_without_decisions_nobody_is_served_what_was_built_before(
     package = await build(filled.service)
     await stalling.kill()
     channel = ServiceChannel(stalling.url, "any", PATIENCE)
-    with pytest.raises(KnowledgeUnavailable):
+    with pytest.raises(DatabaseUnavailable):
         await filled.again(policy=clients.RemotePolicy(channel)).get(ANN, package.context_package_id)
     await channel.close()
 

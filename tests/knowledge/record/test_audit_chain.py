@@ -10,11 +10,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from context_builder.database.database import Database
 from context_builder.errors import AuditAnchorError
 from context_builder.knowledge.audit_chain import Anchor, AuditReport, anchors_of, lines_of, read_anchors, verify
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.revision import RecordedCaller
-from context_builder.storage.sql_functions import SqlFunctions
 from tests.knowledge.record.samples import START, StoppedClock, begun, built, revision, source
 
 pytestmark = pytest.mark.engines
@@ -209,7 +209,7 @@ async def test_a_day_closes_once_though_nothing_follows(
     assert (await report(either)).is_intact
 
 
-async def test_rows_of_a_server_whose_clock_is_late_are_in_order(functions: SqlFunctions, clock: StoppedClock) -> None:
+async def test_rows_of_a_server_whose_clock_is_late_are_in_order(functions: Database, clock: StoppedClock) -> None:
     record, late = PackageRecord(functions, clock=clock), PackageRecord(functions, clock=StoppedClock())
     clock.move(days=1)
     await built(record, "cpk_0", clock.time)

@@ -14,11 +14,11 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.database.database import Database
 from context_builder.knowledge import events
 from context_builder.knowledge.events import EVENT_STREAM, EventRelay, cloud_event
 from context_builder.knowledge.record import PackageRecord
 from context_builder.storage.redis import client_for
-from context_builder.storage.sql_functions import SqlFunctions
 from tests.knowledge.record.samples import START, TRACE, TRACEPARENT, begun, built, revision, source
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.engines
 
 @asynccontextmanager
 async def relaying(
-    record: PackageRecord, redis: Redis, functions: SqlFunctions | None = None, **options: Any
+    record: PackageRecord, redis: Redis, functions: Database | None = None, **options: Any
 ) -> AsyncIterator[EventRelay]:
     relay = EventRelay(functions or record._functions, redis, record, tenant_id="lab", **options)
     await relay.startup()
@@ -111,7 +111,7 @@ async def test_while_redis_is_away_events_wait(record: PackageRecord, redis: Red
 class DiesBeforeItIsDone:
     """SQL functions of a server that is gone as soon as the events are in the stream."""
 
-    def __init__(self, functions: SqlFunctions) -> None:
+    def __init__(self, functions: Database) -> None:
         self._functions = functions
         self.name = functions.name
         self.is_dead = asyncio.Event()

@@ -8,15 +8,14 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from context_builder.errors import IdempotencyClash, KnowledgeRejected
+from context_builder.database.migrations import apply
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.errors import DatabaseRejected, IdempotencyClash
 from context_builder.knowledge.artifact import Artifact, ArtifactKind
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory, MemoryFilter
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.migrations import apply
-from context_builder.storage.sql_functions import PostgresFunctions
 from tests.knowledge.record.samples import ANN, START, TRACE, StoppedClock, begun, body, built, revision, source
 from tests.services.postgrest import PostgrestFront
 
@@ -66,10 +65,10 @@ async def test_a_rebuild_is_the_next_revision_and_earlier_ones_stay(either: Pack
 
 
 async def test_what_was_never_begun_is_not_finished(either: PackageRecord) -> None:
-    with pytest.raises(KnowledgeRejected):
+    with pytest.raises(DatabaseRejected):
         await either.finish("lab", revision("cpk_1", START, []))
     await begun(either, "cpk_1", tenant="club")
-    with pytest.raises(KnowledgeRejected):
+    with pytest.raises(DatabaseRejected):
         await either.finish("lab", revision("cpk_1", START, []))
 
 
@@ -131,7 +130,7 @@ async def test_a_key_is_of_the_first_package_for_a_day_and_of_one_caller(
 async def test_an_erased_artifact_is_gone_from_the_record_and_its_verdicts_stay(
     record: PackageRecord, migrated_url: str, database: asyncpg.Connection
 ) -> None:
-    knowledge = KnowledgeStore(PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS))
+    knowledge = KnowledgeStore(PostgresDatabase(migrated_url))
     artifact = Artifact(kind=ArtifactKind.DOCUMENT, title="Peculiar title", content="A peculiar sentence.")
     await knowledge.put("lab", "artifact:p", artifact)
     await built(record, "cpk_1", START, [source("artifact:p", artifact.content, artifact.title), source("artifact:b")])
@@ -228,7 +227,7 @@ async def test_nobody_reaches_the_tables(
     supabase_project: PostgrestFront, database_url: str, database: asyncpg.Connection, role: str
 ) -> None:
     await apply(database_url)
-    record = PackageRecord(PostgresFunctions(database_url, KNOWLEDGE_ERRORS), clock=StoppedClock())
+    record = PackageRecord(PostgresDatabase(database_url), clock=StoppedClock())
     await built(record, "cpk_1", START)
     await record.close()
     await database.execute(f"SET ROLE {role}")

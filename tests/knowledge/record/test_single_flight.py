@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge import record as recording
 from context_builder.knowledge.record import PackageRecord
-from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
-from context_builder.storage.sql_functions import PostgresFunctions
 from tests.knowledge.record.samples import START, StoppedClock, built, revision, source
 from tests.services.waiting import wait_until
 
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.engines
 
 @pytest.fixture
 async def servers(migrated_url: str) -> AsyncIterator[list[PackageRecord]]:
-    made = [PackageRecord(PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS), clock=StoppedClock()) for _ in range(3)]
+    made = [PackageRecord(PostgresDatabase(migrated_url), clock=StoppedClock()) for _ in range(3)]
     yield made
     for one in made:
         await one.close()

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
+from context_builder.database.database import Database
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.storage.sql_functions import SqlFunctions
 from tests.knowledge.record.samples import START, StoppedClock, built, source
 
 pytestmark = pytest.mark.engines
@@ -80,7 +80,7 @@ async def test_it_fades_by_half_in_thirty_days(either: PackageRecord, clock: Sto
     assert (await known(either)).reuse == pytest.approx(0.75 / 40)
 
 
-async def test_a_pattern_counts_double(either: PackageRecord, functions: SqlFunctions) -> None:
+async def test_a_pattern_counts_double(either: PackageRecord, functions: Database) -> None:
     knowledge = KnowledgeStore(functions)
     await knowledge.put("lab", "artifact:b", Artifact(kind=ArtifactKind.PATTERN, title="p", content="c"))
     await built(either, "cpk_1", START, SHOWN)

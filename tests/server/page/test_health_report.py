@@ -27,10 +27,10 @@ async def answers(*_: Any) -> None:
 
 
 def services_on(redis: Redis, *, has_model: bool = False) -> Any:
-    store = SimpleNamespace(quality=answers, search=answers, ping=answers)
+    store = SimpleNamespace(search=answers, ping=answers)
     servers = SessionServers([SessionServer("redis", redis, "lab")])
     sessions = SimpleNamespace(servers=servers, tenant_id="lab")
-    return SimpleNamespace(sessions=sessions, knowledge=store, memory=store, has_model=has_model)
+    return SimpleNamespace(sessions=sessions, functions=store, memory=store, has_model=has_model)
 
 
 async def reported(redis: Redis, *, has_model: bool = False, **published: Any) -> HealthReport:

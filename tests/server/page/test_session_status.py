@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
-from context_builder.server.page.session_status import IDLE_AFTER, SessionStatus, run_command, status_of
+from context_builder.server.page.session_status import IDLE_AFTER, SessionActivity, run_command, status_of
 from context_builder.server.page.trouble import failing_tasks, troubles_of
 
 NOW = 1_800_000_000.0
@@ -24,17 +24,17 @@ NOBODY: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("how", "status"),
     [
-        ({"is_owned": True}, SessionStatus.LIVE),
-        ({"is_owned": True, "last_spoke": NOW - IDLE_AFTER}, SessionStatus.IDLE),
-        ({"is_owned": True, "last_spoke": None}, SessionStatus.IDLE),
-        ({"is_asleep": True}, SessionStatus.ASLEEP),
-        ({}, SessionStatus.NOT_RUNNING),
-        ({"has_ended": True}, SessionStatus.ENDED),
-        ({"has_ended": True, "waiting": 1}, SessionStatus.NOT_RUNNING),  # somebody spoke since, and nobody hears it
-        ({"has_ended": True, "is_owned": True}, SessionStatus.LIVE),
+        ({"is_owned": True}, SessionActivity.LIVE),
+        ({"is_owned": True, "last_spoke": NOW - IDLE_AFTER}, SessionActivity.IDLE),
+        ({"is_owned": True, "last_spoke": None}, SessionActivity.IDLE),
+        ({"is_asleep": True}, SessionActivity.ASLEEP),
+        ({}, SessionActivity.NOT_RUNNING),
+        ({"has_ended": True}, SessionActivity.ENDED),
+        ({"has_ended": True, "waiting": 1}, SessionActivity.NOT_RUNNING),  # somebody spoke since, and nobody hears it
+        ({"has_ended": True, "is_owned": True}, SessionActivity.LIVE),
     ],
 )
-def test_a_session_is_live_idle_asleep_not_running_or_ended(how: dict[str, Any], status: SessionStatus) -> None:
+def test_a_session_is_live_idle_asleep_not_running_or_ended(how: dict[str, Any], status: SessionActivity) -> None:
     assert status_of(**NOBODY | how) is status
 
 

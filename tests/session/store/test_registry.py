@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from context_builder.cli.forget import why_late
-from context_builder.errors import ArchiveDataRejected, LeaseLost
+from context_builder.errors import DataRejected, LeaseLost
 from context_builder.session.client import Ended, SessionClient
 from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQS, Keys
 from context_builder.session.store.registry import SessionRegistry
@@ -246,7 +246,7 @@ async def test_forgetting_one_session_leaves_others_alone(live: Live, catalog: S
 async def test_what_was_refused_for_good_is_listed_and_goes_with_the_session(
     live: Live, catalog: SessionRegistry
 ) -> None:
-    live.archive.failure = ArchiveDataRejected("refuses")
+    live.archive.failure = DataRejected("refuses")
     for forgotten in (True, False):
         await ended(live)
         (listed,) = await catalog.sessions()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from context_builder.analysis.analyst import SummaryRequest, SummaryResult
-from context_builder.errors import ArchiveDataRejected, MemoryDataRejected
+from context_builder.errors import DataRejected
 from context_builder.memory.memory import Memory
 from context_builder.session.conversation.memory_batch import MemoryBatch, of_point
 from context_builder.session.keys import Keys
@@ -31,7 +31,7 @@ class Memories(InMemoryStore):
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         if self.refuses and any(memory.speaker == "Mallory" for memory in memories):
-            raise MemoryDataRejected("refuses Mallory")
+            raise DataRejected("refuses Mallory")
         await super().remember(tenant_id, memories)
 
     @property
@@ -48,7 +48,7 @@ async def say(live: Live, number: int, text: str, speaker: str = "Alice") -> Non
 
 
 async def test_a_summary_that_is_put_back_is_archived_once_the_reason_is_gone(live: Live) -> None:
-    live.archive.failure = ArchiveDataRejected("refuses")
+    live.archive.failure = DataRejected("refuses")
     await live.start()
     await say(live, 1, TEXT)
     await live.until("it is counted", undeliverable={"archive": 1, "memory": 0})

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from starlette.responses import RedirectResponse
 
 from context_builder.assembly.build_turn import BuiltContext
-from context_builder.errors import MemoryRejected, SessionIdError, TokenLimitExceeded
+from context_builder.errors import DatabaseRejected, SessionIdError, TokenLimitExceeded
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
 from context_builder.server.access.caller import Caller
@@ -158,7 +158,7 @@ async def rate_memories(request: Request, services: ServicesHere, caller: Caller
         ratings = [Rating(one.id, 1.0 if one.id in helped else 0.0, now, caller.sub) for one in seen]
     try:
         await services.memory.rate(caller.tenant_id, ratings)
-    except MemoryRejected:
+    except DatabaseRejected:
         raise Problem(409, "cannot_learn", "this memory store has no way to learn what helped") from None
     return RedirectResponse(f"{PAGE}/prompt?noted={len(ratings)}", 303)
 

@@ -24,11 +24,11 @@ from context_builder.server.page.conversation_reader import (
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.session_status import run_command
-from context_builder.server.page.shared_look import LooksHere, SharedLook
 from context_builder.server.page.summary_view import under_headings
 from context_builder.server.problem import not_found
 from context_builder.server.seen_session import SeenHere
 from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
+from context_builder.server.shared_look import SharedLook
 
 router = page_router()
 
@@ -91,7 +91,6 @@ async def live_session(
     caller: CallerHere,
     redis: OwnRedis,
     seen: SeenHere,
-    looks: LooksHere,
     last_event_id: Annotated[str, Header()] = "",
 ) -> StreamingResponse:
     """Tell what there is, then what changes; to who comes back, what changed meanwhile, where that is known."""
@@ -119,7 +118,7 @@ async def live_session(
         return event(name, {**change, "now": time.time()}, shared.token(told)) if change else b""
 
     what = ("session", caller.tenant_id, session_id, seen.access)
-    return stream(request, services, looks.watching(what, reader.look, INTERVAL), news)
+    return stream(request, services, services.looks.watching(what, reader.look, INTERVAL), news)
 
 
 @router.get("/data/sessions/{session_id}/messages", openapi_extra=READER)

@@ -14,9 +14,9 @@ from context_builder.server.guarded_route import READER
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.session_list import SessionList, SessionLister
-from context_builder.server.page.shared_look import LooksHere, SharedLook
 from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import CallerHere, Services, ServicesHere
+from context_builder.server.shared_look import SharedLook
 
 router = page_router()
 
@@ -27,11 +27,9 @@ Words = Annotated[str, Query(max_length=200, description="What is searched for."
 
 
 @router.get("/sessions", openapi_extra=READER)
-async def sessions(
-    request: Request, services: ServicesHere, caller: CallerHere, looks: LooksHere, q: Words = ""
-) -> Response:
+async def sessions(request: Request, services: ServicesHere, caller: CallerHere, q: Words = "") -> Response:
     """Show the sessions."""
-    lister = looks.of_tenant(caller.tenant_id, SessionLister)
+    lister = services.looks.of_tenant(caller.tenant_id, SessionLister)
     found = await lister.find(services.sessions.servers.of_tenant(caller.tenant_id), q)
     found = await _seen(services, caller, found)
     return render(request, "sessions.html", title="Sessions", found=found, q=q)
@@ -39,10 +37,10 @@ async def sessions(
 
 @router.get("/live/sessions", openapi_extra=READER)
 async def live_sessions(
-    request: Request, services: ServicesHere, caller: CallerHere, looks: LooksHere, q: Words = ""
+    request: Request, services: ServicesHere, caller: CallerHere, q: Words = ""
 ) -> StreamingResponse:
     """Tell of the sessions whenever something about them changes."""
-    lister = looks.of_tenant(caller.tenant_id, SessionLister)
+    lister = services.looks.of_tenant(caller.tenant_id, SessionLister)
     servers = services.sessions.servers.of_tenant(caller.tenant_id)
     told = 0
 
@@ -54,7 +52,7 @@ async def live_sessions(
         return event("sessions", (await _seen(services, caller, look.seen)).as_json(), look.number)
 
     what = ("sessions", caller.tenant_id, q)
-    return stream(request, services, looks.watching(what, lambda: lister.find(servers, q), INTERVAL), news)
+    return stream(request, services, services.looks.watching(what, lambda: lister.find(servers, q), INTERVAL), news)
 
 
 async def _seen(services: Services, caller: Caller, found: SessionList) -> SessionList:

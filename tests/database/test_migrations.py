@@ -7,8 +7,8 @@ import asyncio
 import asyncpg
 import pytest
 
-from context_builder.errors import ArchiveError
-from context_builder.storage.migrations import apply, migrations, render
+from context_builder.database.migrations import apply, migrations, render
+from context_builder.errors import DatabaseError
 from tests.archive.rows import ORIGINAL_TABLE
 from tests.services.postgrest import PROJECT
 
@@ -78,7 +78,9 @@ async def test_tables_of_an_earlier_version_are_refused_in_one_line_and_left_alo
         name,
     )
     await database.execute("DROP FUNCTION context_knowledge_get")
-    with pytest.raises(ArchiveError, match=r"earlier version.*`context-builder backup FILE`.*restore FILE`") as refused:
+    with pytest.raises(
+        DatabaseError, match=r"earlier version.*`context-builder backup FILE`.*restore FILE`"
+    ) as refused:
         await apply(database_url)
     assert "\n" not in str(refused.value)
     with pytest.raises(asyncpg.ObjectNotInPrerequisiteStateError, match="earlier version"):

@@ -7,7 +7,7 @@ import re
 import asyncpg
 import pytest
 
-from context_builder.storage.migrations import apply, migrations
+from context_builder.database.migrations import apply, migrations
 
 pytestmark = pytest.mark.engines
 

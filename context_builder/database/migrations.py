@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from context_builder.storage.database_errors import ARCHIVE_ERRORS
-from context_builder.storage.postgres import TIMEOUT, require_driver, translated
-from context_builder.storage.urls import printable
+from context_builder.database.postgres import connected
 
 if TYPE_CHECKING:
     import asyncpg
+
+RETENTION_DAYS: Final = 90
+"""Days for which the database keeps the record of packages at least, where :func:`retain` said nothing else."""
 
 _STATEMENT_TIMEOUT: Final = 60.0  # seconds; an existing table may be large
 _IDLE_TIMEOUT: Final = "10s"  # after which a program that stopped in between holds up no other one
@@ -23,7 +24,7 @@ _APPLIED: Final = "SELECT EXISTS (SELECT FROM context_builder_migrations WHERE n
 
 def migrations() -> dict[str, str]:
     """Return the SQL by name, such as ``001_summaries``, in the order to apply it."""
-    found = (file for file in files("context_builder.storage.sql").iterdir() if file.name[0].isdigit())
+    found = (file for file in files("context_builder.database.sql").iterdir() if file.name[0].isdigit())
     return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in sorted(found, key=lambda f: f.name)}
 
 
@@ -36,51 +37,28 @@ def digests() -> dict[str, str]:
 async def apply(url: str) -> list[str]:
     """Apply the migrations that the database lacks, each in a transaction of its own, and return their names.
 
-    Several programs may do so at once. Raises :class:`~context_builder.errors.ArchiveError`, also for a database whose
+    Several programs may do so at once. Raises :class:`~context_builder.errors.DatabaseError`, also for a database whose
     tables are of an earlier version: what one migration says never changes once it is released.
     """
-    require_driver()
-    import asyncpg
-
-    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS, migrating=True):
-        connection = await asyncpg.connect(
-            url, timeout=TIMEOUT, command_timeout=_STATEMENT_TIMEOUT, statement_cache_size=0
-        )
-        try:
-            beginning, numbered = _parts()
-            return [name for name, sql in numbered.items() if await _apply_one(connection, beginning, name, sql)]
-        finally:
-            connection.terminate()
+    async with connected(url, command_timeout=_STATEMENT_TIMEOUT, migrating=True) as connection:
+        beginning, numbered = _parts()
+        return [name for name, sql in numbered.items() if await _apply_one(connection, beginning, name, sql)]
 
 
 async def retain(url: str, days: int) -> None:
     """Have the database keep the record of packages for so many days at least, whoever calls its functions.
 
-    Raises :class:`~context_builder.errors.ArchiveError`.
+    Raises :class:`~context_builder.errors.DatabaseError`.
     """
-    require_driver()
-    import asyncpg
-
-    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS):
-        connection = await asyncpg.connect(url, timeout=TIMEOUT, command_timeout=TIMEOUT, statement_cache_size=0)
-        try:
-            await connection.execute("SELECT context_package_retain($1)", days)
-        finally:
-            connection.terminate()
+    async with connected(url) as connection:
+        await connection.execute("SELECT context_package_retain($1)", days)
 
 
 async def lacking(url: str) -> list[str]:
-    """Return the names of migrations that the database lacks. Raises :class:`~context_builder.errors.ArchiveError`."""
-    require_driver()
-    import asyncpg
-
-    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS):
-        connection = await asyncpg.connect(url, timeout=TIMEOUT, command_timeout=TIMEOUT, statement_cache_size=0)
-        try:
-            known = await connection.fetchval("SELECT to_regclass('context_builder_migrations') IS NOT NULL")
-            rows = await connection.fetch("SELECT name FROM context_builder_migrations") if known else []
-        finally:
-            connection.terminate()
+    """Return the names of migrations that the database lacks. Raises :class:`~context_builder.errors.DatabaseError`."""
+    async with connected(url) as connection:
+        known = await connection.fetchval("SELECT to_regclass('context_builder_migrations') IS NOT NULL")
+        rows = await connection.fetch("SELECT name FROM context_builder_migrations") if known else []
     held = {row["name"] for row in rows}
     return [name for name in _parts()[1] if name not in held]
 

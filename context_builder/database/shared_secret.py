@@ -9,7 +9,7 @@ from hmac import compare_digest
 from hmac import new as hmac
 from secrets import token_hex
 
-from context_builder.storage.sql_functions import SqlFunctions
+from context_builder.database.database import Database
 
 _OWNER = "context_builder"
 """Stands in for a tenant: the key is every tenant's."""
@@ -21,8 +21,8 @@ class SharedSecret:
     Everything raises the errors of the database until it was read once.
     """
 
-    def __init__(self, functions: SqlFunctions) -> None:
-        self._functions = functions
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._key: bytes | None = None
         self._one_at_a_time = asyncio.Lock()
 
@@ -38,7 +38,7 @@ class SharedSecret:
     async def _read(self) -> bytes:
         async with self._one_at_a_time:
             if self._key is None:
-                rows = await self._functions.call("context_access_secret", _OWNER, {"proposed": token_hex(32)})
+                rows = await self._database.call("context_access_secret", _OWNER, {"proposed": token_hex(32)})
                 self._key = bytes.fromhex(rows[0])
             return self._key
 
