@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -36,6 +37,9 @@ PATIENCE: Final = 1.0
 
 CUT_OFF: Final = " —"
 """Mark after the words of an agent that was interrupted."""
+
+MOST_ANSWERS: Final = 100
+"""Newest answers whose numbers are not given again."""
 
 _TALK: Final = frozenset({"user", "assistant"})
 _ROLES: Final = _TALK | {"system", "developer"}
@@ -75,7 +79,7 @@ class LiveSession:
         self._turn = dict(turn or {})
         self._one_at_a_time = asyncio.Lock()
         self._number: int | None = None
-        self._answered_at: datetime | None = None
+        self._answered_at = deque[int](maxlen=MOST_ANSWERS)
 
     async def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> PushedMessage | None:
         """Push what somebody said; a blank text is nothing. Raises :class:`StoreError` as :meth:`SessionClient.push`.
@@ -104,9 +108,9 @@ class LiveSession:
         if not words:
             return None
         time = at or datetime.now().astimezone()
-        if self._answered_at is not None and _milliseconds(time) == _milliseconds(self._answered_at):
-            time = self._answered_at + timedelta(milliseconds=1)  # answers are numbered by it
-        self._answered_at = time
+        while _milliseconds(time) in self._answered_at:  # answers are numbered by it
+            time += timedelta(milliseconds=1)
+        self._answered_at.append(_milliseconds(time))
         metadata = {"interrupted": True} if interrupted else {}
         words = f"{words}{CUT_OFF}" if interrupted and not words.endswith(CUT_OFF) else words
         message = contributed(words, time, metadata, _storable(agent or "").strip() or CONSILIENCE)

@@ -124,6 +124,8 @@ class ConversationFeed(EventEmitter[Literal["silence"]]):
     def _changed(
         self, session: AgentSession[Any], who: str, event: UserStateChangedEvent | AgentStateChangedEvent
     ) -> None:
+        if event.new_state == "away":  # nobody has spoken for a while, so the silence goes on
+            return
         self._stop_waiting()
         if event.new_state in {"speaking", "thinking"}:
             self._speaking.add((id(session), who))

@@ -13,9 +13,9 @@ from context_builder.errors import MessageError
 from context_builder.session.config import SessionConfig
 from context_builder.session.messages.message import MAX_NUMBER, Delivered, Message, decode
 from context_builder.session.messages.message_index import MessageIndex, fields_wanted
-from context_builder.session.messages.revision import Correction, Revision
+from context_builder.session.messages.revision import Correction, Revision, Strike
 from context_builder.session.store.commit_history import CommitHistory, position_after
-from context_builder.session.store.dead_letters import DeadLetter
+from context_builder.session.store.dead_letters import DeadLetter, without_words
 from context_builder.session.store.delivery import CutDelivery
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis_availability import until_available
@@ -199,6 +199,7 @@ class Inbox:
             else:  # of a dead letter, too: put back, it is to be read anew
                 unidentified.append(positions[place + 1])
         self.last_id = index.last_id
+        dead = _without_struck(dead, [one for one in events if isinstance(one, Strike)])
         raw = [each.raw for each in decoded[:length]]
         batch = Batch(raw, events, dead, identities, index.changed, unidentified, begin, positions[length])
         self.highest_number = max([self.highest_number, *map(_spoken_number, batch.messages)])
@@ -243,6 +244,14 @@ class Inbox:
 
     def _is_beyond(self, message: Message) -> bool:
         return _spoken_number(message) > self.highest_number
+
+
+def _without_struck(dead: list[bytes], strikes: Sequence[Strike]) -> list[bytes]:
+    """Return dead letters, without the content of those that were to correct what is struck right after them."""
+    if not strikes:
+        return dead
+    ids, numbers = {one.id for one in strikes}, {one.id if one.number is None else one.number for one in strikes}
+    return [without_words(letter, ids, numbers) for letter in dead]
 
 
 def _said_by_now(message: Delivered, now: Instant) -> Delivered:

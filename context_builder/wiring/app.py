@@ -17,7 +17,6 @@ from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.errors import DatabaseError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
-from context_builder.memory.redacting import RedactingMemory
 from context_builder.recording.folder import file_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.host.host import SessionHost, open_host
@@ -108,10 +107,13 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
         stores = await stack.enter_async_context(open_stores(settings, many=many))
         archive, memory = stores.archive, stores.memory
         if settings.prompt.redact != "none":
-            from context_builder.wiring.builders import redactor_of  # takes 0.4 s: few daemons redact or build prompts
+            # takes 0.4 s: few daemons redact or build prompts
+            from context_builder.wiring.builders import redacting, redactor_of
 
-            redactor = redactor_of(settings)  # whose extra is asked for also where nothing is remembered
-            memory = RedactingMemory(memory, redactor) if memory is not None else None
+            if memory is not None:
+                memory = redacting(memory, settings)
+            else:
+                redactor_of(settings)  # whose extra is asked for also where nothing is remembered
         remembered = TenantMemory(memory, settings.memory.tenant_id) if memory is not None else None
         parts = SessionDependencies(analyst, last_resort, archive, count_tokens, memory=remembered)
         recordings = RecordingWriter()

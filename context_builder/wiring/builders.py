@@ -17,6 +17,7 @@ from context_builder.assembly.token_window import window_of
 from context_builder.errors import SettingError
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.preferences import Preference
+from context_builder.memory.redacting import RedactingMemory
 from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol
 from context_builder.settings.settings import Settings
 from context_builder.tokens.counter import TokenCounter
@@ -117,6 +118,13 @@ def redactor_of(settings: Settings) -> RedactorProtocol:
 
         redactors.append(PiiRedactor())
     return RedactorChain(*redactors) if redactors else NoopRedactor()
+
+
+def redacting(memory: MemoryStore, settings: Settings) -> MemoryStore:
+    """Return the memory, which keeps nothing that the settings say is redacted. Raises as :func:`redactor_of`."""
+    if settings.prompt.redact == "none":
+        return memory
+    return RedactingMemory(memory, redactor_of(settings))
 
 
 def _window(settings: Settings) -> int | None:

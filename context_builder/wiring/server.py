@@ -34,6 +34,7 @@ from context_builder.server.services import Knowing, Services, Sessions, VerifyA
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import open_builder_with
+from context_builder.wiring.builders import redacting
 from context_builder.wiring.database import open_database
 from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.events import relaying_events
@@ -110,7 +111,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             knowledge=knowledge.store,
             packages=packages,
             functions=database.knowledge,
-            memory=memory,
+            memory=redacting(memory, settings),
             build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,
             secret=knowledge.secret,

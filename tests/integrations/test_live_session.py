@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 import pytest
 from redis.asyncio import Redis
@@ -69,6 +70,14 @@ async def test_odd_texts_and_names_are_said_or_left_out(live: LiveSession, redis
     ]
     assert [one.get("type") for one in said] == [None, None, None, "consilience"]
     assert [one["message_number"] for one in said[:3]] == [1, 2, 3]
+
+
+async def test_answers_of_one_moment_have_numbers_of_their_own(live: LiveSession, redis: Redis) -> None:
+    now = datetime.now().astimezone()
+    for text in ("One.", "Two.", "Three.", "Four."):
+        await live.answer(text, now)
+    numbers = [one["message_number"] for one in await queued(redis)]
+    assert numbers == [*range(numbers[0], numbers[0] + 4)]
 
 
 async def test_a_thousand_at_once_keep_their_order_and_numbers(live: LiveSession, redis: Redis) -> None:

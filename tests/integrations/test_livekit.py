@@ -264,7 +264,9 @@ async def test_silence_is_told_once_when_nobody_speaks(live: LiveSession) -> Non
     assert feed._silence is None
     changed(other, "agent", "listening")
     await wait_until(lambda: told == [0.02], "it is silent")
+    timer = feed._silence
     changed(other, "user", "away")
+    assert feed._silence is timer  # the same silence goes on
     changed(other, "agent", "thinking")
     await feed.close()
     assert told == [0.02]

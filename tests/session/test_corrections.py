@@ -535,13 +535,26 @@ async def test_many_corrections_are_applied_some_at_a_time_in_their_order(
 
 async def test_a_refused_correction_of_what_is_struck_keeps_no_words(live: Live, analyst: Quoting) -> None:
     await begin(live)
-    await live.say(1, 2)
-    await live.shows(1, 2)
+    await live.push(spoken(1), spoken(2), spoken(None))
+    await live.shows(1, 2, None)
     refused = {"speaker": "Consilience", "text": "Zanzibar.", "timestamp": at(60)}
-    await live.push(*({"corrects": about, **refused} for about in (1, "id:1", 2)))
-    await live.until("they are refused", dead_letters=3)
-    await live.push({"strikes": 1, "timestamp": at(61)})
+    await live.push(*({"corrects": about, **refused} for about in (1, "id:1", 2, 3)))
+    await live.until("they are refused", dead_letters=4)
+    await live.push({"strikes": 1, "timestamp": at(61)}, {"strikes": "id:3", "timestamp": at(62)})
     await live.shows(2)
     letters = await DeadLetters(live.redis, "monday").all()
-    assert [b"Zanzibar" in letter.raw for letter in letters] == [False, False, True]
+    assert [b"Zanzibar" in letter.raw for letter in letters] == [False, False, True, False]
     assert all("the assistant's" in letter.reason for letter in letters)
+
+
+async def test_a_correction_that_is_refused_in_the_commit_of_the_strike_keeps_no_words(
+    live: Live, analyst: Quoting
+) -> None:
+    await begin(live)
+    refused = {"speaker": "Consilience", "text": "Zanzibar.", "timestamp": at(60)}
+    corrections = [{"corrects": about, **refused} for about in (1, 2, 3)]
+    strikes = [{"strikes": about, "timestamp": at(61)} for about in (1, "id:3")]
+    await live.push(spoken(1), spoken(2), spoken(None), *corrections, *strikes)
+    await live.shows(2)
+    letters = await DeadLetters(live.redis, "monday").all()
+    assert [b"Zanzibar" in letter.raw for letter in letters] == [False, True, False]

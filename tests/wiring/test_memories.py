@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from context_builder.errors import SettingError
-from context_builder.memory.memory import MemoryStore
+from context_builder.memory.memory import Memory, MemoryQuery, MemoryStore
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
@@ -13,7 +15,9 @@ from context_builder.memory.sql_memory import SqlMemory
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.wiring.app import open_memory
 from context_builder.wiring.database import ChosenDatabase, database_of
+from context_builder.wiring.server import open_services
 from context_builder.wiring.stores import archive_of, embedding_options, memory_of, store_of
+from tests.services.redis_server import RedisServer
 
 DATABASE = {"DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive"}
 SUPABASE = {"SUPABASE_URL": "https://x.supabase.co", "SUPABASE_KEY": "sb_secret_x"}
@@ -158,3 +162,16 @@ def test_without_a_database_to_be_had_there_is_neither(monkeypatch: pytest.Monke
 
 def test_documents_are_found_though_sessions_are_not_remembered() -> None:
     assert isinstance(store_of(*with_database(settings(**DATABASE, MEMORY="off")))[0], SqlMemory)
+
+
+@pytest.mark.engines
+async def test_what_a_server_remembers_is_redacted_as_set(
+    redis_server: RedisServer, migrated_url: str, tmp_path: Path
+) -> None:
+    where = {"REDIS_URL": redis_server.url, "DATABASE_URL": migrated_url, "CONTEXT_BUILDER_HOME": str(tmp_path)}
+    chosen = settings(**where, CONTEXT_REDACT="secrets", EMBEDDED_EMBEDDINGS="false")
+    async with open_services(chosen) as opened:
+        memory = opened.services.memory
+        await memory.remember("lab", [Memory("note:1", "The boiler's password: hunter2-Xk9", kind="note")])
+        (found,) = await memory.search("lab", MemoryQuery("", 1))
+    assert "hunter2" not in found.memory.text

@@ -254,7 +254,7 @@ class MessageIndex:
             raise MessageError(f"strikes {request.reference}, which is not of this session")
         indexed = self._indexed(entry_id)
         self._put(entry_id, STRUCK)
-        return None if indexed is None else Strike(entry_id, indexed.origin)
+        return None if indexed is None else Strike(entry_id, indexed.origin, indexed.number)
 
     def _find(self, reference: MessageReference, *, consilience: bool) -> int | None:
         """Return the id of the message that is meant, if there is one."""

@@ -51,10 +51,11 @@ class Correction:
 
 @value
 class Strike:
-    """Tells that nothing of the message ``id`` may be left. ``origin`` as in :class:`Correction`."""
+    """Tells that nothing of the message ``id`` may be left. ``origin`` and ``number`` as in :class:`Correction`."""
 
     id: int
     origin: str
+    number: int | None = field(default=None, compare=False)
 
 
 Revision = Correction | Strike | SpeakerRename

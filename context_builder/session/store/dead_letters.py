@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Container
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import orjson
 from redis.asyncio import Redis
 
 from context_builder.clock import Instant
-from context_builder.errors import EntryUnreadable, StoreError
+from context_builder.errors import EntryUnreadable, MessageError, StoreError
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_field
+from context_builder.session.messages.reference import read_reference
 from context_builder.session.store.delivery import WHOLE_BYTES, CutDelivery
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
@@ -82,6 +84,19 @@ class DeadLetter:
         fields = orjson.loads(encoded)
         raw = base64.b64decode(fields["raw"])
         return cls(fields["reason"], fields["time"], raw, fields.get("size", len(raw)))
+
+
+def without_words(encoded: bytes, ids: Container[int], numbers: Container[int]) -> bytes:
+    """Return a dead letter of the input, without its content if that was to correct one of these messages.
+
+    ``numbers`` are those of the messages, and the ids of those that have none: a correction may name either.
+    """
+    letter = DeadLetter.decode(encoded)
+    with suppress(orjson.JSONDecodeError, AttributeError, MessageError):
+        about = read_reference(orjson.loads(letter.raw).get("corrects"), "corrects")
+        if about.id in ids if about.number is None else about.number in numbers:
+            return replace(letter, raw=b"", size=0).encode()
+    return encoded
 
 
 class DeadLetters:

@@ -11,12 +11,11 @@ from typing import Any
 import orjson
 from redis.asyncio import Redis
 
-from context_builder.errors import EntryUnreadable, MessageError
+from context_builder.errors import EntryUnreadable
 from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, StruckMessage
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message_index import id_field, number_in
-from context_builder.session.messages.reference import read_reference
-from context_builder.session.store.dead_letters import DeadLetter
+from context_builder.session.store.dead_letters import DeadLetter, without_words
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
@@ -51,11 +50,15 @@ class WaitingItems:
             await self._revise(keys.outbox, lambda entry: _before(entry, since))
             await self.supersede(since)
         await self._revise(keys.agent_items, lambda item: b"" if _is_struck(item, ids, texts) else item)
-        places = {message.entry_id for message in messages}
+        places = [message.entry_id for message in messages]
         async with translated():
             held = await self._client.hmget(keys.message_index, [id_field(place) for place in places])
-        numbers = {number for one in held if one and (number := number_in(one)) is not None}
-        await self._revise(keys.dead, lambda letter: _without_words(letter, places, numbers))
+        numbers = {
+            place if (number := number_in(one)) is None else number
+            for place, one in zip(places, held, strict=True)
+            if one
+        }
+        await self._revise(keys.dead, lambda letter: without_words(letter, places, numbers))
 
     async def correct(self, amendments: Sequence[Amendment], names: Sequence[tuple[str, str]]) -> None:
         """Let what waits for the memory say what was corrected since, and who said it: what the memory refuses is put
@@ -82,16 +85,6 @@ class WaitingItems:
         for item, after in await asyncio.to_thread(_changed, items, revise):
             async with translated():
                 await self._replace(keys=[key], args=[item, after])
-
-
-def _without_words(encoded: bytes, ids: Container[int], numbers: Container[int]) -> bytes:
-    """Return a dead letter of the input, without its content if that was to correct one of these messages."""
-    letter = DeadLetter.decode(encoded)
-    with suppress(orjson.JSONDecodeError, AttributeError, MessageError):
-        about = read_reference(orjson.loads(letter.raw).get("corrects"), "corrects")
-        if about.id in ids if about.number is None else about.number in numbers:
-            return replace(letter, raw=b"", size=0).encode()
-    return encoded
 
 
 def _changed(items: Sequence[bytes], revise: Revise) -> list[tuple[bytes, bytes]]:
