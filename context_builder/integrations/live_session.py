@@ -36,7 +36,9 @@ PATIENCE: Final = 1.0
 """Seconds that a reply waits for the record when Redis stands still; the memory has its own, shorter deadline."""
 
 CUT_OFF: Final = " —"
-"""Mark after the words of an agent that was interrupted."""
+"""Mark after the words of an agent that was interrupted within a sentence."""
+
+_ENDS: Final = (CUT_OFF, *".!?…。！？؟।")
 
 MOST_ANSWERS: Final = 100
 """Newest answers whose numbers are not given again."""
@@ -112,7 +114,7 @@ class LiveSession:
             time += timedelta(milliseconds=1)
         self._answered_at.append(_milliseconds(time))
         metadata = {"interrupted": True} if interrupted else {}
-        words = f"{words}{CUT_OFF}" if interrupted and not words.endswith(CUT_OFF) else words
+        words = f"{words}{CUT_OFF}" if interrupted and not words.endswith(_ENDS) else words
         message = contributed(words, time, metadata, _storable(agent or "").strip() or CONSILIENCE)
         await self.client.push(message)
         return self._pushed(message)

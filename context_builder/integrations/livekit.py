@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterable, Mapping
 from functools import partial
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
@@ -79,12 +79,20 @@ class _SessionSpeech:
         return without(text, len(before)) if may_be_again and now[: len(before)] == before else text
 
 
-class ConversationFeed(EventEmitter[Literal["silence"]]):
+if TYPE_CHECKING:
+
+    class SilenceEmitter(EventEmitter[Literal["silence"]]): ...
+
+else:  # where something stands in for LiveKit, its emitter may be no generic class
+    SilenceEmitter = EventEmitter
+
+
+class ConversationFeed(SilenceEmitter):
     """Says in a session what is said in one or several of LiveKit's, in the background and in order.
 
     ``names`` are those of participants by identity, of speakers whom a transcriber tells apart, and of agents by id.
     The only agent speaks as the assistant; after a handoff each has its name, else its id. Of a reply that was
-    interrupted, what was spoken is kept, with a dash after it.
+    interrupted, what was spoken is kept, with a dash after it where it stops within a sentence.
 
     The event ``silence`` comes when nobody, agents included, has spoken for ``silence`` seconds, once in each silence,
     with these seconds. :meth:`close` it in the end.
