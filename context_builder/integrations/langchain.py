@@ -185,19 +185,20 @@ class MemoryItems(BaseStore):
         raise ValueError(f"Unknown operation type: {type(op)}")
 
     async def _get(self, op: GetOp) -> Item | None:
-        found = await self._current(await self._at(op.namespace, op.key), refresh=op.refresh_ttl)
+        found = await self._at(op.namespace, op.key)
+        if op.refresh_ttl:
+            await self._refresh(found)
         return _item(found[0], scored=False) if found else None
 
     async def _at(self, namespace: tuple[str, ...], key: str) -> list[SearchResult]:
-        place = _place(namespace, key)
-        return await self._memory.search(self._space, MemoryQuery("", 1, filter=MemoryFilter(session_id=place)))
+        return await self._current(MemoryQuery("", 1, filter=MemoryFilter(session_id=_place(namespace, key))))
 
     async def _put(self, op: PutOp) -> None:
         place = _place(op.namespace, op.key)
         if op.value is None:
             await self._memory.forget(self._space, ids=[place])
             return
-        before, now = await self._current(await self._at(op.namespace, op.key), refresh=False), datetime.now(UTC)
+        before, now = await self._at(op.namespace, op.key), datetime.now(UTC)
         kept = Memory(
             place,
             "" if op.index is False else self._text(dict(op.value), op.index or self._fields),
@@ -221,7 +222,7 @@ class MemoryItems(BaseStore):
         within = MemoryFilter(kinds=(_KIND,), tags=(".".join(op.namespace_prefix),) if op.namespace_prefix else ())
         most = max(wanted, MOST) if op.filter or op.query else wanted
         asked = MemoryQuery(op.query or "", most, filter=within, standalone=True, with_repeats=True)
-        results = await self._current(await self._memory.search(self._space, asked), refresh=False)
+        results = await self._current(asked)
         found = {
             one.memory.id: (one, item)
             for one in results
@@ -233,16 +234,16 @@ class MemoryItems(BaseStore):
             await self._refresh([one for one, _ in shown])
         return [item for _, item in shown]
 
-    async def _current(self, found: Sequence[SearchResult], *, refresh: bool) -> list[SearchResult]:
-        """Return what has not expired, and delete the rest."""
-        now = datetime.now(UTC)
-        expired = [one.memory.id for one in found if _has_expired(one.memory, now)]
-        if expired:
-            await self._memory.forget(self._space, ids=expired)
-        current = [one for one in found if one.memory.id not in expired]
-        if refresh:
-            await self._refresh(current)
-        return current
+    async def _current(self, query: MemoryQuery) -> list[SearchResult]:
+        """Return what is found that has not expired, and delete what has, which took the place of others."""
+        gone: set[str] = set()
+        while True:
+            found, now = await self._memory.search(self._space, query), datetime.now(UTC)
+            expired = {one.memory.id for one in found if _has_expired(one.memory, now)}
+            if expired <= gone:
+                return [one for one in found if one.memory.id not in expired]
+            await self._memory.forget(self._space, ids=[*expired])
+            gone |= expired
 
     async def _refresh(self, found: Sequence[SearchResult]) -> None:
         """Let items last as long as they do from now on."""
@@ -257,7 +258,7 @@ class MemoryItems(BaseStore):
 
     async def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         newest = MemoryQuery("", MOST_LISTED, filter=MemoryFilter(kinds=(_KIND,)), with_texts=False)
-        found = await self._current(await self._memory.search(self._space, newest), refresh=False)
+        found = await self._current(newest)
         if len(found) == MOST_LISTED:
             log.warning("langgraph.namespaces_cut", looked_through=MOST_LISTED)
         known = InMemoryStore()  # LangGraph's own idea of what matches

@@ -164,6 +164,9 @@ async def test_items_expire_unless_they_are_read(memory: MemoryStore) -> None:
     assert [one.key for one in await items.asearch(("a",))] == ["kept"]
     assert await items.alist_namespaces() == [("a",), ("b",)]
     assert [one.key for one in await items.asearch(("b",))] == ["read"]
+    for name in ("gone", "gone too"):
+        await items.aput(("a",), name, {"n": 1}, ttl=1e-9)
+    assert [one.key for one in await items.asearch(("a",), limit=1)] == ["kept"]
 
 
 def test_a_program_without_an_event_loop_uses_the_store(migrated_url: str) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
+from tests.cli.publishing import publish
+from tests.cli.samples import sample, sample_state
 from tests.server.test_agent_tools import Agent
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
@@ -78,3 +81,18 @@ async def test_an_agent_changes_what_was_said(api: ApiServer, redis: Redis) -> N
         went_well, _ = await agent.call("strike_message", sessionId="monday", message="2")
         assert not went_well
         assert (await agent.call("correct_message", sessionId="monday", message="1"))[0] is False
+
+
+async def test_the_page_leads_past_messages_that_were_struck(api: ApiServer, redis: Redis) -> None:
+    first = {**sample_state()["raw_recent_buffer"][0], "id": 1, "text": "The first."}
+    left = {"raw_recent_buffer": [first], "consilience_responses": [], "received_messages": 45}
+    await publish(redis, sample(session_id="gaps", state=sample_state(session_id="gaps", **left)))
+    async with api.client(headers={"Origin": api.url}) as client:
+        await client.post("/ui/login", data={"credential": api.key()})
+        page = (await client.get("/ui/sessions/gaps/revisions")).text
+        for _ in range(2):
+            assert "The first." not in page
+            (earlier,) = re.findall(r'href="([^"]+before=\d+)"', page)
+            page = (await client.get(earlier)).text
+        assert "The first." in page
+        assert "before=" not in page

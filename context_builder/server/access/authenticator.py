@@ -90,7 +90,7 @@ class Authenticator:
 
 
 HOLDS_FOR: Final = 0.5
-"""Seconds."""
+"""Seconds for which an answer counts, so that a change on another server takes effect within a second."""
 
 MOST: Final = 4_096
 """Keys that are remembered, those that nobody has included."""

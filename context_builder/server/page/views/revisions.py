@@ -79,7 +79,8 @@ async def _page(
     problem: Problem | None = None,
 ) -> Response:
     end = before if before is not None else 1 + _last_id(await seen.state() or {})
-    found = await seen.after(session_id, max(-1, end - OFFERED - 1), OFFERED) or []
+    begin = max(0, end - OFFERED)
+    found = await seen.after(session_id, begin - 1, OFFERED) or []
     offered = shown_messages([one for one in found if one["id"] < end and one.get("text")])
     picked = None
     if chosen is not None:
@@ -98,7 +99,7 @@ async def _page(
         done=done,
         chosen=picked,
         offered=offered[::-1],
-        earlier=offered[0]["id"] if offered and offered[0]["id"] > 1 else None,
+        earlier=begin if begin > 1 else None,  # also where all of these are struck
         people=sorted(people),
     )
 
