@@ -155,6 +155,9 @@ def test_a_long_message_is_quoted_across_its_pieces() -> None:
         ("The yield was thirty-eight percent.", "The yield was 83 percent.", False),
         ("It runs for half a minute.", "It runs for half an hour.", False),
         ("It costs two million dollars.", "It costs $2 million.", True),
+        ("Es waren zwei Komma vier Millionen Stimmen.", "Es waren 2,4 Millionen Stimmen.", True),
+        ("Es waren zwei Komma vier Millionen Stimmen.", "Es waren 4,2 Millionen Stimmen.", False),
+        ("The share is nought point four.", "The share is 0.4.", True),
         ("It costs two million dollars.", "It costs €2 million.", False),
         ("It began in nineteen eighty-four.", "It began in 1984.", True),
         ("We meet at half past ten.", "They meet at 10:30.", False),
@@ -232,6 +235,31 @@ def test_a_decision_needs_its_acceptance(said: tuple[str, ...], doubted: bool) -
 
 OLD = ("Ana proposes primer B7 because A2 gave 38 percent.", "Primer B7 is not washed.")
 QUOTES = ("let's take B7", "A2 gave thirty-eight percent", "we don't wash B7")
+
+
+def test_a_rewritten_sentence_calls_things_as_the_other_points_do_and_is_doubted() -> None:
+    text, minutes = "Cleo Marsh's primer B7 is not washed.", ["Cleo Marsh keeps the primers."]
+    assert check_rewritten(text, QUOTES, OLD, ["Ana", "Ben"]) == Findings(Rejection.NAME_NOT_SAID)
+    assert check_rewritten(text, QUOTES, OLD, ["Ana", "Ben"], minutes) == Findings(doubts=(Doubt.SUPPORT,))
+
+
+def test_the_plural_of_an_abbreviation_is_the_name() -> None:
+    assert check("The node IDs differ.", "The IDs of the nodes differ.").rejected is None
+
+
+@pytest.mark.parametrize("known", ["The five-percent threshold holds.", "The threshold holds."])
+def test_a_number_in_a_compound_that_the_minutes_have_is_doubted(known: str) -> None:
+    said = "Either view of the threshold is fine, if you give a reason."
+    draft = DraftPoint(
+        "Either view of the five-percent threshold is fine with a reason.",
+        (Quote(1, "Either view of the threshold is fine"),),
+        PointKind.CLAIM,
+        ("Ana",),
+    )
+    is_known = "percent" in known
+    expected = Findings(doubts=(Doubt.SUPPORT,)) if is_known else Findings(Rejection.NUMBER_NOT_SAID)
+    point = KnownPoint(1, known, PointKind.CLAIM, ("Ana",))
+    assert EvidenceCheck([AnalystMessage(1, "Ana", said)], [point]).check(draft) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final
 
 import regex
@@ -74,6 +74,9 @@ SMALL_COUNTS: Final = frozenset({"1", "2", "3", "4"})
 
 _CALLED: Final = regex.compile(r"\b(?=(\p{L}{4,} ([\p{L}\p{Nd}-]+))(?![\p{L}\p{Nd}-]))")
 """A word, which tells something, and the one after it: the name of one of several things, if that is a number."""
+
+_COMPOUND: Final = regex.compile(r"(?<![\w-])[\p{L}\p{Nd}]+(?:-[\p{L}\p{Nd}]+)+")
+"""Words with hyphens between them, which may call a thing by a number, such as "five-percent threshold"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +168,21 @@ class _Source(CheckedText):
 
 
 def check_rewritten(
-    text: str, quotes: Sequence[str], old_texts: Sequence[str], speakers: Iterable[str] = ()
+    text: str,
+    quotes: Sequence[str],
+    old_texts: Sequence[str],
+    speakers: Iterable[str] = (),
+    minutes: Iterable[str] = (),
 ) -> Findings:
-    """Return what is wrong with a sentence that is to stand for old points, by their quotes and their texts."""
+    """Return what is wrong with a sentence that is to stand for old points, by their quotes and their texts.
+
+    What it calls by another name must be called so in the other ``minutes``, and is in doubt.
+    """
     if not text.strip():
         return Findings(Rejection.UNRELATED)
     sentence, known = _Sentence(text, People(speakers)), [_Source(each) for each in (*quotes, *old_texts)]
-    if reason := sentence.rejection(known, ()):
+    others = [*map(_Source, minutes)]
+    if reason := sentence.rejection(known, others, others):
         return Findings(reason)
     doubts = {
         Doubt.NEGATION: negates_otherwise(sentence.plain, [source.plain for source in known]),
@@ -266,15 +277,21 @@ class _Sentence:
         return said.counts <= {each.value for each in self._figures}
 
     def _is_called(self, figure: Figure, minutes: Collection[_Source]) -> bool:
-        """Return whether a number is part of a name, such as "pump three" or "Folie 12", that the minutes have."""
-        if figure.unit or figure.value.startswith("-"):
+        """Return whether a number is part of a name that the minutes have: "pump three", "five-percent threshold"."""
+        if figure.value.startswith("-"):
             return False
-        called = (
-            found[1]
+        compounds = [
+            rf"{regex.escape(beginning)}(?![\p{{L}}\p{{Nd}}])"
+            for found in _COMPOUND.findall(self.plain)
+            for beginning in [*accumulate(found.split("-"), "{}-{}".format)][1:]
+            if any((each.value, each.unit) == (figure.value, figure.unit) for each in figures_of(beginning))
+        ]
+        numbered = [
+            rf"{regex.escape(found[1])}(?![\w-]| point| komma)"
             for found in _CALLED.finditer(self.plain)
-            if any(each.value == figure.value for each in figures_of(found[2]))
-        )
-        names = [regex.compile(rf"(?<![\w-]){regex.escape(name)}(?![\w-]| point| komma)") for name in called]
+            if not figure.unit and any(each.value == figure.value for each in figures_of(found[2]))
+        ]
+        names = [regex.compile(rf"(?<![\w-]){name}") for name in (*compounds, *numbered)]
         return any(name.search(source.plain) for name in names for source in minutes)
 
     def _unnamed(self, sources: Sequence[_Source]) -> list[Name]:

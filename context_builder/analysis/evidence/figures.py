@@ -122,6 +122,7 @@ class FiguresSaid:
             | {part for figure in figures if not figure.is_decimal for part in figure.parts}
             | {_ORDINALS[word] for word in words & _ORDINALS.keys()}
             | {before.value + figure.value for before, figure in beside if len(before.value) == len(figure.value) == 2}
+            | {_multiplied(before, figure) for before, figure in pairwise(figures)}
         )
         said._perhaps = frozenset(
             {reading for figure in figures for reading in figure.readings}
@@ -180,6 +181,19 @@ class FiguresSaid:
 
     def _has_value(self, value: str) -> bool:
         return value in self._values or _is_run_in(self._digits, value)
+
+
+def _multiplied(whole: Figure, rest: Figure) -> str:
+    """Return a decimal number in words that is multiplied, such as "two point four million"; the rest if it is none."""
+    digits = _MULTIPLIED.fullmatch(rest.value)
+    is_decimal = str(rest.between).strip() in _DECIMAL_SIGNS and whole.value.isdigit() and len(whole.value) <= 3
+    if digits is None or not is_decimal:
+        return rest.value
+    part, zeros = digits.groups()
+    return f"{whole.value}{part}{zeros[len(part) :]}".lstrip("0")
+
+
+_MULTIPLIED: Final = regex.compile(r"([1-9]\d?)((?:000)+)")
 
 
 def _is_run_in(runs: Iterable[str], value: str) -> bool:

@@ -88,7 +88,7 @@ class NamesSaid:
         shorter = (word[:length] for length in _stem_lengths(word))
         return (
             not _script(word)
-            or any(f" {each} " in self._said for each in (word, *shorter))
+            or any(f" {each} " in self._said for each in (word, f"{word}s", *shorter))
             or self._starts(word, _LONGEST_ENDING)
             or any(self._is_spelled(word, said) for said in (self._said, self._in_digits))
         )

@@ -211,14 +211,14 @@ def compaction_of(
         for label, point in enumerate(request.points, start=1)
         if label in reply.leave_out and label not in told and point.kind not in _BINDING
     }
-    rejected = 0
+    rejected, minutes = 0, [point.text for point in (*request.points, *request.beside)]
     for entry in reply.points:
         labels = sorted({label for label in entry.sources if 1 <= label <= len(request.points)})
         old = [request.points[label - 1] for label in labels]
         text = _plain(entry.text)
         is_given = bool(text) and len(labels) == len(set(entry.sources))
         is_sound = is_given and not _mixes(entry.kind, old) and not _loses(text, old)
-        doubts = _doubts_of_rewritten(text, old) if is_sound else None
+        doubts = _doubts_of_rewritten(text, old, minutes) if is_sound else None
         if doubts is None:
             rejected += 1
         else:
@@ -315,7 +315,7 @@ def _kind(word: str, cited: Sequence[AnalystMessage]) -> PointKind:
     return PointKind.CLAIM if kind is PointKind.CONSILIENCE and not any(s.consilience for s in cited) else kind
 
 
-def _doubts_of_rewritten(text: str, old: Sequence[KnownPoint]) -> Sequence[Doubt] | None:
+def _doubts_of_rewritten(text: str, old: Sequence[KnownPoint], minutes: Sequence[str]) -> Sequence[Doubt] | None:
     """Return the check's doubts about a sentence that says the ``old`` points; None where it rejects it."""
     if not old or len(text) > MAX_POINT_LENGTH:
         return None
@@ -323,7 +323,7 @@ def _doubts_of_rewritten(text: str, old: Sequence[KnownPoint]) -> Sequence[Doubt
         return ()  # it was checked when it was written
     quotes = [quote.text for point in old for quote in point.evidence]
     speakers = [name for point in old for name in point.by]
-    findings = check_rewritten(text, quotes, [point.text for point in old], speakers)
+    findings = check_rewritten(text, quotes, [point.text for point in old], speakers, minutes)
     return None if findings.rejected is not None else findings.doubts
 
 
