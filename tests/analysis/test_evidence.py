@@ -221,6 +221,7 @@ def test_what_the_replaced_point_says_is_evidence_too() -> None:
     [
         (("Let's take primer B7.",), True),
         (("We decided to take primer B7.",), False),
+        (("That we take primer B7 is not decided.",), True),
         (("Let's take primer B7.", "Fine."), False),
         (("Let's take primer B7.", "", "Primer B7 it is, good."), False),
         (("Let's take primer B7.", "", "It is the cheaper primer for the next three runs."), True),

@@ -301,7 +301,7 @@ class _Sentence:
 
 def _is_accepted(said: Sequence[_Said]) -> bool:
     """Return whether the quotes have more than a proposal: its acceptance, or the decision announced."""
-    if any(SETTLING.occurs_in(each.text) for each in said):
+    if any(SETTLING.occurs_in(each.text) and not negates(each.text) for each in said):
         return True
     by_several = len({each.speaker for each in said}) > 1
     return len(said) > 1 and any(
