@@ -81,7 +81,7 @@ def test_as_a_library_nothing_is_printed() -> None:
 def test_a_program_that_shows_logging_shows_events_too() -> None:
     done = as_library("logging.basicConfig(stream=sys.stderr)")
     assert done.stdout == ""
-    assert "WARNING:context_builder.assembly.retrieve:event=memory.failed" in done.stderr
+    assert "WARNING:context_builder.assembly.health:event=memory.failed" in done.stderr
 
 
 @pytest.mark.engines

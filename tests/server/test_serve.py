@@ -47,7 +47,7 @@ def test_on_a_database_without_our_tables_it_does_not_start(
     with serving(tmp_path, redis_server, database_url, "--port", str(free_port())) as daemon:
         assert daemon.wait(60) == 1
         (line,) = daemon.output.splitlines()
-    assert line.endswith("lacks the functions of knowledge; run `context-builder migrate`")
+    assert line.endswith("; run `context-builder migrate`")
 
 
 async def test_with_a_jwks_it_does_and_the_local_token_lets_nobody_in(
