@@ -272,7 +272,7 @@ async def test_redis_restarting_is_waited_out_and_said_to_be_back(
         redis_server.start()
         await durable.say(2)
         await wait_until(lambda: _received(durable, 2), "it publishes again", timeout=2)
-    back = [log for log in logs if log["event"] == "redis.back"]
+        back = await wait_until(lambda: [log for log in logs if log["event"] == "redis.back"], "it says so", timeout=2)
     assert [(log["session_id"], log["waited_seconds"]) for log in back] == [("monday", away)]
     assert not durable.tasks[session].done()
 
