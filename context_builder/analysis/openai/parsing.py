@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from context_builder.analysis.analyst import (
@@ -47,6 +48,8 @@ from context_builder.analysis.openai.schemas import (
     SummaryReply,
     VerifyReply,
 )
+from context_builder.analysis.text.sentences import sentences
+from context_builder.analysis.text.statements import kind_of
 from context_builder.domains import domain_named
 from context_builder.errors import ReplyInvalid
 from context_builder.quoting import quoted_name
@@ -80,6 +83,9 @@ STILL_SAID: Final = 0.25
 
 NO_REPLACEMENT: Final = "no_replacement"
 """Why a point stands beside the known one that it names: it is about something else, and would lose what that says."""
+
+MOST_SENTENCES: Final = 200
+"""Sentences in which a decision is looked for where a reply has no point."""
 
 NO_POINT: Final = "no_point"
 """Why an entry is rejected that has no sentence, or cites what was not given."""
@@ -169,8 +175,8 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> ReadPoints:
     """Return the acceptable points in the messages' order, those of one message in the reply's.
 
     A reply labels messages and known points by their place in the request, from 1; of points with the same text, the
-    first counts. No point at all is a reading only where the model says that there was nothing worth keeping;
-    otherwise, as when every point is rejected, it raises :class:`ReplyInvalid`.
+    first counts. No point at all is a reading only where the model says that there was nothing worth keeping, and
+    nobody announced a decision; otherwise, as when every point is rejected, it raises :class:`ReplyInvalid`.
     """
     check = EvidenceCheck(request.messages, request.known)
     rejected: Counter[str] = Counter()
@@ -188,7 +194,7 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> ReadPoints:
             rejected[findings.rejected] += 1
             continue
         accepted.setdefault(draft.text, (draft, findings.doubts))
-    if not accepted and (reply.points or not reply.chatter):
+    if not accepted and (reply.points or not reply.chatter or _announce_a_decision(request.messages)):
         count = len(reply.points)
         raise ReplyInvalid(f"the model gave no summary: {count} points, none acceptable", rejected=count)
     place = {message.id: index for index, message in enumerate(request.messages)}
@@ -278,6 +284,12 @@ def _draft(entry: PointEntry, request: SummaryRequest) -> DraftPoint | None:
         _kind(entry.kind, cited),
         by=_speakers(entry.by, list(speakers)),
     )
+
+
+def _announce_a_decision(messages: Sequence[AnalystMessage]) -> bool:
+    """Return whether somebody says that something was decided, which a small model may take for chatter."""
+    said = (one for message in messages if not message.consilience for one in sentences(message.text))
+    return any(kind_of(one) is PointKind.DECISION for one in islice(said, MOST_SENTENCES))
 
 
 def _speakers(names: Sequence[str], quoted: Sequence[str]) -> tuple[str, ...]:

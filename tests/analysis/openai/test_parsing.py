@@ -206,6 +206,12 @@ def test_no_points_are_a_summary_only_of_chatter() -> None:
         points_of(summary(), REQUEST)
 
 
+def test_it_is_no_chatter_that_something_was_decided() -> None:
+    assert points_of(summary(chatter=True), SummaryRequest(said("Okay.", "So we'll see."))).points == []
+    with pytest.raises(ReplyInvalid):
+        points_of(summary(chatter=True), SummaryRequest(said("Okay.", "We decided to survey every week.")))
+
+
 def test_the_schemas_are_strict_and_name_every_domain_once() -> None:
     schema = schema_of(DomainReply)
     item = schema["properties"]["domains"]["items"]
