@@ -79,6 +79,8 @@ async def test_a_connection_that_breaks_at_any_command_of_the_start_is_replaced(
         session = await live.start()
         await live.say(1)
         await live.shows(1)
+        await live.say(2)
+        await live.shows(1, 2)
         assert link.passed >= at
         await live.stop(session)
     await link.close()
