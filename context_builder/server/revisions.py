@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from context_builder.errors import MessageError
 from context_builder.server.problem import Problem, not_found
 from context_builder.session.client import SessionClient
-from context_builder.session.messages.reference import MessageReference, read_reference
+from context_builder.session.messages.revision import MessageReference, read_reference
 
 
 async def correct_message(client: SessionClient, message: str, text: str | None, speaker: str | None) -> None:
