@@ -9,7 +9,7 @@ from typing import Final
 from context_builder.assembly.budget import Allocation, Outcome, Receipt, TokenBudget, receipt, receipts_of
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.govern import RedactionPolicy
-from context_builder.assembly.section import ChatMessage, Item, MessageTokenCounter, name_of, plain, section_of
+from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item, MessageTokenCounter, plain, section_of
 from context_builder.assembly.select import Selection
 from context_builder.quoting import quoted_message
 
@@ -152,7 +152,7 @@ def _once(
 
 
 def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:
-    return receipt(item.id, item.candidate, name_of(kind), Outcome.DROPPED, reason)
+    return receipt(item.id, item.candidate, SECTION_NAMES[kind], Outcome.DROPPED, reason)
 
 
 def _wordings(item: Item) -> Iterator[str]:

@@ -235,17 +235,17 @@ _BLOCKS: Final = {
     ContextType.SEMANTIC: _Style("memory", "Relevant memory:", numbered),
 }
 
-_NAMES: Final = {kind: style.name for kind, style in _BLOCKS.items()} | {ContextType.RECENT: "history"}
-
-
-def name_of(kind: ContextType) -> str:
-    """Return the name of a type's section in receipts."""
-    return _NAMES.get(kind, kind.value)
+SECTION_NAMES: Final = (
+    {kind: kind.value for kind in ContextType}
+    | {kind: style.name for kind, style in _BLOCKS.items()}
+    | {ContextType.RECENT: "history"}
+)
+"""The name of each type's section in receipts."""
 
 
 def section_of(kind: ContextType, items: Iterable[Item], counter: MessageTokenCounter) -> Section:
     """Return the section of a type with these items, in order of precedence."""
     if kind is ContextType.RECENT:
-        return Dialogue(name_of(kind), items, counter)
+        return Dialogue(SECTION_NAMES[kind], items, counter)
     style = _BLOCKS[kind]
     return Block(style.name, style.heading, list(items), counter, entry=style.entry, backwards=style.backwards)

@@ -8,8 +8,7 @@ from typing import Final
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
-from context_builder.knowledge.excerpt import parts_of
-from context_builder.knowledge.filling import RankedSource
+from context_builder.knowledge.excerpt import RankedSource, parts_of
 from context_builder.knowledge.fit import fitted, rendered
 from context_builder.knowledge.node import projections
 from context_builder.tokens.counter import TokenCounter
