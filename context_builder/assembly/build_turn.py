@@ -215,7 +215,7 @@ def _debug(
 ) -> dict[str, Any]:
     """Return how the prompt came about, with ``count`` messages of the history, of so many ``tokens``."""
     memories, spoken = fitted.taken(ContextType.SEMANTIC), fitted.taken(ContextType.RECENT)
-    snippet_tokens = sum(counter.text(item.text) for item in memories)
+    snippet_tokens = sum(map(counter.text, [item.text for item in memories]))
     missing = [f"{failure.name}: {failure.message}" for failure in retrieved.failures]
     withheld = sum(one.outcome is Outcome.WITHHELD for one in fitted.refused) + sum(one.withheld for one in spoken)
     return {

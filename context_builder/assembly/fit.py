@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Final
 
 from context_builder.assembly.budget import Allocation, Outcome, Receipt, TokenBudget, receipt, receipts_of
-from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.candidate import ContextType
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item, MessageTokenCounter, plain, section_of
 from context_builder.assembly.select import Selection
@@ -87,13 +88,9 @@ class Fitted:
             for name in (item.id, item.text)
         }
         left = []
-        for item in items:
-            words = present_texts if kind is ContextType.SEMANTIC else {}
-            why = (
-                present.get(item.id)
-                or present.get(item.text)
-                or next(filter(None, map(words.get, _wordings(item))), None)
-            )
+        words = present_texts if kind is ContextType.SEMANTIC else {}
+        for item, wordings in zip(items, _wordings(items) if words else repeat(()), strict=False):
+            why = present.get(item.id) or present.get(item.text) or next(filter(None, map(words.get, wordings)), None)
             if why is None:
                 left.append(item)
             else:
@@ -128,7 +125,7 @@ def fit(selection: Selection, limit: int, counter: MessageTokenCounter, redactio
         if gone := {words for words, why in present_texts.items() if why == _IN_HISTORY and words not in spoken}:
             lost |= gone
             present_texts = {words: why for words, why in present_texts.items() if words not in gone}
-        elif twice := {words for item in memories for words in _wordings(item) if words in spoken} - lost:
+        elif twice := {words for wordings in _wordings(memories) for words in wordings if words in spoken} - lost:
             present_texts |= dict.fromkeys(twice, _IN_HISTORY)
         else:
             return fitted
@@ -155,13 +152,14 @@ def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:
     return receipt(item.id, item.candidate, SECTION_NAMES[kind], Outcome.DROPPED, reason)
 
 
-def _wordings(item: Item) -> Iterator[str]:
-    """Yield the ways a history may word an item: with its speaker before it, or without."""
-    candidate = item.candidate or Candidate(item.id, item.text)
-    yield item.text.strip()
-    if candidate.speaker:
-        yield f"{candidate.speaker}: {item.text.strip()}"
-        yield quoted_message(candidate.speaker, item.text).strip()
+def _wordings(items: Sequence[Item]) -> list[tuple[str, ...]]:
+    """Return the ways a history may word each item: with its speaker before it, or without."""
+    speakers = [item.candidate.speaker if item.candidate else None for item in items]
+    quoted = map(quoted_message, speakers, [item.text for item in items])
+    return [
+        (text, f"{speaker}: {text}", message.strip()) if speaker else (text,)
+        for speaker, text, message in zip(speakers, [item.text.strip() for item in items], quoted, strict=True)
+    ]
 
 
 HISTORY: Final = "history"

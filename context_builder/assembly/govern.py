@@ -14,9 +14,9 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from context_builder.assembly.candidate import Candidate, label_of
+from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import ChatMessage
-from context_builder.quoting import visible
+from context_builder.quoting import label_of, visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
 from context_builder.tracing import span
 

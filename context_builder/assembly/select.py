@@ -275,7 +275,8 @@ def _redacted(
     if not (draft.redacts_all or is_governed):
         return Redacted(given)
     if ruled is None:
-        return (redaction_of_governed if is_governed else redaction).candidate(given)
+        policy = redaction_of_governed if is_governed else redaction
+        return Redacted(given) if policy.is_free else policy.candidate(given)
     if not draft.redacts_all:
         return ruled._replace(value=given)
     shown, altered, withheld = redaction.candidate(given)

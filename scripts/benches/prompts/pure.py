@@ -15,7 +15,7 @@ from context_builder.assembly.budget import Choose, TokenBudget
 from context_builder.assembly.build_turn import assembled
 from context_builder.assembly.govern import Governed, RedactionPolicy
 from context_builder.assembly.retrieve import RetrievalResult, Retriever
-from context_builder.assembly.section import Block, Item, MessageTokenCounter, numbered
+from context_builder.assembly.section import Block, Item, MessageTokenCounter, labelled
 from context_builder.assembly.services import ContextCache, PromptServices
 from context_builder.assembly.turn import Turn
 from context_builder.clock import SystemClock
@@ -104,7 +104,7 @@ async def measure_choice(options: Options, report: Report) -> None:
         _, candidates = pure_turn(random_)
         items = [Item(one.id, one.text, one.base_score, candidate=one) for one in candidates]
         items.sort(key=lambda item: -item.value)
-        block = Block("memory", "Relevant memory:", items, tally, entry=numbered)
+        block = Block("memory", "Relevant memory:", items, tally, bodies=labelled, numbered=True)
         room = sum(block.cost(item) for item in items) // 2
         for choose in choices:
             work = time.thread_time()
