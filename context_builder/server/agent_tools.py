@@ -254,10 +254,14 @@ class AgentTools:
         text: Annotated[str | None, Field(description="What was said; its words stay without it.")] = None,
         speaker: Annotated[str | None, Field(description="Who said it; the same as before without it.")] = None,
     ) -> dict[str, Any]:
-        """Correct what was said in a conversation, or by whom; needs the role writer."""
+        """Correct what was said in a conversation, or by whom; needs the role writer.
+
+        Only what you are shown whole can be corrected, and not by a text with masks in place of words.
+        """
         with _told():
             with _naming(message, session_id):
-                await correct_message(await self._revising(session_id), message, text, speaker)
+                client, seen = await self._revising(session_id)
+                await correct_message(client, seen, message, text, speaker)
             return {"accepted": 1}
 
     async def rename_speaker(
@@ -268,14 +272,16 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Call a speaker of a conversation otherwise, in all that was said and will be; needs the role writer."""
         with _told():
-            await rename_speaker(await self._revising(session_id), old, new)
+            client, _ = await self._revising(session_id)
+            await rename_speaker(client, old, new)
             return {"accepted": 1}
 
     async def strike_message(self, session_id: SessionName, message: MessageName) -> dict[str, Any]:
         """Delete a message everywhere, with all that rests on it, for good; needs the role writer."""
         with _told():
             with _naming(message, session_id):
-                await strike_message(await self._revising(session_id), message)
+                client, _ = await self._revising(session_id)
+                await strike_message(client, message)
             return {"accepted": 1}
 
     async def build_context(
@@ -374,13 +380,13 @@ class AgentTools:
     async def _session(self, session_id: str) -> SeenSession:
         return await self._seen(session_id, await self._redis(session_id, Role.READER))
 
-    async def _revising(self, session_id: str) -> SessionClient:
+    async def _revising(self, session_id: str) -> tuple[SessionClient, SeenSession]:
         redis = await self._redis(session_id, Role.WRITER)
-        await self._seen(session_id, redis)
+        seen = await self._seen(session_id, redis)
         client = SessionClient(redis, session_id)
         if not (await client.is_known() or await client.waiting()):
             raise _no_session(session_id)
-        return client
+        return client, seen
 
     async def _seen(self, session_id: str, redis: Redis) -> SeenSession:
         try:

@@ -142,6 +142,9 @@ def _message(
     }
 
 
+CORRECTED: Final = frozenset({"text", "speaker"})
+"""Fields of a message that can be corrected."""
+
 RECHECK: Final = 1.0
 """Seconds after which a stream looks again at how sensitive its session is."""
 
@@ -189,6 +192,20 @@ class SeenSession:
                 {**said, "text": ""} if said.get("clipped") else said for said in objects_of(one.get("sources"))
             ]
         return await self._shown(points)
+
+    async def unmasked(self, after: int, limit: int) -> dict[int, frozenset[str]]:
+        """Return which of ``text`` and ``speaker`` the caller sees as they are, by id, of messages as in :meth:`after`.
+
+        The others may not be corrected: whoever edits what they see would write masks over what was said.
+        """
+        found = await self._messages.after(self._session_id, after, limit) or []
+        if not self.is_redacted:
+            return {one["id"]: CORRECTED for one in found}
+        said = [{name: one.get(name) for name in CORRECTED} for one in found]
+        pairs = zip(found, said, await self._shown(said), strict=True)
+        return {
+            one["id"]: frozenset(name for name in CORRECTED if shown[name] == was[name]) for one, was, shown in pairs
+        }
 
     def clock(self, conversation: JsonObject) -> JsonObject:
         """Return the silence clock; without keywords, where it would be redacted: they stand alone in it."""

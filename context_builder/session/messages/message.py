@@ -15,6 +15,7 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.errors import MessageError
 from context_builder.memory.rows import as_key
+from context_builder.redaction.secret import PLACEHOLDER
 from context_builder.session.messages.reference import MessageReference, read_reference
 from context_builder.session.messages.revision import SpeakerRename, StrikeRequest
 from context_builder.timestamps import epoch
@@ -138,6 +139,8 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
     speaker = "" if corrects is not None and named is None else _speaker(named)
     if not (_is_unicode(text) and _is_unicode(speaker)):
         raise MessageError("invalid Unicode")
+    if corrects is not None and PLACEHOLDER.search(f"{text}\n{speaker}"):
+        raise MessageError("a correction has a mask, such as §§secret(…), in place of what was said")
     number = _number(fields.get("message_number"))
     consilience = is_assistants({**fields, "speaker": speaker})
     came = fields.get("timestamp")
