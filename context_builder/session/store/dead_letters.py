@@ -87,16 +87,19 @@ class DeadLetter:
 
 
 def without_words(encoded: bytes, ids: Container[int], numbers: Container[int]) -> bytes:
-    """Return a dead letter of the input, without its content if that was to correct one of these messages.
+    """Return a dead letter of the input, without its content if that was to correct one of these messages, or may have
+    been: of a large one, what it corrects may be in what was cut off.
 
     ``numbers`` are those of the messages, and the ids of those that have none: a correction may name either.
     """
     letter = DeadLetter.decode(encoded)
-    with suppress(orjson.JSONDecodeError, AttributeError, MessageError):
-        about = read_reference(orjson.loads(letter.raw).get("corrects"), "corrects")
-        if about.id in ids if about.number is None else about.number in numbers:
-            return replace(letter, raw=b"", size=0).encode()
-    return encoded
+    if letter.is_whole:
+        with suppress(orjson.JSONDecodeError, AttributeError, MessageError):
+            about = read_reference(orjson.loads(letter.raw).get("corrects"), "corrects")
+            if about.id in ids if about.number is None else about.number in numbers:
+                return replace(letter, raw=b"", size=0).encode()
+        return encoded
+    return replace(letter, raw=b"", size=0).encode()
 
 
 class DeadLetters:
