@@ -14,10 +14,12 @@ from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
 from context_builder.errors import DatabaseUnavailable, DataRejected, MessageError
-from context_builder.memory.memory import Memory
+from context_builder.memory.memory import Memory, MemoryQuery, TenantMemory
 from context_builder.session import committer, inbox
 from context_builder.session.client import SessionClient
+from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
+from context_builder.session.memory_revision import revise_memories
 from context_builder.session.messages.reference import read_reference
 from context_builder.session.messages.revision import SpeakerRename, Strike
 from context_builder.session.session import Session
@@ -483,6 +485,16 @@ async def test_speakers_who_are_renamed_at_once_are_told_apart(live: Live, analy
     await taken_in(live)
     assert await points(live) == ["Ann says: Bo asked.", "Bo says: Ann replied."]
     assert remembered(live) == ["Ann: Ann asked.", "Bo: Bo replied."]
+
+
+async def test_a_name_that_nobody_has_in_the_end_has_no_preferences() -> None:
+    """Those of messages which are no longer remembered, too; the others have followed their messages."""
+    memory = TenantMemory(InMemoryStore(), TENANT)
+    stated = {"kind": "preference", "session_id": "monday"}
+    await memory.remember([Memory(name, f"{name} prefers tea", user_id=name, **stated) for name in ("Ann", "Bo")])
+    renamed = (("Ann", "Bo"), ("Bo", "Ann"))
+    await revise_memories(memory, memory.remember, MemoryBatch("monday", renamed=renamed))
+    assert [one.memory.id for one in await memory.search(MemoryQuery(""))] == ["Ann"]
 
 
 async def test_a_name_given_while_a_summary_is_in_the_making_is_in_its_points(live: Live, analyst: Quoting) -> None:
