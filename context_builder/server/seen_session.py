@@ -23,7 +23,7 @@ from context_builder.server.access.caller import Caller
 from context_builder.server.problem import not_found
 from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
 from context_builder.session.client import JsonObject, SessionClient
-from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
 from context_builder.session.keys import Keys
 from context_builder.storage.redis_availability import translated
 from context_builder.timestamps import moment
@@ -88,6 +88,8 @@ def _decoded(
         except EntryUnreadable:
             continue
         found |= {one.id: one for one in batch.memories if one.kind == "message"}
+        for old, new in batch.renamed:
+            found = {known: with_speaker(one, old, new) for known, one in found.items()}
         found |= {one.id: one.applied(found[one.id]) for one in batch.amended if one.id in found}
     waiting = [one for one in map(orjson.loads, pending) if one["text"]]  # of one that was struck nothing is left
     for one in waiting:

@@ -418,11 +418,13 @@ async def test_what_was_corrected_before_the_memory_refused_it_is_put_back_as_co
     live.clock.advance(WINDOW + 1)
     await live.shows()
     await wait_until(lambda: memory.tried > 2, "the memory is away")
+    waiting = await live.redis.lrange(KEYS.memory_outbox, 0, -1)
     await live.push(
         {"corrects": 1, "text": FIFTY, "timestamp": at(60)},
         {"renames": "Alice", "speaker": "Ida", "timestamp": at(61)},
     )
     await live.until("the points are corrected", text=f"Said:\n- Ida says: {FIFTY}")
+    assert await live.redis.lrange(KEYS.memory_outbox, 0, 0) == waiting  # whatever waits is not gone through
     memory.fault = DataRejected("not this one")
     letters = DeadLetters(live.redis, "monday", "memory")
     await delivered(live)  # which is what becomes of it, refused for good
