@@ -112,9 +112,9 @@ class SessionClient:
         """Call the speaker ``old`` ``new``, in all that was said and is yet to be said in the session."""
         await self._revise({"renames": old, "speaker": new})
 
-    async def strike(self, reference: MessageReference) -> None:
-        """Let nothing of a message be left anywhere."""
-        await self._revise({"strikes": str_of(reference)})
+    async def strike(self, reference: MessageReference, origin: str = "") -> None:
+        """Let nothing of a message be left anywhere; ``origin`` as in :class:`StrikeRequest`."""
+        await self._revise({"strikes": str_of(reference), **({"origin": origin} if origin else {})})
 
     async def _revise(self, fields: Mapping[str, object]) -> None:
         revision = {"session_id": self.session_id, "timestamp": datetime.now().astimezone().isoformat(), **fields}

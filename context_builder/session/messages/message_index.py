@@ -249,7 +249,7 @@ class MessageIndex:
         )
 
     def _strike(self, request: StrikeRequest) -> Strike | None:
-        entry_id = self.find(request.reference)
+        entry_id = self._of_origin(request) if request.origin else self.find(request.reference)
         if entry_id is None:
             raise MessageError(f"strikes {request.reference}, which is not of this session")
         indexed = self._indexed(entry_id)
@@ -271,6 +271,13 @@ class MessageIndex:
         if unnumbered is None or unnumbered == STRUCK or orjson.loads(unnumbered)[1] is not None:
             return None
         return reference.number
+
+    def _of_origin(self, request: StrikeRequest) -> int | None:
+        """Return the id of the message that was first sent as ``origin`` says, of those that the reference may name."""
+        fields = fields_of(request.reference)
+        places = {one.id for field in fields if field.startswith(("n:", "c:")) for one in self._namesakes(field)}
+        known = {place: self._indexed(place) for place in (*places, request.reference.id or 0)}
+        return next((place for place, one in known.items() if one and one.origin == request.origin), None)
 
     def _with_id(self, entry_id: int, reference: MessageReference) -> int | None:
         """Return the id if there is such a message. Raises :class:`MessageError` for one that was dropped."""
