@@ -16,7 +16,7 @@ from pydantic import AliasChoices, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
-from context_builder.errors import CannotForget, ContextBuilderError, PackageUnknown, SessionIdError
+from context_builder.errors import CannotForget, ContextBuilderError, DataRejected, PackageUnknown, SessionIdError
 from context_builder.json_values import object_of, objects_of
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.package import ContextPackage
@@ -52,6 +52,9 @@ _SHORT_BYTES: Final = 1_900
 """Bytes of JSON that new points take together."""
 _CUT: Final = 400
 """Characters of a point that is longer than all of that."""
+
+
+NOT_REMEMBERED: Final = "the database cannot hold it, or what must not be kept cannot be taken out of it"
 
 
 def _named(name: str, **described: Any) -> Any:
@@ -150,7 +153,10 @@ class AgentTools:
             digest = sha256(orjson.dumps([name, words])).hexdigest()[:32]
             note_id = f"{NOTE}:{digest}"
             note = Memory(note_id, words, kind=NOTE, speaker=name, time=datetime.now(UTC))
-            await self._services.memory.remember(caller.tenant_id, [note])
+            try:
+                await self._services.memory.remember(caller.tenant_id, [note])
+            except DataRejected as error:
+                raise Problem(422, "refused_data", f"the note is not remembered: {NOT_REMEMBERED}") from error
             return {"id": note_id}
 
     async def forget(
