@@ -14,6 +14,7 @@ import regex
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
 from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part
+from context_builder.analysis.evidence.hedging import makes_certain, makes_guess_certain, sentences_around
 from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
 from context_builder.analysis.evidence.negation import negates, negates_otherwise
 from context_builder.analysis.evidence.overlap import Terms
@@ -35,6 +36,10 @@ class Rejection(StrEnum):
     UNRELATED = "unrelated"
 
 
+_CERTAIN: Final = frozenset({PointKind.CLAIM, PointKind.ACTION})
+"""Kinds of points that a reader takes for certain; who decides may say "probably" before, and a proposal is none."""
+
+
 class Doubt(StrEnum):
     """Tells what code suspects of a point, for a model to look at."""
 
@@ -43,6 +48,7 @@ class Doubt(StrEnum):
     SPEAKER = "speaker"
     SUPPORT = "support"
     REPLACEMENT = "replacement"
+    HEDGE = "hedge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +131,19 @@ class EvidenceCheck:
             Doubt.SPEAKER: sentence.speaks_for_others([*quoted, *before]) or sentence.swaps(self._spoken(draft)),
             Doubt.SUPPORT: sentence.guesses([*(_Source(each.text) for each in said), *known], sources),
             Doubt.REPLACEMENT: any(_takes_over(draft, point, quoted) for point in replaced),
+            Doubt.HEDGE: draft.kind in _CERTAIN
+            and makes_certain(
+                sentence.plain,
+                self._around(draft),
+                is_attributed=draft.kind is PointKind.ACTION or sentence.names_one_of(draft.by),
+            ),
         }
         return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
+
+    def was_said(self, message: int, quote: str) -> bool:
+        """Return whether the words are a quote of the message."""
+        source = self._readings.get(message)
+        return bool(quote.strip()) and source is not None and source.quotable.said(quote) is not None
 
     def _spoken(self, draft: DraftPoint) -> dict[str, list[_Source]]:
         """Return the quoted messages of each speaker."""
@@ -134,6 +151,14 @@ class EvidenceCheck:
         for message in draft.cites:
             spoken[self._speakers[message]].append(self._readings[message])
         return spoken
+
+    def _around(self, draft: DraftPoint) -> list[str]:
+        """Return the sentences that the quotes are from, in plain form."""
+        return [
+            sentence
+            for quote in draft.evidence
+            for sentence in sentences_around(plain(quote.text), self._readings[quote.message].plain)
+        ]
 
     def _said(self, draft: DraftPoint) -> list[_Said] | None:
         """Return the quotes as they were said; None if one was not."""
@@ -187,6 +212,7 @@ def check_rewritten(
     doubts = {
         Doubt.NEGATION: negates_otherwise(sentence.plain, [source.plain for source in known]),
         Doubt.SUPPORT: sentence.guesses(known, known),
+        Doubt.HEDGE: makes_guess_certain(sentence.plain, [plain(each) for each in old_texts]),
     }
     return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
 
@@ -246,6 +272,10 @@ class _Sentence:
             if name in spoken and by_others and by_others > (self._share(spoken[name], clause) or 0.0) + MORE_BY_OTHERS:
                 return True
         return False
+
+    def names_one_of(self, speakers: Collection[str]) -> bool:
+        """Return whether the sentence says whose view it is."""
+        return any(is_one_of(name, speakers) for name in self._known.named_in(self._text))
 
     def announces(self) -> bool:
         """Return whether the sentence says that something was decided."""
