@@ -18,7 +18,8 @@ _THINKING: Final = Vocabulary((), TABLES["thinking_parts"])
 _TELLS_OF_DOUBT: Final = Vocabulary(TABLES["telling_of_doubt"], TABLES["telling_of_doubt_parts"])
 """Words by which somebody who tells of a guess says that it is one: suspects, thinks, could, seems."""
 
-_SENTENCE_END: Final = regex.compile(r"[.!?…。！？\n]+")
+SENTENCE_END: Final = regex.compile(r"[.!?…。！？\n]+(?!\p{Nd})")
+"""Where a sentence of talk ends."""
 
 _FIRST_WORDS: Final = 3
 """Words by which the sentence of a quote is found."""
@@ -27,14 +28,14 @@ _LONGEST_SENTENCE: Final = 40
 """Words of a sentence of talk; where there are more, its end was not written."""
 
 
-def makes_certain(text: str, said: Sequence[str], *, is_attributed: bool) -> bool:
+def makes_certain(text: str, said: Sequence[str], *, is_told_as_a_view: bool) -> bool:
     """Return whether none of the words of a guess, as ``said``, is left in the text; all of them are plain.
 
-    What somebody only thinks may be told as theirs.
+    What somebody only thinks may be told as theirs, or stand where somebody else says so, too.
     """
     if _is_hedged(text):
         return False
-    return any(_GUESSING.occurs_in(one) or (not is_attributed and _THINKING.occurs_in(one)) for one in said)
+    return any(_GUESSING.occurs_in(one) or (not is_told_as_a_view and _THINKING.occurs_in(one)) for one in said)
 
 
 def makes_guess_certain(text: str, before: Sequence[str]) -> bool:
@@ -50,7 +51,7 @@ def sentences_around(quote: str, message: str) -> Iterator[str]:
     """Yield the quote with the rest of the sentences in which its message has it; all of them are plain."""
     words = words_of(quote)
     ends = {_joined(words[:_FIRST_WORDS]), _joined(words[-_FIRST_WORDS:])}
-    for sentence in _SENTENCE_END.split(message):
+    for sentence in SENTENCE_END.split(message):
         spoken = words_of(sentence)
         if len(spoken) <= _LONGEST_SENTENCE and any(end in _joined(spoken) for end in ends):
             yield sentence
