@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
-from xml.etree.ElementTree import Element, ParseError, XMLParser  # of text in which nothing is declared
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser  # of text in which nothing is declared
 
 from context_builder.transcript.formats.youtube import read_timed_text
 from context_builder.transcript.labels import spoken
@@ -20,6 +20,16 @@ _METRIC: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s|f|t)")
 _CLOCK_FRAMES: Final = re.compile(r"(\d{2,6}):(\d\d):(\d\d):(\d{2,6})(?:\.\d{1,6})?")
 _DECLARATION: Final = re.compile(r"^\s*<\?xml[^>]*\?>")
 _DEEPEST: Final = 100
+_STEP: Final = 2**16
+
+LARGEST: Final = 32 * 2**20
+"""Characters of an XML text that is read: some hundred hours of talk."""
+
+MOST_ELEMENTS: Final = 2_000_000
+"""Elements of an XML text, which take some 100 bytes of memory each."""
+
+DEEPEST: Final = 128
+"""Elements within each other: what goes through each and all that is in it takes this many times as long at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +47,44 @@ def is_xml(text: str) -> bool:
 
 
 def parse_xml(text: str) -> Element:
-    """Return the root of an XML text, in which no entity is declared. Raises :class:`ValueError`."""
+    """Return the root of an XML text, in which no entity is declared. Raises :class:`ValueError`, also for one that
+    is too large or nested too deeply.
+    """
+    if len(text) > LARGEST:
+        raise ValueError(f"XML of more than {LARGEST / 2**20:g} MiB is not read")
     if re.search(r"<!(?:DOCTYPE|ENTITY)", text):
         raise ValueError("XML that declares a document type is not read")
-    parser = XMLParser()  # noqa: S314 (entities, which are what is dangerous, are refused above)
+    text = _DECLARATION.sub("", text)
+    parser = XMLParser(target=_BoundedBuilder())  # noqa: S314 (entities, which are what is dangerous, are refused above)
     try:
-        parser.feed(_DECLARATION.sub("", text))
+        for begin in range(0, len(text), _STEP):  # or all of it is gone through, whatever is wrong in the beginning
+            parser.feed(text[begin : begin + _STEP])
         root: Element = parser.close()
     except ParseError as error:
         raise ValueError(f"not XML: {error}") from None
     return root
+
+
+class _BoundedBuilder(TreeBuilder):
+    """Builds a tree of no more elements than may be. Raises :class:`ValueError`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._elements = 0
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        self._depth += 1
+        self._elements += 1
+        if self._depth > DEEPEST:
+            raise ValueError("XML is nested too deeply")
+        if self._elements > MOST_ELEMENTS:
+            raise ValueError(f"XML of more than {MOST_ELEMENTS:,} elements is not read")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str, /) -> Element:
+        self._depth -= 1
+        return super().end(tag)
 
 
 def read_ttml(source: Source) -> Transcript:
