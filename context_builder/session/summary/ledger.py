@@ -274,7 +274,7 @@ class Ledger:
             evidence=_bounded([quote for point in old for quote in point.evidence], new),
             time=min(entry.time for entry in cited),
             first_number=min(numbers, default=None),
-            spoken=_is_spoken(draft, text, speakers),
+            spoken=_is_spoken(draft, text, [*speakers, *(name for each in old for name in each.by)]),
             unconfirmed=draft.unconfirmed,
             said_on=_said_on(cited),
         )
