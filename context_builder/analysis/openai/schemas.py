@@ -38,7 +38,7 @@ MAX_PREFERENCES: Final = 20
 
 
 class Reply(BaseModel):
-    """Holds a reply that is asked for without further properties, and read with them from lenient servers."""
+    """A reply of the model: its schema allows no further properties, but a lenient server's are ignored."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 
@@ -72,7 +72,7 @@ Keywords = Annotated[list[Keyword], _at_most(MAX_KEYWORDS)]
 
 
 class KeywordReply(Reply):
-    """Holds a list for each message: its number, then its keywords."""
+    """A list for each message: its number, then its keywords."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -80,7 +80,7 @@ class KeywordReply(Reply):
 
 
 class LoneKeywordReply(Reply):
-    """Holds the keywords of a single message."""
+    """The keywords of a single message."""
 
     keywords: Keywords
 
@@ -99,7 +99,7 @@ class DomainReply(Reply):
 
 
 class CombinedReply(KeywordReply):
-    """Holds the messages' keyword lists, and the domains with their topic's keywords."""
+    """The messages' keyword lists, and the domains with their topic's keywords."""
 
     domains: DomainEntries
     topic: Keywords
@@ -114,10 +114,10 @@ _NO_QUOTE: Final = QuoteEntry(message=0, quote="")
 
 
 class PointEntry(Reply):
-    """Holds a point, the words that it rests on before the sentence, so that the model looks before it writes.
+    """A point, with its quotes before its sentence, so that the model looks before it writes.
 
-    Replies to prompts that folders made for earlier versions hold name messages in ``cites``, without quotes: they are
-    read as quotes of nothing, which stand for the whole message. They replace one point, or none (0).
+    Prompt folders made for earlier versions ask for messages in ``cites``, without quotes. These are read as empty
+    quotes, which stand for the whole message; such a point replaces one other, or none (0).
     """
 
     evidence: Annotated[
@@ -159,9 +159,9 @@ _NO_COMPACTED: Final = CompactedEntry(**{"from": [], "text": "", "kind": ""})
 
 
 class CompactionReply(Reply):
-    """Holds the sentences that take the place of points, and the numbers of points that can be left out.
+    """The sentences that replace points, and the numbers of the points that can be left out.
 
-    Of a reply that was cut off nothing counts: a point might be left out whose sentence it had not come to.
+    A reply that was cut off is rejected whole: it might leave a point out before it came to its sentence.
     """
 
     counts_in_part: ClassVar[bool] = False
@@ -212,7 +212,7 @@ Verdict = Annotated[VerdictEntry, _if_odd(_NO_VERDICT)]
 
 
 class VerifyReply(Reply):
-    """Holds a verdict for each numbered point: small models lose count of a bare list."""
+    """A verdict for each numbered point: small models lose count of a bare list."""
 
     verdicts: Annotated[list[Verdict], _at_most(MAX_POINTS)]
 
