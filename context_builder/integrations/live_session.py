@@ -57,7 +57,7 @@ class PushedMessage(NamedTuple):
 
 
 class LiveSession:
-    """Gives an adapter one session that a daemon or a fleet runs.
+    """One session that a daemon or a fleet runs, as an adapter uses it.
 
     ``max_prompt_tokens`` bounds what :meth:`record` returns, by default as the builder's config has it; ``turn`` are
     further keys of a turn, such as ``tenant_id`` and ``user_id``. Raises :class:`SessionIdError` for an id that no

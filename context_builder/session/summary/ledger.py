@@ -172,7 +172,7 @@ class Ledger:
         return LedgerUpdate(written, replaced)
 
     def revise(self, revise: Callable[[Point], Point | None]) -> LedgerUpdate:
-        """Hold each point against what was corrected, and return what changed.
+        """Check each point against what was corrected, and return what changed.
 
         A point whose words are others is another point, in its place; where only names are, it stays the same one.
         """

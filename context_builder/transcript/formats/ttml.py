@@ -106,7 +106,7 @@ def read_ttml(source: Source) -> Transcript:
 
 
 class _Rates:
-    """Knows how long frames and ticks are."""
+    """The lengths of a document's frames and ticks."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self.frame = _positive(parameters.get("frameRate"), 30.0)
