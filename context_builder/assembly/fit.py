@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Final
 
-from context_builder.assembly.budget import Allocation, Outcome, Receipt, TokenBudget, receipt, receipts_of
+from context_builder.assembly.budget import TOO_OLD, Allocation, Outcome, Receipt, TokenBudget, receipt, receipts_of
 from context_builder.assembly.candidate import ContextType
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item, MessageTokenCounter, plain, section_of
@@ -55,7 +54,7 @@ class Fitted:
             if kind is not ContextType.RECENT or not self.selection.draft.history:
                 seen = len(part.taken) + len(part.left)
                 past = self.selection.items.get(kind, ())[seen:] if part.section.contiguous else ()
-                yield from (_receipt(item, kind, "older than what fits") for item in past)
+                yield from (_receipt(item, kind, TOO_OLD) for item in past)
         yield from self.refused
         yield from self.history.receipts()
 
@@ -79,18 +78,17 @@ class Fitted:
         items = self.selection.items.get(kind, ())
         if kind is self.selection.draft.keeps_duplicates:
             return list(items)
-        present = {
-            name: f"already in the {part.section.name}"
-            for other, part in self.allocations.items()
-            if other is not ContextType.RECENT
-            for item in part.taken
-            if not (item.clipped or item.summarised)
-            for name in (item.id, item.text)
-        }
+        present: dict[str, str] = {}
+        for other, part in self.allocations.items():
+            whole = [item for item in part.taken if not (item.clipped or item.summarised)]
+            if other is not ContextType.RECENT:
+                for item, wordings in zip(whole, _wordings(whole), strict=True):
+                    present |= dict.fromkeys((item.id, *wordings), f"already in the {part.section.name}")
         left = []
         words = present_texts if kind is ContextType.SEMANTIC else {}
-        for item, wordings in zip(items, _wordings(items) if words else repeat(()), strict=False):
-            why = present.get(item.id) or present.get(item.text) or next(filter(None, map(words.get, wordings)), None)
+        for item, wordings in zip(items, _wordings(items), strict=True):
+            names = (present.get(name) for name in (item.id, *wordings))
+            why = next(filter(None, (*names, *map(words.get, wordings))), None)
             if why is None:
                 left.append(item)
             else:
@@ -222,7 +220,7 @@ class History:
         """
         yield from self._refused
         for place in range(self._seen_from - 1, -1, -1):
-            yield Receipt(_name(place), HISTORY, Outcome.DROPPED, "older than what fits")
+            yield Receipt(_name(place), HISTORY, Outcome.DROPPED, TOO_OLD)
 
     def _call(self, answer: int) -> int:
         """Return the place of the message whose tool call is answered; the answer's own place when there is none."""

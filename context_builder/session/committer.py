@@ -21,7 +21,6 @@ from context_builder.session.conversation.state import (
     write_head,
     write_order,
 )
-from context_builder.session.delivery import Relays
 from context_builder.session.inbox import Batch
 from context_builder.session.messages.message_index import INDEXED
 from context_builder.session.recorder import Recorder
@@ -85,18 +84,15 @@ class Committer:
         self._history.begin(snapshot, self._clock.now())
         return snapshot
 
-    async def revise_what_waits(self, conversation: Conversation, relays: Relays) -> None:
-        """Let what waits for the archive and the memory, or was refused there, say what was corrected, and nothing of
-        what was struck. It is done before the commit that tells them, since it may be done again.
+    async def revise_what_waits(self, conversation: Conversation) -> None:
+        """Let what waits for the archive and the memory, or was refused there, say nothing of what was struck, and put
+        back no summary that no longer holds. It is done before the commit that tells them, since it may be done again.
         """
-        waiting, revisions = self.store.waiting_items, conversation.revisions
-        since, refused = revisions.superseded_since, conversation.undeliverable
+        waiting, since = self.store.waiting_items, conversation.revisions.superseded_since
         if conversation.struck:
             await self._through(lambda: waiting.strike(conversation.struck, since))
-        elif since is not None and refused["archive"]:
+        elif since is not None and conversation.undeliverable["archive"]:
             await self._through(lambda: waiting.supersede(since))
-        if (revisions.amended or revisions.renamed) and (relays.unremembered or refused["memory"]):
-            await self._through(lambda: waiting.correct(revisions.amended, revisions.renamed))
 
     async def _through(self, revise: Callable[[], Awaitable[None]]) -> None:
         async for attempt in until_available(self._is_worth_waiting):

@@ -408,7 +408,7 @@ class Session:
         if struck:
             self.relays.struck(message.entry_id for message, _ in struck)
         if self.conversation.was_revised:
-            await self._committer.revise_what_waits(self.conversation, self.relays)
+            await self._committer.revise_what_waits(self.conversation)
         uncommitted, self._uncommitted = self._uncommitted, _Uncommitted()
         gone = {message.entry_id for message, _ in struck}
         messages = [entry for entry in uncommitted.messages if entry.id not in gone]

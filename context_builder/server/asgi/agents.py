@@ -8,14 +8,14 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from context_builder.server.guarded_route import read_json
-from context_builder.server.problem import Problem, problem_response
+from context_builder.server.problem import Missing, Problem, problem_response
 
 RECHECK: Final = 0.5
 """Seconds after which the credential is looked up again."""
 
 _REFUSALS: Final = {
     400: ("malformed", "this is no message of the Model Context Protocol"),
-    404: ("not_found", "there is nothing here"),
+    404: ("not_found", Missing.ADDRESS),
     405: ("method_not_allowed", "this address is not for that method"),
     406: ("not_acceptable", "Accept has to name application/json and text/event-stream"),
     409: ("conflict", "there is such a stream already"),

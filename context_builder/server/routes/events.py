@@ -36,14 +36,14 @@ MOST_PATCH_BYTES: Final = 4_000_000
 
 
 class Patch(NamedTuple):
-    """Holds operations of RFC 6902 that led the state from the revision ``since`` to the next one that was seen."""
+    """The RFC 6902 operations that lead the state from the revision ``since`` to the next one that was seen."""
 
     since: int
     operations: list[Any]
 
 
 class StateLook(NamedTuple):
-    """Holds a reader as it was after so many changes of the state, and whether the session was silent then."""
+    """A reader's copy of the state after so many changes, and whether the session was silent then."""
 
     reader: StateReader
     number: int

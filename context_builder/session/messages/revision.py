@@ -57,11 +57,15 @@ def read_reference(written: Any, name: str) -> MessageReference:
 
 @value
 class StrikeRequest:
-    """Asks that nothing of the message is left; ``identity`` tells the request from others."""
+    """Asks that nothing of the message is left; ``identity`` tells the request from others.
+
+    Of several messages with one number, ``origin`` tells which is meant, as in :class:`Correction`; empty: the newest.
+    """
 
     reference: MessageReference
     identity: bytes = b""
     trace: TraceContext | None = None
+    origin: str = ""
 
 
 @value

@@ -377,7 +377,9 @@ async def test_what_is_to_be_remembered_waits_apart_from_the_summaries(redis: Re
 
 async def test_a_redis_that_is_away_is_unavailable() -> None:
     async with client_for(f"redis://127.0.0.1:{free_port()}/0") as nowhere:
-        with pytest.raises(StoreUnavailable, match="Redis is not available"):
+        with pytest.raises(
+            StoreUnavailable, match=r"Redis is not available: 127.0.0.1:\d+: Connection refused; start it"
+        ):
             await store(nowhere).acquire(this_holder(0.0))
 
 
