@@ -15,11 +15,13 @@ from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
-from context_builder.errors import DatabaseError, StoreUnavailable
+from context_builder.errors import DatabaseError, SessionIdError, StoreError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.folder import file_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
+from context_builder.session.client import SessionClient
 from context_builder.session.host.host import SessionHost, open_host
+from context_builder.session.servers import SessionServers
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
 from context_builder.storage.redis import check_server, server_info
@@ -27,14 +29,37 @@ from context_builder.storage.redis_durability import evicted_by
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.embedded import Described, embedding_engine, start_embeddings
-from context_builder.wiring.published_states import PublishedStates
 from context_builder.wiring.servers import connected_redis, running_servers
 from context_builder.wiring.stores import open_stores
 
+log = structlog.get_logger(__name__)
+
+
+class PublishedStates:
+    """Reads the states of sessions from ``servers``; without one, or one that does not answer within ``patience``
+    seconds, there are none. To tenants other than a server's its sessions do not exist."""
+
+    def __init__(self, servers: SessionServers, patience: float) -> None:
+        self._servers = servers
+        self._patience = patience
+
+    async def read(self, tenant_id: str, session_id: str) -> dict[str, Any] | None:
+        """Return the state that the session publishes; None where there is none to be had."""
+        if not len(servers := self._servers.of_tenant(tenant_id)):
+            return None
+        try:
+            async with asyncio.timeout(self._patience):
+                server = await servers.find(session_id)
+                return None if server is None else await SessionClient(server.redis, session_id).state()
+        except SessionIdError:  # a conversation of another program
+            return None
+        except (StoreError, TimeoutError) as error:
+            log.warning("session_state.unread", error=type(error).__name__)
+            return None
+
+
 if TYPE_CHECKING:
     from context_builder.assembly.builder import ContextBuilder
-
-log = structlog.get_logger(__name__)
 
 LONGEST_WARM_UP: Final = 5.0
 """Seconds for which a program that opens a builder waits for the memory to be there, as one that has to be started."""

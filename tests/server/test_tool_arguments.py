@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from context_builder.server.tool_arguments import given_arguments
+from context_builder.server.agent_server import given_arguments
 
 SCHEMA = {
     "properties": {

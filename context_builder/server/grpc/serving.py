@@ -1,21 +1,97 @@
-"""This module serves gRPC beside HTTP until told to stop."""
+"""This module serves gRPC beside HTTP until told to stop.
+
+A gRPC call is authenticated and counted before its message is read, and may ask about its own tenant only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any, Final
 
+import grpc
 import grpc.aio
 
 from context_builder.engines.engine import listen
-from context_builder.errors import EngineError, SettingError
+from context_builder.errors import DatabaseUnavailable, EngineError, SettingError
 from context_builder.knowledge.grpc.channel import MAX_MESSAGE
-from context_builder.knowledge.grpc.servicers import add_services
+from context_builder.knowledge.grpc.servicers import CALLING_TENANT, add_services
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.server.access.authenticator import Authenticator
+from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import Shares
-from context_builder.server.grpc.authentication import AuthenticationInterceptor
+from context_builder.server.problem import Problem
 from context_builder.server.serving import GRACE
+
+NEEDED_ROLE: Final = Role.ADMIN
+"""Of knowledge everything is answered, undecided and unredacted, what is restricted too, which by HTTP is for admins
+alone; policy decisions are about whomever the message names, and redaction is sent what must not be seen."""
+
+_SCHEME: Final = "bearer "
+
+
+class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
+    """Lets a call through whose metadata has one ``authorization`` that holds, of a caller with the role it takes.
+
+    Callers and tenants have the shares that they have over HTTP.
+    """
+
+    def __init__(self, authenticator: Authenticator, shares: Shares) -> None:
+        self._authenticator = authenticator
+        self._shares = shares
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        try:
+            caller = await self._caller(handler_call_details)
+        except DatabaseUnavailable:
+            return _refusing(grpc.StatusCode.UNAVAILABLE, "credentials cannot be looked up now")
+        if caller is None:
+            return _refusing(grpc.StatusCode.UNAUTHENTICATED, "a valid credential is needed: authorization: Bearer …")
+        if not caller.may(NEEDED_ROLE):
+            return _refusing(grpc.StatusCode.PERMISSION_DENIED, f"this takes the role {NEEDED_ROLE.value}")
+        try:
+            self._shares.count_call(caller.tenant_id, caller.sub)
+        except Problem as problem:
+            return _refusing(grpc.StatusCode.UNAVAILABLE, str(problem.detail))
+        CALLING_TENANT.set(caller.tenant_id)
+        return self._in_turn(await continuation(handler_call_details), caller.tenant_id)
+
+    def _in_turn(self, handler: Any, tenant: str) -> Any:
+        """Return the handler of a call that is answered when it is the tenant's turn."""
+        if handler is None:
+            return None
+
+        async def answer(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            try:
+                await self._shares.begin(tenant)
+            except Problem as problem:
+                await context.abort(grpc.StatusCode.UNAVAILABLE, str(problem.detail))
+            try:
+                return await handler.unary_unary(request, context)
+            finally:
+                self._shares.end(tenant)
+
+        return grpc.unary_unary_rpc_method_handler(answer, handler.request_deserializer, handler.response_serializer)
+
+    async def _caller(self, call: grpc.HandlerCallDetails) -> Caller | None:
+        shown = [value for name, value in call.invocation_metadata or () if name == "authorization"]
+        if len(shown) != 1 or not isinstance(shown[0], str) or shown[0][: len(_SCHEME)].lower() != _SCHEME:
+            return None
+        credential = shown[0][len(_SCHEME) :].strip()
+        return await self._authenticator.caller(credential) if credential else None
+
+
+def _refusing(status: grpc.StatusCode, detail: str) -> grpc.RpcMethodHandler[Any, Any]:
+    """Return what answers any call with this status."""
+
+    async def refuse(_: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        await context.abort(status, detail)
+
+    return grpc.unary_unary_rpc_method_handler(refuse)
 
 
 @asynccontextmanager
