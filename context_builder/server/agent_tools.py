@@ -38,10 +38,10 @@ from context_builder.server.routes.sessions import check_messages
 from context_builder.server.routes.turns import TurnRequest, built_turn, refusals
 from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
-from context_builder.server.trace import current_trace
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.store.registry import RegisteredSession
+from context_builder.tracing import current_trace
 
 log = structlog.get_logger(__name__)
 
