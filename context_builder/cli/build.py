@@ -155,10 +155,10 @@ async def _knowing(
         raise typer.BadParameter(f"--package-scope is at most {_LONGEST_NAME} characters")
     tenant_id: str = turn["tenant_id"]
     async with open_package_service(settings, tenant_id, turn["query"] or project) as service:
-        scope, agent = Scope(project_id=project), local_caller(tenant_id).agent
-        if not await service.knows_project(agent, scope):
+        scope = Scope(project_id=project)
+        if not await service.knows_project(tenant_id, scope):
             raise ProjectUnknown(project)
-        yield builder.with_source(*service.for_turn(agent, scope))
+        yield builder.with_source(*service.for_turn(local_caller(tenant_id).agent, scope))
 
 
 def document(built: BuiltContext, counted: str, *, explain: bool) -> dict[str, Any]:

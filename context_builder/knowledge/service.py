@@ -76,9 +76,6 @@ AT_ONCE: Final = 4
 """Packages whose sources are looked for at the same time: more would wait for each other's searches, and past the time
 that sources have."""
 
-_MOST_DENIED: Final = 1_000
-"""Artifacts of a project that are looked through for one that a caller may know of."""
-
 LONGEST_WAIT: Final = 1.0
 """Seconds that a package waits for others; after that it is made at once, and may miss sources."""
 
@@ -238,7 +235,7 @@ class PackageService:
                 task_id=request.task_id,
                 package_id=package_id,
             )
-            known = self.knows_project(agent, request.scope)
+            known = self.knows_project(agent.tenant, request.scope)
             _, standing, is_known = await asyncio.gather(begun, self._standing(agent), known)
         if not is_known:
             error = ProjectUnknown(request.scope.project_id)
@@ -246,25 +243,16 @@ class PackageService:
             raise error
         return await self._build(agent, request, trace, PackageIds(package_id, request_id, 1), standing)
 
-    async def knows_project(self, agent: Agent, scope: Scope) -> bool:
-        """Return whether the project that the scope names, if any, has artifacts that the agent may know of.
-
-        True if that is not told in time, and of a project whose first :data:`_MOST_DENIED` artifacts are all denied.
-        """
+    async def knows_project(self, tenant_id: str, scope: Scope) -> bool:
+        """Return whether the project that the scope names, if any, has artifacts; true if that is not told in time."""
         if not scope.project_id:
             return True
-        whole = Scope(project_id=scope.project_id)
         try:
             async with asyncio.timeout(self._config.retrieval_time):
-                for most in (1, _MOST_DENIED):
-                    found = await self._services.index.find(agent.tenant, MetadataRetrieval(limit=most), whole, 1)
-                    if await self.viewer.knows_any(agent, found):
-                        return True
-                    if len(found) < most:
-                        return False
+                whole = Scope(project_id=scope.project_id)
+                return bool(await self._services.index.find(tenant_id, MetadataRetrieval(limit=1), whole, 1))
         except (DatabaseError, TimeoutError):
-            pass  # the package tells what was not there
-        return True
+            return True  # the package tells what was not there
 
     async def get(self, agent: Agent, package_id: str) -> Served:
         """Return the package as the agent may see it; one that is not cached is built again from its request.

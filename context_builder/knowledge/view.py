@@ -188,14 +188,6 @@ class Viewer:
             return {}
         return {one.ref: one.access for one in report.decisions}
 
-    async def knows_any(self, agent: Agent, nodes: Sequence[KnowledgeNode]) -> bool:
-        """Return whether there is one among the nodes that the agent may see, or may know of."""
-        if not nodes or agent.knows_all:
-            return bool(nodes)
-        asked = [one.governed(agent.tenant) for one in nodes]
-        report = await self._policy.decide(agent, asked, DecisionContext("", self._now()))
-        return bool(report.known) or any(one.access is not Access.DENIED for one in report.decisions)
-
     async def begins(self, agent: Agent, refs: Sequence[str], intent: str) -> frozenset[str]:
         """Return those of the refs that name what the agent may see, or a session that it may; none where that cannot
         be told."""

@@ -228,7 +228,7 @@ def _turns(builder: ContextBuilder, packages: PackageService, knowledge_store: K
         knowledge: Knowing,
         **named: Any,
     ) -> BuiltContext:
-        if knowledge.scope is not None and not await packages.knows_project(knowledge.agent, knowledge.scope):
+        if knowledge.scope is not None and not await packages.knows_project(knowledge.agent.tenant, knowledge.scope):
             raise ProjectUnknown(knowledge.scope.project_id)
         memories = TurnMemories(knowledge.own, knowledge_store.sensitivities)
         asking = builder.with_source(*packages.for_turn(knowledge.agent, knowledge.scope, memories))

@@ -87,22 +87,6 @@ async def test_a_pinned_source_that_is_denied_is_as_one_that_is_unknown(
     assert shown[0] == shown[1]
 
 
-async def test_a_project_of_denied_sources_is_as_one_that_is_not_there(
-    admin: httpx.AsyncClient, writer: httpx.AsyncClient
-) -> None:
-    await put(admin, DENIED, "The plan.", sensitivity="restricted", projectId="hidden")
-    asked = {"intent": "plan", "tokenBudget": 100}
-    answers = [
-        await writer.post("/knowledge/context/build", json={**asked, "scope": {"projectId": name}})
-        for name in ("hidden", "nowhere")
-    ]
-    assert [one.status_code for one in answers] == [404, 404]
-    scope = {"projectId": "hidden"}
-    assert (await built(admin, scope=scope))["sources"]
-    await put(admin, "artifact:open", "Plans for the pier.", projectId="hidden")
-    assert [one["ref"] for one in (await built(writer, scope=scope))["sources"]] == ["artifact:open"]
-
-
 async def test_an_audit_of_a_reader_names_nothing_that_is_denied(
     admin: httpx.AsyncClient, writer: httpx.AsyncClient
 ) -> None:
