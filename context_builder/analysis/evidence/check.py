@@ -30,7 +30,7 @@ from context_builder.analysis.refusal_words import SUSPICIOUS, reads_like_a_refu
 
 
 class Rejection(StrEnum):
-    """Tells why a point is not published."""
+    """Why a point is not published."""
 
     NO_QUOTE = "no_quote"
     QUOTE_NOT_SAID = "quote_not_said"
@@ -46,7 +46,7 @@ _CERTAIN: Final = frozenset({PointKind.CLAIM, PointKind.ACTION})
 
 
 class Doubt(StrEnum):
-    """Tells what code suspects of a point, for a model to look at."""
+    """What code suspects of a point, for a model to look at."""
 
     NEGATION = "negation"
     ACCEPTANCE = "acceptance"

@@ -13,7 +13,7 @@ from context_builder.analysis.analyst import PointKind
 
 
 class Marker(Enum):
-    """Tells what a phrase does."""
+    """What a phrase does."""
 
     DECIDES = auto()
     PROPOSES = auto()

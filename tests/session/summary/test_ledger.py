@@ -383,3 +383,10 @@ def test_dates_stand_beside_words_as_far_as_they_fit_and_no_point_leaves_for_one
     assert ledger(claim, action, about=about, budget=room - 1).render() == whole.replace(" (2023-11-13)", "")
     undated = whole.replace(" (2023-11-13)", "").replace(" (2023-11-15)", "")
     assert ledger(claim, action, about=about, budget=words(undated)).render() == undated
+
+
+def test_who_asked_is_named_once_where_the_answer_alone_is_new() -> None:
+    about = {2: entries(message(1), message(2, speaker="Bob"))[2]}
+    exchange = "Alice: How fast is it? – Bob: Very."
+    made = ledger(point(exchange, 2, by=("Alice", "Bob"), spoken=True), about=about)
+    assert made.points[0].render() == exchange
