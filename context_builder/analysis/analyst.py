@@ -196,7 +196,8 @@ class SummaryResult:
 
     ``rejected`` counts its proposals that are not grounded in messages that were given. ``degraded``
     says that plain text analysis stood in for a model that could not be asked, and ``refused`` counts the messages
-    for which it stood in because the model refuses them, for good.
+    for which it stood in because the model refuses them, for good. ``over`` are ids of known points that are done,
+    refused or withdrawn, without a new point in their place.
     """
 
     points: tuple[DraftPoint, ...]
@@ -205,6 +206,7 @@ class SummaryResult:
     usage: Usage = field(default_factory=Usage)
     degraded: bool = False
     refused: int = 0
+    over: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,8 @@ class CompactedPoint:
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
     """The sentences that the check accepted, and how many it ``rejected``; ``dropped`` are ids of points that are no
-    longer needed. All other points stay as they are.
+    longer needed, ``settled`` those of decisions, actions and questions that another point overtakes, reports as done
+    or answers. All other points stay as they are.
     """
 
     points: tuple[CompactedPoint, ...]
@@ -239,6 +242,7 @@ class CompactionResult:
     dropped: frozenset[int] = frozenset()
     rejected: int = 0
     usage: Usage = NO_USAGE
+    settled: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,11 +239,13 @@ class MemoryItems(BaseStore):
         gone: set[str] = set()
         while True:
             found, now = await self._memory.search(self._space, query), datetime.now(UTC)
-            expired = {one.memory.id for one in found if _has_expired(one.memory, now)}
-            if expired <= gone:
+            expired = {one.memory.id: one.memory for one in found if _has_expired(one.memory, now)}
+            if expired.keys() <= gone:
                 return [one for one in found if one.memory.id not in expired]
-            await self._memory.forget(self._space, ids=[*expired])
-            gone |= expired
+            last = max(kept.time or now for kept in expired.values())
+            seen = MemoryFilter(ids=tuple(expired), until=last + timedelta(microseconds=1))  # not what was put since
+            await self._memory.forget(self._space, filter=seen)
+            gone |= expired.keys()
 
     async def _refresh(self, found: Sequence[SearchResult]) -> None:
         """Let items last as long as they do from now on."""

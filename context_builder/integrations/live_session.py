@@ -120,8 +120,9 @@ class LiveSession:
         return self._pushed(message)
 
     async def take_back(self, pushed: PushedMessage) -> None:
-        """Strike what was pushed, so that nothing of it is left anywhere."""
-        await self.client.strike(MessageReference(number=pushed.number))
+        """Strike what was pushed, so that nothing of it is left anywhere; not what others gave the same number."""
+        origin = pushed.memory_id.removeprefix(message_id(self.session_id, ""))
+        await self.client.strike(MessageReference(number=pushed.number), origin)
 
     def _pushed(self, message: JsonObject) -> PushedMessage:
         known = from_fields(message, SystemClock().now())

@@ -202,23 +202,25 @@ class ConversationAgent(Agent):
         super().__init__(**options)
         self._live = live
         self._own_instructions = self.instructions
-        self._told_instructions = self.instructions
+        self._told_instructions = (self.instructions, self.instructions)
+        self._one_at_a_time = asyncio.Lock()
 
     async def tell_record(self) -> None:
         """Put the record, as it is now, behind the instructions of a realtime model; of any other, change nothing."""
-        try:
-            realtime = self.realtime_llm_session
-        except RuntimeError:  # another model, or it does not run
-            return
-        if self.instructions != self._told_instructions:  # the program has changed them
-            self._own_instructions = self.instructions
-        known = [one.text_content or "" for one in realtime.chat_ctx.items if isinstance(one, ChatMessage)]
-        record = "\n\n".join(str(one["content"]) for one in await self._live.record_or_nothing(known=known))
-        own = self._own_instructions
-        plain = own if isinstance(own, str) else own.render(modality="audio")
-        if (told := f"{plain}\n\n{record}".strip() if record else plain) != self.instructions:
-            self._told_instructions = told
-            await self.update_instructions(told)
+        async with self._one_at_a_time:  # or an older record would replace a newer one
+            try:
+                realtime = self.realtime_llm_session
+            except RuntimeError:  # another model, or it does not run
+                return
+            known = [one.text_content or "" for one in realtime.chat_ctx.items if isinstance(one, ChatMessage)]
+            record = "\n\n".join(str(one["content"]) for one in await self._live.record_or_nothing(known=known))
+            if self.instructions not in self._told_instructions:  # the program has changed them
+                self._own_instructions = self.instructions
+            own = self._own_instructions
+            plain = own if isinstance(own, str) else own.render(modality="audio")
+            if (told := f"{plain}\n\n{record}".strip() if record else plain) != self.instructions:
+                self._told_instructions = (self.instructions, told)  # either is there, should telling fail
+                await self.update_instructions(told)
 
     async def llm_node(
         self, chat_ctx: ChatContext, tools: list[Tool], model_settings: ModelSettings

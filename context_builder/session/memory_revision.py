@@ -71,7 +71,7 @@ class _MemoryRevision:
         renamed = (after for one in await self._of_kind(POINT) if (after := _with_names(one, names)) != one)
         while some := list(islice(renamed, STEP)):
             await self._remember(some)
-        gone = {old for old, _ in names} - {new for _, new in names}
+        gone = {old for place, (old, _) in enumerate(names) if old not in {new for _, new in names[place:]}}
         await self._forget([one.id for one in await self._of_kind(PREFERENCE) if one.user_id in gone])
 
     async def _rename_messages(self, old: str, new: str) -> None:

@@ -55,7 +55,7 @@ class Relays:
             message_feed(store, memory, clock, happened) if memory and feeds and memory.supports_message_feed else None
         )
         self._archiver = archive_relay(store.outbox, archive, clock, happened) if archive else None
-        self._rememberer = memory_relay(store.memory_outbox, memory, clock, happened, self._feed) if memory else None
+        self._rememberer = memory_relay(store, memory, clock, happened, self._feed) if memory else None
 
     def each(self) -> list[OutboxRelay]:
         """Return the relays there are."""
@@ -158,7 +158,7 @@ def _decoded(entry: bytes) -> SummaryRow:
 
 
 def memory_relay(
-    outbox: Outbox,
+    store: SessionStore,
     memory: TenantMemory,
     clock: Clock,
     happened: Callable[[DeadLettered | Charged], None],
@@ -188,6 +188,7 @@ def memory_relay(
         except CannotForget:
             log.info("memory.superseded_stay", session_id=part.session_id, points=len(part.superseded))
         await revise_memories(memory, remember, part)
+        await store.waiting_items.correct(part)
         fed = {"memories": len(part.memories), "preferences": len(preferences)}
         log.info("memory.fed", session_id=part.session_id, **fed)
 
@@ -195,7 +196,7 @@ def memory_relay(
         with suppress(CannotForget):
             await memory.forget(latest)
 
-    return OutboxRelay(outbox, deliver, take_back, memory.name, metrics.MEMORY_FED, clock, happened)
+    return OutboxRelay(store.memory_outbox, deliver, take_back, memory.name, metrics.MEMORY_FED, clock, happened)
 
 
 def message_feed(

@@ -400,12 +400,6 @@ class Session:
             async for attempt in self._committer.attempts():
                 with attempt:
                     await self._store.waiting_items.supersede(revisions.superseded_since)
-        if (self.relays.unremembered or self.conversation.undeliverable["memory"]) and (
-            revisions.amended or revisions.renamed
-        ):
-            async for attempt in self._committer.attempts():
-                with attempt:
-                    await self._store.waiting_items.correct(revisions.amended, revisions.renamed)
         batches, self._batches = self._batches, []
         gone = {message.entry_id for message, _ in struck}
         received, self._received = [entry for entry in self._received if entry.id not in gone], []

@@ -14,6 +14,9 @@ _NO_NEGATION: Final = regex.compile("|".join(map(regex.escape, TABLES["not_negat
 _LIMITING: Final = Vocabulary(TABLES["limits"], TABLES["limit_parts"])
 """Words that say no without a "not": only, unless, instead, refuses, doubts."""
 
+_BOUNDS: Final = [tuple(Vocabulary((), side) for side in sides) for sides in TABLES["bounds"]]
+"""Words of which the one says the opposite of the other: at least and at most, before and after."""
+
 _TURKISH: Final = regex.compile(r"[ığşçöü]")
 _TURKISH_NOT: Final = regex.compile(
     r"\p{L}{2,}(?:m[ıiuü]yor|me(?:di|z|yecek|yeceğ|miş|yiz|dik)|ma(?:dı|z|yacak|yacağ|mış|yız|dık))\p{L}*"
@@ -42,7 +45,16 @@ def negates_otherwise(text: str, quotes: Sequence[str], known: Sequence[str] = (
         excused = any(map(negates, known)) or theirs - ours if here else ours - theirs
         if not excused:
             return True
-    return _turns(text, quotes)
+    return _turns(text, quotes) or _turns_a_bound(text, " ".join(quotes))
+
+
+def _turns_a_bound(text: str, said: str) -> bool:
+    """Return whether the text has "at most" where "at least" was said, or another word of the opposite side."""
+    return any(
+        here.occurs_in(text) and there.occurs_in(said) and not there.occurs_in(text) and not here.occurs_in(said)
+        for one, other in _BOUNDS
+        for here, there in ((one, other), (other, one))
+    )
 
 
 def negates(text: str) -> bool:

@@ -100,16 +100,6 @@ class Revisions:
         """Return the number of the first summary that no longer holds since the last commit, if any does."""
         return self._told.since
 
-    @property
-    def amended(self) -> Sequence[Amendment]:
-        """Return the messages outside of the buffer that say something else since the last commit."""
-        return [*self._told.amended.values()]
-
-    @property
-    def renamed(self) -> Sequence[tuple[str, str]]:
-        """Return the names that speakers have since the last commit, after the old ones."""
-        return self._told.renamed
-
     def name_of(self, speaker: str) -> str:
         """Return what a speaker is called, who is sent with this name."""
         return self.names.get(speaker, speaker)

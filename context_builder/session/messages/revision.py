@@ -15,11 +15,15 @@ from context_builder.values import value
 
 @value
 class StrikeRequest:
-    """Asks that nothing of the message is left; ``identity`` tells the request from others."""
+    """Asks that nothing of the message is left; ``identity`` tells the request from others.
+
+    Of several messages with one number, ``origin`` tells which is meant, as in :class:`Correction`; empty: the newest.
+    """
 
     reference: MessageReference
     identity: bytes = b""
     trace: TraceContext | None = None
+    origin: str = ""
 
 
 @value

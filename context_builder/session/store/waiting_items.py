@@ -12,7 +12,7 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.errors import EntryUnreadable
-from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, StruckMessage
+from context_builder.session.conversation.memory_batch import MemoryBatch, StruckMessage
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message_index import id_field, number_in
 from context_builder.session.store.dead_letters import DeadLetter, without_words
@@ -60,20 +60,21 @@ class WaitingItems:
         }
         await self._revise(keys.dead, lambda letter: without_words(letter, places, numbers))
 
-    async def correct(self, amendments: Sequence[Amendment], names: Sequence[tuple[str, str]]) -> None:
-        """Let what waits for the memory say what was corrected since, and who said it: what the memory refuses is put
-        back after the correction, and must not bring old words back.
+    async def correct(self, delivered: MemoryBatch) -> None:
+        """Let what the memory refused say what a batch that was delivered corrects, and who said it: it is put back
+        after that, and must not bring old words back. What waits in front of the batch needs no change, and is told
+        first.
         """
 
         def batch(entry: bytes) -> bytes:
             with suppress(EntryUnreadable):
                 held = MemoryBatch.decode(entry)
-                if (corrected := held.revised_by(amendments, names)) != held:
+                if (corrected := held.followed_by(delivered)) != held:
                     return corrected.encode()
             return entry
 
-        await self._revise(self._keys.memory_outbox, batch)
-        await self._revise(self._keys.memory_dead, lambda letter: _of_letter(letter, batch))
+        if delivered.amended or delivered.renamed:
+            await self._revise(self._keys.memory_dead, lambda letter: _of_letter(letter, batch))
 
     async def supersede(self, since: int) -> None:
         """Let the archive's dead letters hold no summary ``since`` a number: put back, it would not be marked."""

@@ -159,7 +159,8 @@ class Summary:
     def _add(
         self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant, *, instead: bool = False
     ) -> LedgerUpdate:
-        update = self.ledger.add(result.points, {entry.id: entry for entry in entries}, instead=instead)
+        by_id = {entry.id: entry for entry in entries}
+        update = self.ledger.add(result.points, by_id, instead=instead, over=result.over)
         self.rejected_points += result.rejected + len(result.points) - len(update.written)
         self._keep_cited({entry.id: CitedMessage.of(entry) for entry in entries})
         self.seq += 1

@@ -292,6 +292,23 @@ def test_claims_that_are_dropped_leave_and_what_the_reply_does_not_speak_of_stay
     assert [p.ids for p in made.points][:4] == [(2,), (1, 3), (5,), (6,)], "the decision stays"
 
 
+def test_a_decision_that_was_settled_leaves_by_a_rewriting() -> None:
+    made = near_the_budget()
+    request = made.compaction()
+    assert request is not None
+    result = CompactionResult((), "stub", dropped=frozenset({4}), settled=frozenset({2, 9999}))
+    assert made.compact(request.points, result)
+    assert [p.ids for p in made.points][:3] == [(1,), (3,), (5,)]
+
+
+def test_points_that_are_over_leave_and_are_told_as_replaced() -> None:
+    made = ledger(point("people will sequence TP1", 1), point("people will sequence TP2", 2), about=heard(2))
+    [first, _] = made.points
+    update = made.add([], heard(3), over=frozenset({first.id}))
+    assert (update.replaced, update.written) == ([first], [])
+    assert (texts(made), made.replaced) == (["people will sequence TP2"], [(first.id, first.time)])
+
+
 def test_kinds_that_take_more_than_their_share_are_rewritten_before_others() -> None:
     told = [point(f"people measured gene TP{n}", n, kind=CLAIM if n % 10 == 0 else DECISION) for n in range(1, 41)]
     made = ledger(*told, about=heard(40))
