@@ -7,10 +7,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from typer.testing import CliRunner, Result
 
-from context_builder.cli import app
 from context_builder.engines.engine import LOOPBACK, free_port
+from tests.services.command import command
 from tests.services.daemon import Daemon
 from tests.services.jwt_issuer import JwtIssuer
 from tests.services.redis_server import RedisServer
@@ -22,12 +21,6 @@ pytestmark = pytest.mark.engines
 def serving(folder: Path, redis_server: RedisServer, database_url: str, *options: str, **settings: object) -> Daemon:
     where = {"redis_url": redis_server.url, "database_url": database_url}
     return Daemon(folder, "serve", *options, **where, **settings)
-
-
-def command(folder: Path, *arguments: str, **settings: object) -> Result:
-    """A command in this process, which ends by itself."""
-    environ = {"CONTEXT_BUILDER_HOME": str(folder / "home"), "EMBEDDED_EMBEDDINGS": "false", "COLUMNS": "200"}
-    return CliRunner().invoke(app, arguments, env=environ | {name.upper(): str(it) for name, it in settings.items()})
 
 
 def refused(folder: Path, redis_server: RedisServer, url: str, *options: str, **settings: object) -> tuple[int, str]:
