@@ -86,16 +86,17 @@ def read_irc(source: Source) -> Transcript:
 def _messages(source: Source) -> Iterator[_Message]:
     day = _day_of_name(source.name)
     begun: _Message | None = None  # one that may go on below
+    below: list[str] = []
     for number, line in enumerate(source.text.split("\n"), start=1):
         if told := _DAYS.fullmatch(line):
             day = _day(next(one for one in told.groups() if one)) or day
             continue
         found = next((one for form in (*_FORMS, _KAKAO) if (one := form.fullmatch(line))), None)
         if begun is not None and found is None and not _BEGINS.match(line):
-            begun = replace(begun, text=plain(f"{begun.text} {line}"))
+            below.append(line)
             continue
         if begun is not None:
-            yield _unquoted(begun)
+            yield _with(begun, below)
             begun = None
         if found is None or not (
             text := plain(re.sub(r"[\x02\x0f\x16\x1d\x1f]|\x03(?:\d{1,2}(?:,\d{1,2})?)?", "", found["text"]))
@@ -113,18 +114,18 @@ def _messages(source: Source) -> Iterator[_Message]:
                 here = _day(f"{parts['day']} {day.year}") or day
             message = _Message(name_of(parts["nick"]), text, _clock(parts), here)
             if found.re is _KAKAO or (found.re is _FORMS[2] and not parts.get("date")):
-                begun = message
+                begun, below = message, []
             else:
                 yield message
     if begun is not None:
-        yield _unquoted(begun)
+        yield _with(begun, below)
 
 
-def _unquoted(message: _Message) -> _Message:
-    """Return a message without the quotation marks that LINE puts around several lines."""
-    text = message.text
+def _with(message: _Message, below: list[str]) -> _Message:
+    """Return a message with its further lines, without the quotation marks that LINE puts around several."""
+    text = plain(" ".join([message.text, *below]))
     is_quoted = len(text) > 2 and text.startswith('"') and text.endswith('"') and text.count('"') == 2
-    return replace(message, text=text[1:-1].strip()) if is_quoted else message
+    return replace(message, text=text[1:-1].strip() if is_quoted else text)
 
 
 def _clock(parts: Mapping[str, str | None]) -> float:
