@@ -12,6 +12,7 @@ from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.section import ChatMessage, Item, MessageTokenCounter, name_of, plain, section_of
 from context_builder.assembly.select import Selection
 from context_builder.quoting import quoted_message
+from context_builder.spoken_dates import undated
 
 _IN_HISTORY: Final = "already in the history"
 
@@ -153,12 +154,13 @@ def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:
 
 
 def _wordings(item: Item) -> Iterator[str]:
-    """Yield the ways a history may word an item: with its speaker before it, or without."""
+    """Yield the ways another section may word an item: with its speaker before it or without, and without dates."""
     candidate = item.candidate or Candidate(item.id, item.text)
-    yield item.text.strip()
-    if candidate.speaker:
-        yield f"{candidate.speaker}: {item.text.strip()}"
-        yield quoted_message(candidate.speaker, item.text).strip()
+    for text in dict.fromkeys((item.text.strip(), undated(item.text).strip())):
+        yield text
+        if candidate.speaker:
+            yield f"{candidate.speaker}: {text}"
+            yield quoted_message(candidate.speaker, text).strip()
 
 
 HISTORY: Final = "history"
