@@ -30,7 +30,7 @@ TALK: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ModelTask:
-    """Tells how a task is tried, which returns what came of it, and the settings that it depends on."""
+    """How a task is tried with a model, and the settings that it depends on; ``ask`` returns the answer."""
 
     ask: Callable[[Analyst], Awaitable[str]]
     model: str

@@ -58,7 +58,7 @@ _AS_SELF: Final = "SET LOCAL role TO DEFAULT"
 
 @dataclass(frozen=True, slots=True)
 class StartedServer:
-    """Tells how to reach a database server that the project starts itself.
+    """A database server that the project starts itself, and how to reach it.
 
     ``start`` returns its address, once it runs and has its tables. ``restarted`` returns the present one, after it has
     started the server again if it was killed; None where somebody stopped it.
@@ -138,7 +138,7 @@ class PostgresDatabase:
 
 
 class PostgresPool:
-    """Keeps the connections to one database, which all of its parts share.
+    """The pool's connections to one database are shared by all of its parts.
 
     A server that the project starts is started at first use; its address is asked for again where it cannot be reached.
     Prepared statements are kept only where no transaction pooler stands before the database.
