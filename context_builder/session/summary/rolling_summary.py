@@ -80,8 +80,8 @@ class Summary:
         return next((seq for seq, highest in self._parts if highest >= entry_id), None)
 
     def correct(self, changes: Mapping[int, CitedChange], now: Instant, also: Collection[int] = ()) -> LedgerUpdate:
-        """Hold the points that cite corrected messages, by id, or whose own ids are among ``also``, against what these
-        say now.
+        """Check the points that cite corrected messages, by id, or whose own ids are among ``also``, against what the
+        messages say now.
         """
         cited = {entry_id: change for entry_id, change in changes.items() if entry_id in self.sources}
         self.sources = {**self.sources, **{entry_id: change.new for entry_id, change in cited.items()}}
@@ -110,7 +110,7 @@ class Summary:
         return self._revised(self.ledger.revise(kept), now)
 
     def rename(self, names: Mapping[str, str], now: Instant) -> LedgerUpdate:
-        """Let speakers be called otherwise in all points: by the ``names`` that these have, by the old ones."""
+        """Rename speakers in all points; ``names`` are the new names by the old ones."""
         others = {quoted_name(old): quoted_name(new) for old, new in reversed([*names.items()])}
         in_text = renamer(others)
 

@@ -1,4 +1,4 @@
-"""TTML (https://www.w3.org/TR/ttml2/), also as DFXP and IMSC, with who speaks by its agents; and YouTube's XML."""
+"""TTML (https://www.w3.org/TR/ttml2/), also as DFXP and IMSC, with who speaks by its agents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser  # of text in which nothing is declared
 
-from context_builder.transcript.formats.youtube import read_timed_text
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
@@ -19,6 +18,9 @@ _ID: Final = "{http://www.w3.org/XML/1998/namespace}id"
 _METRIC: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s|f|t)")
 _CLOCK_FRAMES: Final = re.compile(r"(\d{2,6}):(\d\d):(\d\d):(\d{2,6})(?:\.\d{1,6})?")
 _DECLARATION: Final = re.compile(r"^\s*<\?xml[^>]*\?>")
+_DOCUMENT_TYPE: Final = re.compile(r"<!DOCTYPE[^<>\[\]]*>")
+"""Names a document type that is elsewhere, which is not fetched; one that declares something is not taken out."""
+
 _DEEPEST: Final = 100
 _STEP: Final = 2**16
 
@@ -42,8 +44,10 @@ class _Place:
 
 
 def is_xml(text: str) -> bool:
-    """Return whether a text is XML of captions."""
-    return bool(re.match(r"\s*(<\?xml|<tt[\s>:]|<[a-z]+:tt\s|<transcript|<timedtext)", text[:400]))
+    """Return whether a text is XML, by how it begins; pages and SAMI begin otherwise."""
+    return bool(
+        re.match(r"\s*(<\?xml|<tt[\s>:]|<[a-z]+:tt\s|<(?:transcript|timedtext|Trans|chat|smses|Log)\b)", text[:400])
+    )
 
 
 def parse_xml(text: str) -> Element:
@@ -52,8 +56,9 @@ def parse_xml(text: str) -> Element:
     """
     if len(text) > LARGEST:
         raise ValueError(f"XML of more than {LARGEST / 2**20:g} MiB is not read")
+    text = _DOCUMENT_TYPE.sub("", text, count=1)
     if re.search(r"<!(?:DOCTYPE|ENTITY)", text):
-        raise ValueError("XML that declares a document type is not read")
+        raise ValueError("XML that declares entities is not read")
     text = _DECLARATION.sub("", text)
     parser = XMLParser(target=_BoundedBuilder())  # noqa: S314 (entities, which are what is dangerous, are refused above)
     try:
@@ -87,14 +92,11 @@ class _BoundedBuilder(TreeBuilder):
         return super().end(tag)
 
 
-def read_ttml(source: Source) -> Transcript:
-    """Return the transcript in XML of captions. Raises :class:`ValueError` for what is no XML."""
-    root = parse_xml(source.text)
-    if _local(root) in ("transcript", "timedtext"):
-        return read_timed_text(root, source)
+def read_captions(root: Element, source: Source) -> Transcript:
+    """Return the transcript in XML of captions."""
     agents = dict(_agents(root))
     rates = _Rates({key.rpartition("}")[2]: value for key, value in root.attrib.items()})
-    body = next((one for one in root.iter() if _local(one) == "body"), root)
+    body = next((one for one in root.iter() if local(one) == "body"), root)
     found = [*_paragraphs(body, _Place(0.0, None, None), agents, rates, source, 0)]
     said: list[Utterance] = []
     texts = [[] if place.speaker else lines for place, lines in found]
@@ -106,7 +108,7 @@ def read_ttml(source: Source) -> Transcript:
 
 
 class _Rates:
-    """Knows how long frames and ticks are."""
+    """The lengths of a document's frames and ticks."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self.frame = _positive(parameters.get("frameRate"), 30.0)
@@ -133,8 +135,8 @@ def _positive(value: str | None, default: float) -> float:
 
 def _agents(root: Element) -> Iterator[tuple[str, str]]:
     for agent in root.iter():
-        if _local(agent) == "agent" and (key := agent.get(_ID)):
-            names = [name for one in agent if _local(one) == "name" and (name := "".join(one.itertext()).strip())]
+        if local(agent) == "agent" and (key := agent.get(_ID)):
+            names = [name for one in agent if local(one) == "name" and (name := "".join(one.itertext()).strip())]
             yield key, name_of(names[0] if names else key)
 
 
@@ -150,11 +152,11 @@ def _paragraphs(
     except ValueError as error:
         source.problem(error)
         here = place
-    if _local(element) != "p":
+    if local(element) != "p":
         for inside in element:
             yield from _paragraphs(inside, here, agents, rates, source, depth + 1)
         return
-    timed = [one for one in element if _local(one) == "span" and one.get("begin")]
+    timed = [one for one in element if local(one) == "span" and one.get("begin")]
     if timed and not (element.text or "").strip() and not element.get("begin"):
         for span in timed:
             try:
@@ -191,12 +193,13 @@ def _lines(element: Element) -> list[str]:
 
 def _text(element: Element, depth: int) -> str:
     """Return an element's text with a mark where a line breaks."""
-    if _local(element) == "br":
+    if local(element) == "br":
         return "\0"
-    if _local(element) == "metadata" or depth > _DEEPEST:
+    if local(element) == "metadata" or depth > _DEEPEST:
         return ""
     return (element.text or "") + "".join(_text(inside, depth + 1) + (inside.tail or "") for inside in element)
 
 
-def _local(element: Element) -> str:
+def local(element: Element) -> str:
+    """Return an element's name without its namespace."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""

@@ -1,4 +1,4 @@
-"""Word documents, as Teams, Otter and Google Meet export them: their paragraphs as lines of text."""
+"""Documents of word processors, as Teams, Otter and Google Meet export them: their paragraphs as lines of text."""
 
 from __future__ import annotations
 
@@ -55,3 +55,19 @@ def _said_in(element: Element) -> Iterator[str]:
             yield _MARKS[one.tag]
         elif one.tag != _PARAGRAPH:
             yield from _said_in(one)
+
+
+def is_rich_text(raw: bytes) -> bool:
+    return raw[:200].lstrip().startswith(b"{\\rtf")
+
+
+def text_of_rich_text(raw: bytes) -> str:
+    """Return the text of a Rich Text file. Raises :class:`ValueError`."""
+    from striprtf.striprtf import rtf_to_text
+
+    if len(raw) > LARGEST:
+        raise ValueError(f"a Rich Text file of more than {LARGEST / 2**20:g} MiB")
+    try:
+        return str(rtf_to_text(raw.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+    except (LookupError, IndexError, RecursionError) as error:
+        raise ValueError(f"not Rich Text: {type(error).__name__}") from None
