@@ -12,6 +12,7 @@ from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item, MessageTokenCounter, plain, section_of
 from context_builder.assembly.select import Selection
 from context_builder.quoting import quoted_message
+from context_builder.spoken_dates import undated
 
 _IN_HISTORY: Final = "already in the history"
 
@@ -84,11 +85,10 @@ class Fitted:
             if other is not ContextType.RECENT:
                 for item, wordings in zip(whole, _wordings(whole), strict=True):
                     present |= dict.fromkeys((item.id, *wordings), f"already in the {part.section.name}")
-        left = []
         words = present_texts if kind is ContextType.SEMANTIC else {}
+        left = []
         for item, wordings in zip(items, _wordings(items), strict=True):
-            names = (present.get(name) for name in (item.id, *wordings))
-            why = next(filter(None, (*names, *map(words.get, wordings))), None)
+            why = next(filter(None, (*map(present.get, (item.id, *wordings)), *map(words.get, wordings))), None)
             if why is None:
                 left.append(item)
             else:
@@ -151,13 +151,15 @@ def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:
 
 
 def _wordings(items: Sequence[Item]) -> list[tuple[str, ...]]:
-    """Return the ways a history may word each item: with its speaker before it, or without."""
+    """Return the ways another section may word each item: with its speaker before it or without, and without dates."""
     speakers = [item.candidate.speaker if item.candidate else None for item in items]
-    quoted = map(quoted_message, speakers, [item.text for item in items])
-    return [
-        (text, f"{speaker}: {text}", message.strip()) if speaker else (text,)
-        for speaker, text, message in zip(speakers, [item.text.strip() for item in items], quoted, strict=True)
-    ]
+    dated = [item.text.strip() for item in items]
+    found: list[tuple[str, ...]] = [()] * len(items)
+    for texts in (dated, [text.strip() for text in map(undated, dated)]):
+        quoted = map(quoted_message, speakers, texts)
+        for place, (speaker, text, message) in enumerate(zip(speakers, texts, quoted, strict=True)):
+            found[place] += (text, f"{speaker}: {text}", message.strip()) if speaker else (text,)
+    return found
 
 
 HISTORY: Final = "history"

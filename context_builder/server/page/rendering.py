@@ -59,6 +59,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     if request.scope["path"].startswith(FOR_SCRIPTS):
         return document
     found = problem.problem_document(problem.as_problem(error), current_trace())
+    found["detail"] = found["detail"].partition("; GET /")[0]  # where a program looks; people have links
     page = render(request, "error.html", title=found["title"], status=document.status_code, problem=found)
     for name in ("retry-after",):
         if name in document.headers:
