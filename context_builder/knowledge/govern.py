@@ -25,8 +25,7 @@ from context_builder.assembly.govern import Access, AccessQuestion, Redacted, Re
 from context_builder.assembly.health import told_failure
 from context_builder.errors import DatabaseError, DatabaseUnavailable
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
-from context_builder.knowledge.excerpt import Part, parts_of
-from context_builder.knowledge.filling import UNFOUND
+from context_builder.knowledge.excerpt import UNFOUND, Part, parts_of
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.local import said_ref
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted, node_of

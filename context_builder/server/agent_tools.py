@@ -23,7 +23,7 @@ from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import MAX_BUDGET, ContextBuildRequest, Scope
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
+from context_builder.server.problem import Missing, Problem, internal_error, invalid, problem_of
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import (
     LONGEST_NAME,
@@ -38,10 +38,10 @@ from context_builder.server.routes.sessions import check_messages, hand_over
 from context_builder.server.routes.turns import TurnRequest, built_turn, refusals
 from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
-from context_builder.server.trace import current_trace
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.store.registry import RegisteredSession
+from context_builder.tracing import current_trace
 
 log = structlog.get_logger(__name__)
 
@@ -433,7 +433,7 @@ def _naming(message: str, session_id: str) -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        if problem.status != HTTPStatus.NOT_FOUND or problem.detail != not_found().detail:
+        if problem.status != HTTPStatus.NOT_FOUND or problem.detail != Missing.MESSAGE:
             raise
         raise Problem(404, "not_found", f"there is no message {message} in {session_id}") from None
 

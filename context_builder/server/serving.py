@@ -141,7 +141,7 @@ async def serve_app(
         gc.collect()
         gc.freeze()  # to look through all modules in the midst of an answer would take tens of milliseconds
         gc.set_threshold(*GC_THRESHOLDS)
-        await server.serve(sockets=[listener])
+        await asyncio.create_task(server.serve(sockets=[listener]), name="server")
         if not server.started:
             raise SettingError("SERVE_PORT: the server did not start")
     finally:

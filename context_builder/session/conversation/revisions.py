@@ -1,5 +1,5 @@
-"""Revisions are applied here to all that a conversation holds: what was corrected, struck, or said by somebody who is
-called otherwise (``docs/explanation/corrections.md``).
+"""Revisions change all of a conversation: corrected and struck messages, and renamed speakers
+(``docs/explanation/corrections.md``).
 
 What archive and memory are to be told is collected until the next commit, so that many revisions make one summary row.
 """
@@ -19,7 +19,7 @@ from context_builder.clock import Instant
 from context_builder.quoting import LONGEST_NAME
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
-from context_builder.session.conversation.domain_tracker import DomainTracker
+from context_builder.session.conversation.domains import DomainTracker
 from context_builder.session.conversation.memory_batch import (
     Amendment,
     MemoryBatch,
@@ -46,7 +46,7 @@ MOST_STRUCK: Final = 100
 """Newest messages that were struck, which those who look on are told of."""
 
 MOST_NAMES: Final = 500
-"""Newest names that speakers are sent with and called otherwise."""
+"""How many of the newest renamed speakers are remembered."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,6 @@ class _Told:
     update: LedgerUpdate = _NOTHING
     amended: dict[str, Amendment] = field(default_factory=dict)
     struck: list[StruckMessage] = field(default_factory=list)
-    renamed: list[tuple[str, str]] = field(default_factory=list)
     since: int | None = None
 
     def supersede(self, since: int | None) -> None:
@@ -174,7 +173,7 @@ class Revisions:
         points = self._summary.ledger.points
         update = LedgerUpdate([point for point in told.update.written if point in points], told.update.replaced)
         made = memory_batch(self._session_id, (), update, points, {})
-        revised = tuple(told.amended.values()), tuple(told.struck), tuple(told.renamed)
+        revised = tuple(told.amended.values()), tuple(told.struck)
         if made.memories or made.superseded or any(revised):
             changes.remember(MemoryBatch(self._session_id, made.memories, made.superseded, *revised))
 
@@ -280,7 +279,10 @@ class Revisions:
         for one in renames:
             self.names = _renamed_further(self.names, one.old, one.new) | {one.old: one.new}
             said = {one.old: one.new} | _renamed_further(said, one.old, one.new)
-            self._told.renamed.append((one.old, one.new))
+            if self._rules.feed_memory:  # each alone, which may be told again, and before what has the new names
+                changes.remember(MemoryBatch(self._session_id, renamed=((one.old, one.new),)))
+        for known, amended in self._told.amended.items():
+            self._told.amended[known] = replace(amended, speaker=said.get(amended.speaker, amended.speaker))
         called = {name: called for name, called in self.names.items() if name != called}
         self.names = dict([*called.items()][-MOST_NAMES:])
         if self._scheduler.running:

@@ -13,7 +13,7 @@ from context_builder.clock import SystemClock
 from context_builder.errors import SessionIdError, StoreError
 from context_builder.session.store import dead_letters
 from context_builder.session.store.dead_letters import DeadLetter, DeadLetters, without_words
-from context_builder.session.store.delivery import CutDelivery
+from context_builder.session.store.deliveries import CutDelivery
 from tests.services.running import published, push, running, state
 from tests.services.waiting import wait_until
 from tests.session.saying import spoken
@@ -104,6 +104,20 @@ async def test_their_room_is_bounded_but_the_newest_always_stays(redis: Redis) -
         await wait_until(published(redis, lambda s: s["dead_letters"] == 6), "a larger one is counted")
         assert await _room(redis) == await _counted_room(redis)
     assert [letter.raw for letter in await DeadLetters(redis, "monday").all()] == [b"y" * 5000]
+
+
+async def test_the_room_of_what_is_struck_is_free_again(redis: Redis) -> None:
+    async with running(redis):
+        refused = {"corrects": 1, "text": "words " * 100, "speaker": "Consilience"}
+        await push(redis, spoken(1), refused, b"poison", {"strikes": 1})
+        await wait_until(
+            published(redis, lambda s: s["dead_letters"] == 2 and not s["raw_recent_buffer"]), "it is struck"
+        )
+        await push(redis, spoken(2), {**refused, "corrects": 2})
+        await wait_until(published(redis, lambda s: s["dead_letters"] == 3), "another one is refused")
+        await push(redis, {"strikes": 2})
+        await wait_until(published(redis, lambda s: not s["raw_recent_buffer"]), "it is struck, too")
+    assert 0 < await _room(redis) == await _counted_room(redis) < 500
 
 
 async def test_a_huge_delivery_leaves_its_beginning_and_its_size(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
