@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from context_builder.redaction.broken_secrets import LINE_ENDS, broken_secrets, known_until
+from context_builder.redaction.columns import Columns
 from context_builder.redaction.named_secrets import NAME, SECRET_KINDS, Syntax, is_secret_value
 from context_builder.redaction.secret import Secret, masked, placeholder
 from context_builder.redaction.secret_formats import secret_formats
@@ -25,8 +26,10 @@ _NAME_ELEMENT: Final = re.compile(r"\s{0,80}<(?:key|name)>([\w.-]{2,80})</(?:key
 _VALUE_ELEMENT: Final = re.compile(r"\s{0,80}<(?:value|string)>([^<]{4,4000})</")
 _LIST_ITEM: Final = re.compile(r"\s{0,80}-\s")
 _VALUE_ENTRY: Final = re.compile(
-    r"[\s>|#*-]{0,80}(?:[\"']?value[\"']?:\s{0,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
+    r"[\s>|#*:-]{0,80}(?:[\"']?value[\"']?:\s{0,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
 )
+_NAME_ALONE: Final = re.compile(r"[\s>#*_]{0,80}((?:[\w-]{2,40}\s){0,2}[\w-]{2,40})[\s#*_]{0,8}$")
+"""A heading, or the name of a field above its value."""
 _DATA: Final = re.compile(r"(\s*)(?:string)?data:\s*$", re.IGNORECASE)
 _DATA_ENTRY: Final = re.compile(
     r"\s+[\"']?[\w.-]{1,80}[\"']?:\s{0,4}(?:([\"']?)([A-Za-z0-9+/]{10,8000}={0,2})\1\s*$|[|>][+-]?\s*$)"
@@ -48,13 +51,18 @@ class LineContext:
         self._data_indent: str | None = None
         self._is_public = False
         self._broken_off = ""
+        self._is_alone = False
+        """The name above stands alone on its line, so that code and talk may follow it as well as a value."""
+        self._columns = Columns()
 
     def secrets(self, line: str) -> list[Secret]:
         """Return the secrets of the next line, in order, none overlapping another."""
         is_public = self._is_public or self._name_above == NameKind.HARMLESS
         found = secrets_in(line, without_context=not is_public)
-        if below := self._value_below(line):
-            found = sorted((*(one for one in found if one.end <= below.start or below.end <= one.start), below))
+        below = self._value_below(line)
+        if told := [*([below] if below else ()), *self._columns.secrets(line)]:
+            apart = (one for one in found if all(one.end <= its.start or its.end <= one.start for its in told))
+            found = sorted((*apart, *told))
         elif self._broken_off and (rest := _GOES_ON.match(line)) and _is_rest(rest):
             found = [Secret(*rest.span(1), self._broken_off)]
         if line and not line.isspace():
@@ -70,7 +78,8 @@ class LineContext:
             if is_secret_value(value[1], self._name_above, Syntax.ELEMENT, quoted=True):
                 return Secret(*value.span(1), SECRET_KINDS[self._name_above])
         elif self._name_above > NameKind.KEY and (value := _VALUE_ENTRY.match(line)):
-            if is_secret_value(value[1], self._name_above, Syntax.TOLD, quoted=False):
+            told = Syntax.DASHED if self._is_alone else Syntax.TOLD
+            if is_secret_value(value[1], self._name_above, told, quoted=False):
                 return Secret(*value.span(1), SECRET_KINDS[self._name_above])
         elif self._is_in_data(line) and (entry := _DATA_ENTRY.match(line)) and entry[2] and _is_base64(entry[2]):
             return Secret(*entry.span(2), SECRET_KINDS[NameKind.TOKEN])
@@ -82,12 +91,15 @@ class LineContext:
 
     def _note(self, line: str) -> None:
         """Keep what a line says of those below it."""
+        self._is_alone = False
         if not _LIST_ITEM.match(line):
             self._name_above = NameKind.UNKNOWN
         if entry := _NAME_ENTRY.match(line) or _NAME_ELEMENT.match(line):
             self._name_above = kind_of_name(entry[1])
         elif line.rstrip().endswith(_OPENERS):
             self._name_above = _name_at_end(line[-_OPENING:]) or self._name_above
+        elif alone := _NAME_ALONE.match(line):
+            self._name_above, self._is_alone = kind_of_name(alone[1]), True
         if data := _DATA.match(line):
             self._data_indent = data[1]
         elif not self._is_in_data(line):

@@ -192,7 +192,8 @@ def problem_of(error: ContextBuilderError) -> Problem:
     if isinstance(error, IdempotencyClash):
         return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
     if isinstance(error, DataRejected):
-        return Problem(_UNPROCESSABLE, "refused_data", "the database cannot hold this")
+        detail = "the database cannot hold this, or it takes too long to part into passages; send less at once"
+        return Problem(_UNPROCESSABLE, "refused_data", detail)
     if isinstance(error, DatabaseRejected):
         detail = "the database does not let this server do its work; `context-builder doctor` there says what to do"
         return Problem(503, "refused", detail)

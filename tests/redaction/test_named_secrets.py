@@ -198,3 +198,36 @@ def test_a_value_is_masked_to_its_end_however_long():
 )
 def test_a_name_tells_what_it_has(name, kind):
     assert kind_of_name(name) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("| user | Password |\n|---|---|\n| ann | {} |", "host,user,password,port\ndb,ann,{},5432\ndb2,bob,{},5432"),
+        *("user;api token\n\nann;'{}'", "User\tPassword\nann\t{}", "| **Wi-Fi password** | of |\n|-|-|\n| `{}` | 2 |"),
+        *("<tr><th>Password:</th><td>{}</td></tr>", "## Password\n\n{}", "Password\n: {}", "User\nann\nPassword\n{}"),
+    ],
+)
+def test_the_head_of_a_column_and_the_line_above_tell_what_a_password_is(text: str) -> None:
+    password = "k4Xr9tQz2wLp"
+    shown = SecretRedactor().redact(text.format(password, password))
+    assert password not in shown
+    assert shown.count("§§secret") == text.count("{}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "| task | token count |\n|---|---|\n| a1 | model4mini |",
+            "name,password,token\nThen, say it42now, again, and on",
+        ),
+        *(
+            "## Password\n\nChange it every 90 days.",
+            "Passwords\n- are long2say",
+            "| secret | key |\n|---|---|\n| none | x |",
+        ),
+    ],
+)
+def test_words_in_a_table_are_no_passwords(text: str) -> None:
+    assert SecretRedactor().redact(text) == text

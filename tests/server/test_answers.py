@@ -115,6 +115,7 @@ async def test_what_is_wrong_is_told_in_the_words_of_json(api: ApiServer, body: 
         ({"Host": "127.0.0.1.evil.test"}, 403),
         ({"Host": "192.168.1.7"}, 403),
         ({"Host": "localhost@evil.test"}, 403),
+        ({"Host": "[::1]evil.test"}, 403),
         ({"Origin": "http://evil.test"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": "http://localhost:3000"}, 403),

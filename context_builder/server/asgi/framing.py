@@ -5,6 +5,7 @@ Every call belongs to a trace (W3C Trace Context): the caller's, or one that beg
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -199,13 +200,18 @@ class HostNames:
         return address.is_loopback or not is_loopback(self.address)
 
 
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/?#@]+)(?::[0-9]{0,5})?")
+
+
 def _host_and_port(host: str, scheme: str) -> tuple[str, int] | None:
+    if not host.isascii() or not _HOST.fullmatch(host):
+        return None
     try:
         parts = urlsplit(f"//{host}")
         port = parts.port
     except ValueError:
         return None
-    if not parts.hostname or parts.path or parts.query or parts.fragment or "@" in parts.netloc or not host.isascii():
+    if not parts.hostname:
         return None
     return parts.hostname, _DEFAULT_PORTS.get(scheme, 0) if port is None else port
 
