@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.services.command import command
 from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
 
 Command = Callable[..., Daemon]
+Done = Callable[..., str]
 
 
 @pytest.fixture
@@ -26,3 +28,15 @@ def context_builder(redis_server: RedisServer, tmp_path: Path) -> Iterator[Comma
     for daemon in started:
         daemon.kill()
         print(daemon.output)  # shown when the story fails
+
+
+@pytest.fixture
+def done(redis_server: RedisServer, tmp_path: Path) -> Done:
+    """``context-builder ...`` that ends by itself, and well; what it prints."""
+
+    def run(*arguments: str, **settings: object) -> str:
+        ended = command(tmp_path, *arguments, **{"redis_url": redis_server.url, **settings})
+        assert ended.exit_code == 0, ended.output
+        return ended.output
+
+    return run
