@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -313,4 +314,6 @@ def translated(database: str, asked: str = EVERYTHING, *, migrating: bool = Fals
         if isinstance(error, ValueError):  # the client cannot encode a value
             raise DataRejected(f"{database} cannot be sent this: {type(error).__name__}") from None
         reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        raise DatabaseUnavailable(f"{database} cannot be reached: {reason}") from None
+        if isinstance(error, ConnectionError) and error.errno:  # of which asyncio says no more than that it failed
+            reason = os.strerror(error.errno)
+        raise DatabaseUnavailable(f"{database} cannot be reached ({reason}); start it, or correct its URL") from None

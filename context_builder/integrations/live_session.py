@@ -20,7 +20,7 @@ from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
 from context_builder.session.messages.message import CONSILIENCE, from_fields
-from context_builder.session.messages.reference import MessageReference
+from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.spoken_dates import undated
 from context_builder.wiring.app import open_builder

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -42,6 +42,21 @@ class CorrectedUtterance:
 
 
 Heard = Utterance | CorrectedUtterance
+
+
+def corrected(heard: Iterable[Heard]) -> list[Utterance]:
+    """Return the utterances of a stream as they are at its end."""
+    said: list[Utterance] = []
+    places: dict[Hashable, int] = {}
+    for one in heard:
+        if isinstance(one, Utterance):
+            if one.key is not None:
+                places[one.key] = len(said)
+            said.append(one)
+        elif (place := places.get(one.key)) is not None:
+            before = said[place]
+            said[place] = replace(before, text=one.text or before.text, speaker=one.speaker or before.speaker)
+    return said
 
 
 @dataclass(frozen=True, slots=True)

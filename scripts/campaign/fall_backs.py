@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from context_builder.session.store.commit_history import SECONDS
+from context_builder.session.store.recovery import SECONDS
 from scripts.campaign.account import FallBack
 from scripts.campaign.daemon import LEASE
 from scripts.campaign.lane import Lane

@@ -155,7 +155,7 @@ class EvidenceCheck:
     def was_said(self, message: int, quote: str) -> bool:
         """Return whether the words are a quote of the message."""
         source = self._readings.get(message)
-        return bool(quote.strip()) and source is not None and source.quotable.said(quote) is not None
+        return source is not None and source.quotable.said(quote) is not None
 
     def _spoken(self, draft: DraftPoint) -> dict[str, list[_Source]]:
         """Return the quoted messages of each speaker."""

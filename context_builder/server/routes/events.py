@@ -22,7 +22,7 @@ from context_builder.server.services import OwnRedis, ServicesHere, SessionId
 from context_builder.server.shared_look import Changes, SharedLook
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys
-from context_builder.session.store.state_patch import MARK_BYTES
+from context_builder.session.store.commit import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 
 ReadState: TypeAlias = Callable[[], Awaitable[JsonObject | None]]

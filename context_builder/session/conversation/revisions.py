@@ -19,7 +19,7 @@ from context_builder.clock import Instant
 from context_builder.quoting import LONGEST_NAME
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
-from context_builder.session.conversation.domain_tracker import DomainTracker
+from context_builder.session.conversation.domains import DomainTracker
 from context_builder.session.conversation.memory_batch import (
     Amendment,
     MemoryBatch,

@@ -16,8 +16,14 @@ import orjson
 
 from context_builder.errors import MessageError
 from context_builder.session.messages.message import Delivered, Message
-from context_builder.session.messages.reference import MessageReference
-from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike, StrikeRequest
+from context_builder.session.messages.revision import (
+    Correction,
+    MessageReference,
+    Revision,
+    SpeakerRename,
+    Strike,
+    StrikeRequest,
+)
 
 MOST_NAMESAKES: Final = 64
 """Newest messages of one number that are told apart: a recorder counts anew, and some count to one."""

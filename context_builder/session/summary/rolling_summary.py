@@ -16,7 +16,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
 from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
-from context_builder.session.summary.revising import CitedChange, renamer, revised, tells, words_that_tell
+from context_builder.session.summary.revising import CitedChange, long_words, renamer, revised, tells, words_that_tell
 from context_builder.timestamps import with_offset
 
 MOST_PARTS: Final = 10_000
@@ -96,14 +96,15 @@ class Summary:
         return self._revised(self.ledger.revise(held_against), now)
 
     def strike(self, texts: Mapping[int, str], now: Instant) -> LedgerUpdate:
-        """Retract the points that rest on messages, by id with their texts, and those that name what only these do, of
-        all that they rest on.
+        """Retract the points that rest on messages, by id with their texts; those that name what only these do, of all
+        that they rest on; and those that rest on what was said beside them, and have several of their words from them.
         """
         self.sources = {source_id: source for source_id, source in self.sources.items() if source_id not in texts}
         struck = frozenset[str]().union(*map(words_that_tell, texts.values()))
+        beside = {entry_id: long_words(text) for entry_id, text in texts.items()}
 
         def kept(point: Point) -> Point | None:
-            is_told = not texts.keys().isdisjoint(point.ids) or tells(point, struck, self.sources)
+            is_told = not texts.keys().isdisjoint(point.ids) or tells(point, struck, self.sources, beside)
             return None if is_told else point
 
         return self._revised(self.ledger.revise(kept), now)

@@ -13,8 +13,8 @@ from context_builder.__main__ import main
 from context_builder.session.inbox import Batch, Decoded, Inbox
 from context_builder.session.messages import message
 from context_builder.session.messages.message_index import MessageIndex
-from context_builder.session.store.commit_history import CommitHistory
-from context_builder.session.store.list_reader import ListRead
+from context_builder.session.store.deliveries import ListRead
+from context_builder.session.store.recovery import CommitHistory
 from context_builder.session.store.store import SessionStore
 from scripts.alteration import alter_commit, replace
 
