@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,43 +26,60 @@ from scripts.campaign.daemon import ROOT
 from tests.services.waiting import wait_until
 
 
-class Forks:
-    """Starts daemons, and kills them."""
+class ForkServer:
+    """The parent of all daemons of a run: it imports everything once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.forks"], stdin=pipe, stdout=pipe, cwd=ROOT, text=True
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def fork(self, asked: Mapping[str, Any]) -> int:
+        """Fork a daemon; its process id."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(asked), file=self._process.stdin, flush=True)
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+class Forks:
+    """Starts daemons in ``folder``, and kills them."""
+
+    def __init__(self, server: ForkServer, folder: Path) -> None:
         self.log = folder / "forks.log"
         self._folder = folder
+        self._server = server
         self._asking = asyncio.Lock()
         self._started: set[int] = set()
 
     async def __aenter__(self) -> Forks:
-        pipe = asyncio.subprocess.PIPE
-        self._parent = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.faults.forks"), stdin=pipe, stdout=pipe, cwd=ROOT
-        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
         for pid in list(self._started):
             await self.kill(pid)
-        self._parent.kill()
-        await self._parent.wait()
 
     async def start(self, environ: Mapping[str, str], *arguments: str) -> int:
         """Fork a daemon; its process id."""
-        assert self._parent.stdin is not None
-        assert self._parent.stdout is not None
         asked = {"arguments": arguments, "environ": dict(environ), "log": str(self.log), "folder": str(self._folder)}
         async with self._asking:
-            self._parent.stdin.write(json.dumps(asked).encode() + b"\n")
-            pid = int(await self._parent.stdout.readline())
+            pid = await asyncio.to_thread(self._server.fork, asked)
         self._started.add(pid)
         return pid
 
     async def kill(self, pid: int) -> None:
         """SIGKILL, and wait until the process is gone."""
         with suppress(psutil.NoSuchProcess):
-            if psutil.Process(pid).ppid() == self._parent.pid:  # the number may have been given away
+            if psutil.Process(pid).ppid() == self._server.pid:  # the number may have been given away
                 os.kill(pid, signal.SIGKILL)
         self._started.discard(pid)
         await wait_until(lambda: not psutil.pid_exists(pid), "the daemon is gone", poll=0.001)
