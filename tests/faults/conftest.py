@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,17 +15,8 @@ from context_builder.engines.engine import LOOPBACK
 from context_builder.storage.redis import client_for
 from scripts.campaign.link import Link
 from tests.faults.forgetful import ForgetfulRedis
-from tests.faults.forks import ForkServer
 from tests.services.redis_server import RedisServer
 from tests.session.live import Live
-
-
-@pytest.fixture(scope="session")
-def fork_server() -> Iterator[ForkServer]:
-    """What daemons are forked from, one for the whole run."""
-    server = ForkServer()
-    yield server
-    server.close()
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ from scripts.campaign.link import Link
 from scripts.campaign.listener import Sent
 from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.world import World
-from tests.faults.forks import Forks, ForkServer
+from tests.faults.forks import Forks
 from tests.faults.resp import Frames
+from tests.services.fork_server import ForkServer
 from tests.services.waiting import wait_until
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(240)]

@@ -12,8 +12,9 @@ import psutil
 import pytest
 from redis.asyncio import Redis
 
-from tests.faults.forks import Forks, ForkServer
+from tests.faults.forks import Forks
 from tests.faults.owners import Owners
+from tests.services.fork_server import ForkServer
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 

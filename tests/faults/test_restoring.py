@@ -16,8 +16,9 @@ from context_builder.cli.forget import stay_forgotten
 from context_builder.session.keys import FENCE, FORGOTTEN
 from context_builder.session.store.registry import SessionRegistry
 from tests.faults.forgetful import ForgetfulRedis
-from tests.faults.forks import Forks, ForkServer
+from tests.faults.forks import Forks
 from tests.faults.owners import KEYS, SESSION, Owners
+from tests.services.fork_server import ForkServer
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
