@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 from context_builder.storage.redis import client_for
 from context_builder.storage.redis_availability import translated, until_available
 from tests.services.api_server import ApiServer
+from tests.services.fork_server import ForkServer
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PostgrestFront, serving_project
 from tests.services.redis_server import RedisServer
@@ -32,7 +33,16 @@ settings.register_profile("quick", settings.get_profile("any machine"), max_exam
 settings.load_profile("any machine")
 
 
-STARTING: Final = {"redis_server", "postgres_server", "small_model", "chromium", "home", "process", "python"}
+STARTING: Final = {
+    "redis_server",
+    "postgres_server",
+    "fork_server",
+    "small_model",
+    "chromium",
+    "home",
+    "process",
+    "python",
+}
 """Fixtures that start processes. Whatever uses one, however indirectly, is marked ``engines``."""
 
 
@@ -165,6 +175,14 @@ async def supabase_project(database_url: str) -> AsyncIterator[PostgrestFront]:
     """A Supabase project on the test's own database, without any table of ours unless it asks for ``migrated_url``."""
     async with serving_project(database_url) as front:
         yield front
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """What commands are forked from, one for the whole run."""
+    server = ForkServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

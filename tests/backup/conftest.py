@@ -9,9 +9,9 @@ import pytest
 
 from tests.services.postgres_server import PostgresServer
 from tests.services.redis_server import RedisServer
-from tests.stories.conftest import context_builder
+from tests.stories.conftest import context_builder, done
 
-__all__ = ["context_builder"]
+__all__ = ["context_builder", "done"]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from context_builder.session.keys import FENCE
 from context_builder.storage.redis import client_for
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
-from tests.stories.conftest import Command
+from tests.stories.conftest import Command, Done
 from tests.stories.talk import BEGAN, SAID, Talk
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
@@ -59,9 +59,9 @@ async def keys(redis: Redis) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.long
 async def test_everything_is_back_and_goes_on(
     context_builder: Command,
+    done: Done,
     redis: Redis,
     database_url: str,
     fresh_redis: RedisServer,
@@ -69,7 +69,7 @@ async def test_everything_is_back_and_goes_on(
     tmp_path: Path,
 ) -> None:
     there = {"database_url": database_url, "raw_buffer_time_window": 3}
-    assert context_builder("migrate", database_url=database_url).wait() == 0
+    done("migrate", database_url=database_url)
 
     # A session is summarized, and has more to say; another one waits to be run; there are documents and a package.
     talk = Talk(redis)
@@ -86,38 +86,33 @@ async def test_everything_is_back_and_goes_on(
     docs.mkdir()
     (docs / "protocol.md").write_text("# Labelling protocol\n\nLabel clips twice. See [rules](rules.md).\n")
     (docs / "rules.md").write_text("# Rules\n\nNobody labels alone.\n")
-    assert context_builder("ingest", str(docs), "--project", "kelp", **there).wait(60) == 0
+    done("ingest", str(docs), "--project", "kelp", **there)
     ask = ("package", "build", "--intent", "How do we label clips?", "--project", "kelp", "--json")
-    built = context_builder(*ask, **there)
-    assert built.wait(60) == 0, built.output
-    package = json.loads(built.output[built.output.index("{") :])["contextPackageId"]
-    assert context_builder("keys", "create", "--tenant", "lab", "--role", "writer", **there).wait(60) == 0
+    built = done(*ask, **there)
+    package = json.loads(built[built.index("{") :])["contextPackageId"]
+    done("keys", "create", "--tenant", "lab", "--role", "writer", **there)
 
     # It is backed up, and lost.
     before, held = await rows(database_url), await keys(redis)
     assert len(before["policy_audit"]) > 0
     fence = int(await redis.hget(FENCE, "token"))  # type: ignore[misc,arg-type]
     backup = tmp_path / "all.backup"
-    backing_up = context_builder("backup", str(backup), **there)
-    assert backing_up.wait(60) == 0, backing_up.output
+    done("backup", str(backup), **there)
     assert backup.stat().st_mode & 0o777 == 0o600
     assert [key async for key in redis.scan_iter("context_builder:copy:*")] == []
     await redis.flushall()
 
     # Fresh engines have all of it again.
     here = {"database_url": fresh_database_url, "redis_url": fresh_redis.url, "raw_buffer_time_window": 3}
-    restoring = context_builder("restore", str(backup), **here)
-    assert restoring.wait(60) == 0, restoring.output
+    done("restore", str(backup), **here)
     assert await rows(fresh_database_url) == before
     async with client_for(fresh_redis.url) as fresh:
         assert await keys(fresh) == held
         assert int(await fresh.hget(FENCE, "token")) > fence  # type: ignore[misc,arg-type]
         assert [key async for key in fresh.scan_iter("context_builder:copy:*")] == []
-        verified = context_builder("audit", "verify", "--tenant", "default", **here)
-        assert verified.wait(60) == 0, verified.output
-        shown = context_builder("package", "show", package, **here)
-        assert shown.wait(60) == 0, shown.output
-        assert "Label clips twice" in context_output(context_builder, package, here)
+        done("audit", "verify", "--tenant", "default", **here)
+        done("package", "show", package, **here)
+        assert "Label clips twice" in done("package", "show", package, "--prompt", **here)
 
         # The session goes on with the next message, and what the listener sends again changes nothing.
         again = Talk(fresh)
@@ -143,12 +138,6 @@ async def test_everything_is_back_and_goes_on(
     assert messages == len(SAID) + 3
 
 
-def context_output(context_builder: Command, package: str, here: dict[str, Any]) -> str:
-    shown = context_builder("package", "show", package, "--prompt", **here)
-    assert shown.wait(60) == 0, shown.output
-    return str(shown.output)
-
-
 async def is_summarized(talk: Talk) -> None:
     async def summarized() -> bool:
         return (await talk.state())["rolling_summary"]["message_count"] == len(SAID) + 1
@@ -162,6 +151,7 @@ async def buffered(talk: Talk) -> bool:
 
 async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
     context_builder: Command,
+    done: Done,
     redis: Redis,
     migrated_url: str,
     fresh_redis: RedisServer,
@@ -203,8 +193,7 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
     daemon.kill()
 
     here = {**there, "database_url": fresh_database_url, "redis_url": fresh_redis.url}
-    restoring = context_builder("restore", str(backup), **here)
-    assert restoring.wait(60) == 0, restoring.output
+    done("restore", str(backup), **here)
     async with client_for(fresh_redis.url) as fresh:
         restored = SessionClient(fresh, "monday")
         held = await restored.remembered()

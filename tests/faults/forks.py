@@ -1,109 +1,43 @@
-"""The daemon forked from a process that has imported everything: as real and as mortal as any, but ready at once.
-
-The parent, ``python -m tests.faults.forks``, takes one JSON line a daemon (``arguments``, ``environ``, ``log``)
-and answers with its process id.
-"""
+"""Daemons that are killed at any moment, forked so that they are ready at once."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import json
 import os
-import signal
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import psutil
-from click import Command
-from typer.main import get_command
-
-from scripts.campaign.daemon import ROOT
-from tests.services.waiting import wait_until
+from tests.services.fork_server import ForkedProcess, ForkServer
 
 
 class Forks:
-    """Starts daemons, and kills them."""
+    """Starts daemons in ``folder``, and kills them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, server: ForkServer, folder: Path) -> None:
         self.log = folder / "forks.log"
         self._folder = folder
+        self._server = server
         self._asking = asyncio.Lock()
-        self._started: set[int] = set()
+        self._started: dict[int, ForkedProcess] = {}
 
     async def __aenter__(self) -> Forks:
-        pipe = asyncio.subprocess.PIPE
-        self._parent = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.faults.forks"), stdin=pipe, stdout=pipe, cwd=ROOT
-        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
         for pid in list(self._started):
             await self.kill(pid)
-        self._parent.kill()
-        await self._parent.wait()
 
     async def start(self, environ: Mapping[str, str], *arguments: str) -> int:
         """Fork a daemon; its process id."""
-        assert self._parent.stdin is not None
-        assert self._parent.stdout is not None
-        asked = {"arguments": arguments, "environ": dict(environ), "log": str(self.log), "folder": str(self._folder)}
         async with self._asking:
-            self._parent.stdin.write(json.dumps(asked).encode() + b"\n")
-            pid = int(await self._parent.stdout.readline())
-        self._started.add(pid)
-        return pid
+            status = self._folder / f"forked-{os.urandom(8).hex()}"
+            given = (arguments, {**os.environ, **environ}, self._folder, self.log, status)
+            process = await asyncio.to_thread(self._server.fork, *given)
+        self._started[process.pid] = process
+        return process.pid
 
     async def kill(self, pid: int) -> None:
         """SIGKILL, and wait until the process is gone."""
-        with suppress(psutil.NoSuchProcess):
-            if psutil.Process(pid).ppid() == self._parent.pid:  # the number may have been given away
-                os.kill(pid, signal.SIGKILL)
-        self._started.discard(pid)
-        await wait_until(lambda: not psutil.pid_exists(pid), "the daemon is gone", poll=0.001)
-
-
-def main() -> None:
-    """Fork for every line until the input ends."""
-    import asyncpg
-    import openai
-
-    import context_builder.analysis.openai
-    import context_builder.archive.postgres
-    import context_builder.wiring.app
-    from context_builder.cli import app
-    from context_builder.tokens.counter import TokenCounter
-
-    _ = asyncpg, openai, context_builder
-    TokenCounter("").load()
-    command = get_command(app)
-    gc.freeze()  # a collection in a daemon would copy every page it shares with this process
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead need no burial
-    for line in sys.stdin:
-        pid = os.fork()
-        if pid == 0:
-            _become(json.loads(line), command)
-        print(pid, flush=True)
-
-
-def _become(asked: dict[str, Any], command: Command) -> None:
-    """Be the daemon from here on."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.chdir(asked["folder"])
-    os.environ.update(asked["environ"])
-    try:
-        command(asked["arguments"])
-    finally:
-        os._exit(1)
-
-
-if __name__ == "__main__":
-    main()
+        process = self._started.pop(pid)
+        process.kill()
+        await asyncio.to_thread(process.wait)

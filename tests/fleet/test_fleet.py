@@ -53,42 +53,39 @@ async def test_what_was_pushed_before_the_first_worker_came_is_found(start_worke
     await fleet.hears("monday", "tuesday")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_worker_that_stops_hands_its_sessions_to_another(
-    start_worker: StartWorker, fleet: Fleet, number: signal.Signals
-) -> None:
+async def test_a_worker_that_stops_hands_its_sessions_to_another(start_worker: StartWorker, fleet: Fleet) -> None:
     await fleet.redis.config_set("notify-keyspace-events", "El")
     leaving = start_worker()
     await ready(leaving)
     await fleet.say(*NAMES)
     await fleet.owned_by(leaving, sessions=NAMES)
-    staying = start_worker()
-    await ready(staying)
-    leaving.process.send_signal(number)
-    await fleet.owned_by(staying, sessions=NAMES)
-    assert leaving.wait() == 0
-    await fleet.say(*NAMES)
-    await fleet.hears(*NAMES)
-    assert "fleet.session_failed" not in leaving.output + staying.output
+    for number in (signal.SIGTERM, signal.SIGINT):
+        staying = start_worker()
+        await ready(staying)
+        leaving.process.send_signal(number)
+        await fleet.owned_by(staying, sessions=NAMES)
+        assert leaving.wait() == 0
+        await fleet.say(*NAMES)
+        await fleet.hears(*NAMES)
+        assert "fleet.session_failed" not in leaving.output + staying.output
+        leaving = staying
 
 
-@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
-async def test_the_sessions_of_a_dead_or_frozen_worker_run_elsewhere(
-    start_worker: StartWorker, fleet: Fleet, fault: signal.Signals
-) -> None:
+async def test_the_sessions_of_a_dead_or_frozen_worker_run_elsewhere(start_worker: StartWorker, fleet: Fleet) -> None:
     await fleet.redis.config_set("notify-keyspace-events", "El")
     dying = start_worker()
     await ready(dying)
     await fleet.say(*NAMES)
     await fleet.owned_by(dying, sessions=NAMES)
-    staying = start_worker()
-    await ready(staying)
-    dying.process.send_signal(fault)
-    await fleet.say(*NAMES)
-    await fleet.hears(*NAMES)
-    await fleet.owned_by(staying, sessions=NAMES)
-    if fault == signal.SIGSTOP:
-        await _thaws(dying, staying, fleet)
+    for fault in (signal.SIGKILL, signal.SIGSTOP):
+        staying = start_worker()
+        await ready(staying)
+        dying.process.send_signal(fault)
+        await fleet.say(*NAMES)
+        await fleet.hears(*NAMES)
+        await fleet.owned_by(staying, sessions=NAMES)
+        frozen, dying = dying, staying
+    await _thaws(frozen, staying, fleet)
 
 
 async def _thaws(frozen: Daemon, staying: Daemon, fleet: Fleet) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 import context_builder
+from tests.services.fork_server import ForkedProcess, ForkServer
 
 ROOT = Path(context_builder.__file__).parents[1]
 
@@ -19,24 +20,33 @@ ROOT = Path(context_builder.__file__).parents[1]
 class Daemon:
     """``python -m context_builder ARGUMENTS`` in ``folder``, with the settings given and no others.
 
-    As a context manager it is killed in the end, should it still run.
+    As a context manager it is killed in the end, should it still run. It may be forked by ``forks``.
     """
 
-    def __init__(self, folder: Path, *arguments: str, stdout: int | None = None, **settings: object) -> None:
+    process: subprocess.Popen[bytes] | ForkedProcess
+
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        stdout: int | None = None,
+        forks: ForkServer | None = None,
+        **settings: object,
+    ) -> None:
         self.folder = folder
         self._output = self._opened()
         inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         chosen = {name.upper(): str(value) for name, value in settings.items()}
+        home = {"CONTEXT_BUILDER_HOME": str(folder / "home"), "EMBEDDED_EMBEDDINGS": "false"}
+        environ = {**inherited, "PYTHONPATH": str(ROOT), **home, **chosen}
+        if forks is not None:
+            output, status = Path(self._output.name), Path(f"{self._output.name}.status")
+            self.process = forks.fork(arguments, environ, folder, output, status)
+            return
         self.process = subprocess.Popen(
             [sys.executable, "-m", "context_builder", *arguments],
             cwd=folder,
-            env={
-                **inherited,
-                "PYTHONPATH": str(ROOT),
-                "CONTEXT_BUILDER_HOME": str(folder / "home"),
-                "EMBEDDED_EMBEDDINGS": "false",
-                **chosen,
-            },
+            env=environ,
             stdin=subprocess.DEVNULL,
             stdout=self._output if stdout is None else stdout,
             stderr=subprocess.STDOUT,
@@ -44,7 +54,7 @@ class Daemon:
 
     def _opened(self) -> IO[bytes]:
         """Where its output goes."""
-        return tempfile.TemporaryFile()
+        return tempfile.NamedTemporaryFile()
 
     def __enter__(self) -> Self:
         return self
@@ -52,6 +62,7 @@ class Daemon:
     def __exit__(self, *_: Any) -> None:
         self.kill()
         self._output.close()
+        Path(f"{self._output.name}.status").unlink(missing_ok=True)
 
     @property
     def output(self) -> str:

@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.session.client import SessionClient
+from tests.services.command import command
 from tests.services.daemon import Daemon
 from tests.services.model_server import Fault, ModelServer
 from tests.services.redis_server import RedisServer
@@ -139,20 +140,17 @@ async def test_a_second_process_that_may_not_wait_names_the_first(monday: Monday
     ],
 )
 def test_a_wrong_setting_ends_it_with_one_line_that_names_it(tmp_path: Path, name: str, value: str, told: str) -> None:
-    with Daemon(tmp_path, "monday", **{name: value}) as daemon:
-        assert daemon.wait() == 2
-        assert daemon.output.startswith(f"context-builder: {told}")
-        assert daemon.output.count("\n") == 1
-        assert "hunter2" not in daemon.output
+    done = command(tmp_path, "run", "monday", **{name: value})
+    assert done.exit_code == 2
+    assert done.output.startswith(f"context-builder: {told}")
+    assert done.output.count("\n") == 1
+    assert "hunter2" not in done.output
 
 
 def test_a_session_id_that_could_reach_other_keys_is_refused(tmp_path: Path) -> None:
-    with Daemon(tmp_path, "run", "a b") as daemon:
-        assert daemon.wait() == 1
-        assert (
-            daemon.output
-            == "context-builder: session id 'a b': use 1 to 128 of letters, digits and . _ - : @ + ~ = ,\n"
-        )
+    done = command(tmp_path, "run", "a b")
+    assert done.exit_code == 1
+    assert done.output == "context-builder: session id 'a b': use 1 to 128 of letters, digits and . _ - : @ + ~ = ,\n"
 
 
 async def test_a_redis_that_is_away_is_said_so_and_waited_for(tmp_path: Path, engine_folder: Path) -> None:

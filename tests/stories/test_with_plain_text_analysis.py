@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from tests.services.waiting import wait_until
-from tests.stories.conftest import Command
+from tests.stories.conftest import Command, Done
 from tests.stories.talk import Talk, long_ones
 
 QUESTION = "Who spoke of TP53?"
@@ -21,10 +21,10 @@ pytestmark = [pytest.mark.engines, pytest.mark.slow]
 
 
 async def test_without_a_model_a_conversation_still_becomes_a_memory(
-    context_builder: Command, redis: Redis, database_url: str, database: asyncpg.Connection
+    context_builder: Command, done: Done, redis: Redis, database_url: str, database: asyncpg.Connection
 ) -> None:
     talk = Talk(redis)
-    assert context_builder("migrate", database_url=database_url).wait() == 0
+    done("migrate", database_url=database_url)
     context_builder("run", "monday", database_url=database_url, raw_buffer_time_window=3)
     await talk.happens()
     await talk.is_visible()
@@ -41,14 +41,12 @@ async def test_without_a_model_a_conversation_still_becomes_a_memory(
     best = await found_later(PostgresMemory(database_url))
     assert (best.session_id, best.speaker, "TP53" in best.text) == ("monday", "Bob", True)
     ask = ("build", "monday", "--query", QUESTION, "--explain", "--json")
-    prompt = context_builder(*ask, database_url=database_url, context_deadline=5)
-    assert prompt.wait() == 0
-    told = json.loads(prompt.output)
+    told = json.loads(done(*ask, database_url=database_url, context_deadline=5))
     assert best.id in [one["id"] for one in told["receipts"] if one["outcome"] == "included"]
     assert "Conversation so far:" in str(told["messages"])
 
     # Until it is to be forgotten.
-    assert context_builder("forget", "monday", "--yes", database_url=database_url).wait() == 0
+    done("forget", "monday", "--yes", database_url=database_url)
     for table in ("context_summaries", "context_memories"):
         assert await database.fetchval(f"SELECT count(*) FROM {table}") == 0
 

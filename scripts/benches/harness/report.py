@@ -134,7 +134,8 @@ def run(title: str, measure: Callable[[Report], None], *, as_json: bool) -> int:
     except KeyboardInterrupt:
         print("stopped; everything that was started has ended", file=sys.stderr)
         status = 130
-    print(report.as_json()) if as_json else report.print()
+    finally:  # whatever ended it, what was measured is shown
+        print(report.as_json()) if as_json else report.print()
     return status or int(bool(report.missing) or any(line.missed for line in report.lines))
 
 
