@@ -129,6 +129,9 @@ def _parted(reading: CheckedText) -> str:
 
 
 _DENSE: Final = regex.compile(rf"[{UNSPACED}]")
+_ZEROS: Final = frozenset({"oh", "o"})
+"""How a zero is said among digits."""
+
 _LONGEST_SPELLED: Final = 40
 """Letters of an identifier that is looked for letter by letter."""
 
@@ -140,6 +143,10 @@ def _stem_lengths(word: str) -> range:
 def _with_digits(words: Sequence[str]) -> Iterator[str]:
     """Yield the words, with numbers of one word or two in digits."""
     values = [value_of(word) for word in words]
+    for place, word in enumerate(words):
+        beside = [value for value in values[max(0, place - 1) : place + 2] if value is not None]
+        if word in _ZEROS and any(value < 10 for value in beside):
+            values[place] = 0.0
     tens = 0.0
     for word, value, after in zip(words, values, [*values, None][1:], strict=True):
         if value is not None and value >= 20 and value % 10 == 0 and after is not None and 0 < after < 10:
