@@ -82,7 +82,7 @@ class _Page(HTMLParser):
 
 
 _BLOCKS: Final = frozenset(
-    {"p", "div", "br", "li", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "dd", "blockquote", "section"}
+    {"p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "dd", "blockquote", "section"}
 )
 _UNSEEN: Final = frozenset({"script", "style", "head", "title", "template", "noscript"})
 
@@ -100,6 +100,8 @@ class _Text(HTMLParser):
         self._unseen += tag in _UNSEEN
         if tag in _BLOCKS:
             self.lines.append("")
+        if tag in ("td", "th") and self.lines[-1]:
+            self.lines[-1] += "\t"
         self._is_time = "timestamp" in str(dict(attrs).get("class"))  # of oTranscribe
 
     def handle_endtag(self, tag: str) -> None:
@@ -112,14 +114,16 @@ class _Text(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._unseen:
-            self.lines[-1] += data.replace("\n", " ")
+            self.lines[-1] += re.sub(r"[\n\t]", " ", data)
 
 
 def text_of_page(page: str) -> str:
     """Return what a page shows, a line for each of its blocks."""
     parser = _Text()
     parser.feed(page)
-    return "\n".join(" ".join(line.split()) for line in parser.lines if line.strip())
+    return "\n".join(
+        "\t".join(" ".join(cell.split()) for cell in line.split("\t")) for line in parser.lines if line.strip()
+    )
 
 
 def is_html(text: str) -> bool:
