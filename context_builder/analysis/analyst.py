@@ -30,7 +30,7 @@ MAX_QUOTES: Final = 5
 
 
 class PreferenceKind(StrEnum):
-    """Tells the kind of a preference."""
+    """The kind of a preference."""
 
     PREFERS = "prefers"
     LIKES_WHEN = "likes when"
@@ -59,7 +59,7 @@ _FORMS: Final[Mapping[PreferenceKind, str]] = {
 
 
 class PointKind(StrEnum):
-    """Tells what sort of thing a summary point records.
+    """What sort of thing a summary point records.
 
     A question was raised and not answered; a decision is settled: somebody accepted it; an action is what somebody is
     to do; a proposal was suggested and not accepted yet; a disagreement has two views, each with its holder;
@@ -196,7 +196,8 @@ class SummaryResult:
 
     ``rejected`` counts its proposals that are not grounded in messages that were given. ``degraded``
     says that plain text analysis stood in for a model that could not be asked, and ``refused`` counts the messages
-    for which it stood in because the model refuses them, for good.
+    for which it stood in because the model refuses them, for good. ``over`` are ids of known points that are done,
+    refused or withdrawn, without a new point in their place.
     """
 
     points: tuple[DraftPoint, ...]
@@ -205,6 +206,7 @@ class SummaryResult:
     usage: Usage = field(default_factory=Usage)
     degraded: bool = False
     refused: int = 0
+    over: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,8 @@ class CompactedPoint:
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
     """The sentences that the check accepted, and how many it ``rejected``; ``dropped`` are ids of points that are no
-    longer needed. All other points stay as they are.
+    longer needed, ``settled`` those of decisions, actions and questions that another point overtakes, reports as done
+    or answers. All other points stay as they are.
     """
 
     points: tuple[CompactedPoint, ...]
@@ -239,11 +242,12 @@ class CompactionResult:
     dropped: frozenset[int] = frozenset()
     rejected: int = 0
     usage: Usage = NO_USAGE
+    settled: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class StatedPreference:
-    """Tells a preference that the message ``message_id`` states, or takes back: ``what`` of which ``kind``."""
+    """A preference that the message ``message_id`` states, or takes back: ``what`` of which ``kind``."""
 
     message_id: int
     kind: PreferenceKind

@@ -93,5 +93,6 @@ async def summarized(
             points=whole.points + result.points,
             rejected=whole.rejected + result.rejected,
             usage=whole.usage + result.usage,
+            over=whole.over | result.over,
         )
     return whole

@@ -192,6 +192,7 @@ class HalvingAnalyst(Analyst):
             frozenset().union(*(result.dropped for result in results)),
             sum(result.rejected for result in results),
             spent + usage,
+            frozenset().union(*(result.settled for result in results)),
         )
 
     async def _read_preferences(self, read: ReadPreferences, messages: Sequence[AnalystMessage]) -> PreferenceResult:
@@ -227,7 +228,12 @@ class HalvingAnalyst(Analyst):
                 self._remember("summary", (point.text for point in result.points))
                 whole = replace(whole, refused=whole.refused + len(part.items), usage=whole.usage + result.usage)
             names.append(result.analyst)
-            whole = replace(whole, points=whole.points + result.points, rejected=whole.rejected + result.rejected)
+            whole = replace(
+                whole,
+                points=whole.points + result.points,
+                rejected=whole.rejected + result.rejected,
+                over=whole.over | result.over,
+            )
         return replace(whole, analyst=self.name if self.name in names or not names else names[0])
 
     async def _parts(

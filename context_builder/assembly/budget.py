@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 from context_builder.assembly.candidate import Candidate, ContextType, Signal
@@ -93,18 +94,22 @@ def _fill(section: Section, room: int, choose: Choose) -> Allocation:
     else:
         part = _greedy(section, room)
     _shrink(part, room)
-    if not part.taken and part.left:
+    if section.contiguous and part.left:
+        _begin_with_a_question(part)
+    if not part.taken and part.left and (len(part.left) == 1 or not part.left[0][0].is_answer):
         _clip_first(part, room)
     return part
 
 
 def _newest(section: Section, room: int) -> Allocation:
     part = Allocation(section)
-    cost_of, take = section.cost, part.taken.append
-    for item in section.items:
+    cost_of, take, items = section.cost, part.taken.append, iter(section.items)
+    for item in items:
         cost = cost_of(item)
         if cost > room:
             part.left.append((item, _too_large(cost, room)))
+            if not part.taken and item.is_answer:
+                part.left += ((older, TOO_OLD) for older in islice(items, 1))
             break
         room -= cost
         take(item)
@@ -160,6 +165,16 @@ def _shrink(part: Allocation, room: int) -> None:
         part.tokens = part.section.measure(part.taken)
 
 
+def _begin_with_a_question(part: Allocation) -> None:
+    """Give up the oldest answers of a dialogue that was cut between them and what they answer."""
+    asked = max((place for place, item in enumerate(part.taken) if item.is_question), default=-1)
+    answers = (place for place, item in enumerate(part.taken) if item.is_answer and place > asked)
+    begin = next(answers, len(part.taken))
+    part.left[:0] = [(item, _UNASKED) for item in part.taken[begin:]]
+    del part.taken[begin:]
+    part.tokens = part.section.measure(part.taken)
+
+
 def _clip_first(part: Allocation, room: int) -> None:
     """Take the beginning of the first item, since nothing fits as a whole."""
     section, (item, _) = part.section, part.left[0]
@@ -192,6 +207,11 @@ def _whole_lines(text: str, fits: Callable[[str], bool]) -> str | None:
         if fits(beginning := "\n".join([*lines, MARK])):
             return beginning
     return None
+
+
+_UNASKED: Final = "what it answers does not fit"
+
+TOO_OLD: Final = "older than what fits"
 
 
 def _too_large(cost: int, room: int) -> str:

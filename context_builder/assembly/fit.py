@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from context_builder.assembly.budget import Allocation, Outcome, Receipt, TokenBudget, receipt, receipts_of
+from context_builder.assembly.budget import TOO_OLD, Allocation, Outcome, Receipt, TokenBudget, receipt, receipts_of
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.section import ChatMessage, Item, MessageTokenCounter, name_of, plain, section_of
@@ -54,7 +54,7 @@ class Fitted:
             if kind is not ContextType.RECENT or not self.selection.draft.history:
                 seen = len(part.taken) + len(part.left)
                 past = self.selection.items.get(kind, ())[seen:] if part.section.contiguous else ()
-                yield from (_receipt(item, kind, "older than what fits") for item in past)
+                yield from (_receipt(item, kind, TOO_OLD) for item in past)
         yield from self.refused
         yield from self.history.receipts()
 
@@ -84,16 +84,13 @@ class Fitted:
             if other is not ContextType.RECENT
             for item in part.taken
             if not (item.clipped or item.summarised)
-            for name in (item.id, item.text)
+            for name in (item.id, *_wordings(item))
         }
         left = []
         for item in items:
             words = present_texts if kind is ContextType.SEMANTIC else {}
-            why = (
-                present.get(item.id)
-                or present.get(item.text)
-                or next(filter(None, map(words.get, _wordings(item))), None)
-            )
+            names = (present.get(name) for name in (item.id, *_wordings(item)))
+            why = next(filter(None, (*names, *map(words.get, _wordings(item)))), None)
             if why is None:
                 left.append(item)
             else:
@@ -224,7 +221,7 @@ class History:
         """
         yield from self._refused
         for place in range(self._seen_from - 1, -1, -1):
-            yield Receipt(_name(place), HISTORY, Outcome.DROPPED, "older than what fits")
+            yield Receipt(_name(place), HISTORY, Outcome.DROPPED, TOO_OLD)
 
     def _call(self, answer: int) -> int:
         """Return the place of the message whose tool call is answered; the answer's own place when there is none."""

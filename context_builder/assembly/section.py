@@ -87,6 +87,16 @@ class Item:
     projections: tuple[str, ...] = ()
     summarised: bool = False
 
+    @property
+    def is_question(self) -> bool:
+        """Return whether it is something that an assistant may answer."""
+        return self.message is not None and self.message.get("role") == "user"
+
+    @property
+    def is_answer(self) -> bool:
+        """Return whether an assistant says it, to the last that was said to it."""
+        return self.message is not None and self.message.get("role") == "assistant"
+
 
 class Section(Protocol):
     """A part of a prompt: items in order of precedence, and what they cost.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -142,26 +142,35 @@ def session_turn(state: State, query: str = "", **named: Any) -> dict[str, Any]:
     """Return the envelope for :meth:`ContextBuilder.build_for_turn`: messages as history, then summary and topic.
 
     Without a ``query`` the newest thing that people said is the turn's message. A message that is the turn's own is
-    not in its history too, and the history of a session that has a summary begins with something that people said.
+    not in its history too. What the assistant said to it, or to something that is not there any more, stands after the
+    points of the summary, since in the history it would seem to answer something else.
     ``named`` are further keys of the envelope, such as ``tenant_id``.
     """
     messages = published_messages(state)
-    newest = next((message for message in messages if message.role == "user"), None)
-    if newest is not None and (not query.strip() or newest.text.strip() == query.strip()):
-        query = query if query.strip() else spoken(newest)["content"]
-        messages.remove(newest)
-    known = summarized(state)
-    asked = max((place for place, one in enumerate(messages, 1) if one.role == "user"), default=0)
-    unasked = (
-        messages[asked:] if known else []
-    )  # what these answer is in the summary, and so they stand there, after it
+    answers: list[Candidate] = []
+    newest = next((place for place, message in enumerate(messages) if message.role == "user"), None)
+    if newest is not None and (not query.strip() or messages[newest].text.strip() == query.strip()):
+        query = query if query.strip() else spoken(messages[newest])["content"]
+        messages, answers = messages[newest + 1 :], messages[:newest]
+    history = from_first_question(messages)
+    known = [*topic(state), *map(_as_known, (*answers, *messages[len(history) :])), *summarized(state)]
     return {
         "session_id": state.get("session_id"),
         "user_message": query,
-        "history": [spoken(with_dates(one)) for one in reversed(messages[:asked] if known else messages)],
-        "summary": [_entry(one) for one in reversed([*topic(state), *map(_as_known, unasked), *known])],
+        "history": [spoken(with_dates(one)) for one in reversed(history)],
+        "summary": [_entry(one) for one in reversed(known)],
         **named,
     }
+
+
+def from_first_question(messages: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return messages, newest first, without the oldest answers, whose question is not there; an assistant that began
+    the conversation answers nothing.
+    """
+    if messages and messages[-1].id == message_name(1):
+        return messages
+    asked = (place for place in range(len(messages), 0, -1) if messages[place - 1].role != "assistant")
+    return messages[: next(asked, 0)]
 
 
 def _as_known(message: Candidate) -> Candidate:

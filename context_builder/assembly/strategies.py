@@ -15,6 +15,7 @@ from context_builder.assembly.session_state import (
     ASSISTANT,
     LONG_AGO,
     State,
+    from_first_question,
     message_name,
     published_messages,
     summarized,
@@ -163,11 +164,12 @@ class RecentMessagesStrategy:
         state = await request.read_session(request.tenant_id, request.conversation_id)
         published = [with_dates(one) for one in published_messages(state)[: self._count]] if state is not None else []
         if len(published) == self._count or (published and request.store is None):
-            return published
+            return from_first_question(published)
         wanted = MemoryQuery("", limit=self._count, filter=request.where(kinds=("message",)))
         known = {candidate.id for candidate in published}
         stored = [one for one in await request.search(wanted) if message_name(one.memory.position) not in known]
-        return [*published, *(_message(one) for one in sorted(stored, key=_place, reverse=True))][: self._count]
+        older = (_message(one) for one in sorted(stored, key=_place, reverse=True))
+        return from_first_question([*published, *older][: self._count])
 
 
 class SessionMessagesStrategy:
@@ -178,7 +180,7 @@ class SessionMessagesStrategy:
         self._count = count
 
     async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]:
-        return [with_dates(one) for one in published_messages(self._state)[: self._count]]
+        return from_first_question([with_dates(one) for one in published_messages(self._state)[: self._count]])
 
 
 def _message(found: SearchResult) -> Candidate:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from context_builder.knowledge.store import KnowledgeStore
     from context_builder.settings.settings import Settings
 
+PATIENCE: Final = 10.0
+"""Seconds for which passages are embedded; the rest is left to the server."""
+
 _MOST_NAMED: Final = 10
 _LONGEST_NAME: Final = 200
 
@@ -48,15 +54,19 @@ def ingest(
     tenant: Annotated[
         str | None, typer.Option("--tenant", help="Tenant of the artifacts; default: TENANT_ID.", callback=legible)
     ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Return only when all passages are embedded.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Store a folder's text files as artifacts, and the links and imports between them as edges.
 
     The command reads Markdown, other text and source code. It skips hidden files, symbolic links and files that
     .gitignore matches, in the folder or above it up to the repository's root. It sends nothing for unchanged files, so
-    run it whenever files change: new content creates the artifact's next version. Finally it embeds passages, about
-    ten a second, if there is an embedding engine or EMBEDDING_MODEL. If a model is configured, the model writes
-    shorter texts of public and internal documents. If interrupted, the command continues the next time.
+    run it whenever files change: new content creates the artifact's next version. If a model is configured, the model
+    writes shorter texts of public and internal documents. If interrupted, the command continues the next time.
+
+    If there is an embedding engine or EMBEDDING_MODEL, passages are embedded for ten seconds. The command then says how
+    many are left and how long they will take: `serve` embeds them in the background, or `ingest --wait` now. Until
+    then they are found by words.
 
     Examples:
 
@@ -76,10 +86,10 @@ def ingest(
         options = IngestOptions(project, module, Status(status), Sensitivity(sensitivity), prune)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    run(_ingest(folder, tenant, options, as_json=as_json))
+    run(_ingest(folder, tenant, options, wait=wait, as_json=as_json))
 
 
-async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, as_json: bool) -> None:
+async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, wait: bool, as_json: bool) -> None:
     from context_builder.knowledge.ingest.ingest import ingest as ingest_folder
     from context_builder.wiring.knowledge import open_knowledge
     from context_builder.wiring.packages import open_package_service
@@ -96,7 +106,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
         async with open_package_service(settings, tenant_id) as packages:
             for ref in result.erased:
                 await packages.erasure.uncache(tenant_id, ref)
-    embedded, hint = await _embedded(settings, tenant_id)
+    embedded = await _embedded(settings, tenant_id, None if wait else PATIENCE)
     if as_json:
         print_json(
             {
@@ -105,19 +115,29 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
                 "unchanged": result.unchanged,
                 "edges": result.edges,
                 "erased": result.erased,
-                "embedded": embedded,
+                "embedded": embedded.done,
+                "unembedded": embedded.left,
                 "projected": projected,
                 "skipped": [{"path": one.path, "reason": one.reason} for one in result.skipped],
             }
         )
     else:
         _show(result)
-        if embedded:
-            typer.echo(f"{embedded:,} passage{'' if embedded == 1 else 's'} embedded, to be found by meaning.")
+        if embedded.done:
+            typer.echo(f"{embedded.done:,} passage{_plural(embedded.done)} embedded, to be found by meaning.")
+        if embedded.left:
+            typer.echo(
+                f"{embedded.left:,} more to embed, about {embedded.time_left}: `context-builder serve` does so in the "
+                "background, or `ingest --wait` now. Until then they are found by words."
+            )
         if projected:
             typer.echo(f"{projected:,} summarized by the model, for packages that they are too long for.")
-    if hint:
-        typer.echo(f"Documents are found by words alone: {plain(hint, 200)}", err=True)
+    if embedded.hint:
+        typer.echo(f"Documents are found by words alone: {plain(embedded.hint, 200)}", err=True)
+
+
+def _plural(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _columns(what: str) -> tuple[ProgressColumn, ...]:
@@ -142,8 +162,26 @@ async def _projected(settings: Settings, store: KnowledgeStore, tenant_id: str) 
             return 0
 
 
-async def _embedded(settings: Settings, tenant_id: str) -> tuple[int, str]:
-    """Embed the passages that are not yet; return how many these were, and why others can be found by words alone."""
+@dataclass(slots=True)
+class _Embedding:
+    """How many passages are embedded and how many are not, in how many seconds, and why none can be."""
+
+    done: int = 0
+    left: int = 0
+    seconds: float = 0.0
+    hint: str = ""
+
+    @property
+    def time_left(self) -> str:
+        """Return in words how long what is left will take, at the pace so far."""
+        if not self.done:
+            return "an unknown time"
+        seconds = self.seconds / self.done * self.left
+        return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:,.0f} min"
+
+
+async def _embedded(settings: Settings, tenant_id: str, patience: float | None) -> _Embedding:
+    """Embed the passages that are not yet, for ``patience`` seconds at most."""
     from context_builder.knowledge.store import document_space
     from context_builder.wiring.database import database_of
     from context_builder.wiring.stores import embedder_of, store_of
@@ -151,23 +189,34 @@ async def _embedded(settings: Settings, tenant_id: str) -> tuple[int, str]:
     database = database_of(settings)
     memory, described = store_of(settings, database)
     if embedder_of(settings) is None:
-        return 0, described.hint
+        return _Embedding(hint=described.hint)
+    made = _Embedding()
     try:
         with Progress(*_columns("Embedding"), console=Console(stderr=True), transient=True) as progress:
             bar = progress.add_task("passages", total=None)
-            return await memory.embed_missing(document_space(tenant_id), _shown_in(progress, bar)), ""
+            began = time.monotonic()
+
+            def show(done: int, total: int) -> None:
+                made.done, made.left, made.seconds = done, total - done, time.monotonic() - began
+                progress.update(bar, completed=done, total=total)
+
+            async with asyncio.timeout(patience):
+                made.done = await memory.embed_missing(document_space(tenant_id), show)
+    except TimeoutError:
+        pass  # what is left is told
     except DatabaseError as error:
-        return 0, str(error)
+        made.hint = str(error)
     finally:
         await memory.close()
         if database is not None:
             await database.close()
+    return made
 
 
 def _show(result: IngestResult) -> None:
     files = result.new + result.changed + result.unchanged
     counts = f"{files:,} files: {result.new:,} new, {result.changed:,} changed, {result.unchanged:,} as before"
-    typer.echo(f"{counts}; {result.edges:,} edge{'' if result.edges == 1 else 's'} between them.")
+    typer.echo(f"{counts}; {result.edges:,} edge{_plural(result.edges)} between them.")
     if result.erased:
         typer.echo(f"{len(result.erased):,} erased, whose file is gone.")
     for one in result.skipped[:_MOST_NAMED]:

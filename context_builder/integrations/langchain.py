@@ -131,7 +131,7 @@ class MemoryRetriever(BaseRetriever):
 
 
 class MemoryItems(BaseStore):
-    """Keeps LangGraph's items in a memory, in a space of the tenant's own, where only this store finds them.
+    """LangGraph's items are kept in a memory, in a space of the tenant's own, where only this store finds them.
 
     ``fields`` are the paths of what in a value is found by a query, by default all of it, by words and by meaning as
     the memory can. Items expire as ``ttl`` and :meth:`put` say, by default never; what has expired is not found, and is
@@ -239,11 +239,13 @@ class MemoryItems(BaseStore):
         gone: set[str] = set()
         while True:
             found, now = await self._memory.search(self._space, query), datetime.now(UTC)
-            expired = {one.memory.id for one in found if _has_expired(one.memory, now)}
-            if expired <= gone:
+            expired = {one.memory.id: one.memory for one in found if _has_expired(one.memory, now)}
+            if expired.keys() <= gone:
                 return [one for one in found if one.memory.id not in expired]
-            await self._memory.forget(self._space, ids=[*expired])
-            gone |= expired
+            last = max(kept.time or now for kept in expired.values())
+            seen = MemoryFilter(ids=tuple(expired), until=last + timedelta(microseconds=1))  # not what was put since
+            await self._memory.forget(self._space, filter=seen)
+            gone |= expired.keys()
 
     async def _refresh(self, found: Sequence[SearchResult]) -> None:
         """Let items last as long as they do from now on."""
@@ -350,7 +352,7 @@ def open_items(
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
             try:
                 runner.run(serve())
-            except BaseException as error:
+            except BaseException as error:  # who waits for the loop is told of it
                 if ready.done():
                     raise
                 ready.set_exception(error)

@@ -20,7 +20,7 @@ from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
 from context_builder.session.messages.message import CONSILIENCE, from_fields
-from context_builder.session.messages.reference import MessageReference
+from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.spoken_dates import undated
 from context_builder.wiring.app import open_builder
@@ -57,7 +57,7 @@ class PushedMessage(NamedTuple):
 
 
 class LiveSession:
-    """Gives an adapter one session that a daemon or a fleet runs.
+    """One session that a daemon or a fleet runs, as an adapter uses it.
 
     ``max_prompt_tokens`` bounds what :meth:`record` returns, by default as the builder's config has it; ``turn`` are
     further keys of a turn, such as ``tenant_id`` and ``user_id``. Raises :class:`SessionIdError` for an id that no
@@ -120,8 +120,9 @@ class LiveSession:
         return self._pushed(message)
 
     async def take_back(self, pushed: PushedMessage) -> None:
-        """Strike what was pushed, so that nothing of it is left anywhere."""
-        await self.client.strike(MessageReference(number=pushed.number))
+        """Strike what was pushed, so that nothing of it is left anywhere; not what others gave the same number."""
+        origin = pushed.memory_id.removeprefix(message_id(self.session_id, ""))
+        await self.client.strike(MessageReference(number=pushed.number), origin)
 
     def _pushed(self, message: JsonObject) -> PushedMessage:
         known = from_fields(message, SystemClock().now())

@@ -39,7 +39,7 @@ MOST_HEARD: Final = 100
 
 
 class _SessionSpeech:
-    """Knows what was said lately in one of LiveKit's sessions, some of which may be told again."""
+    """What was said lately in one of LiveKit's sessions, to recognize what comes again."""
 
     def __init__(self) -> None:
         self._heard: deque[str] = deque(maxlen=MOST_HEARD)
@@ -88,7 +88,7 @@ else:  # where something stands in for LiveKit, its emitter may be no generic cl
 
 
 class ConversationFeed(SilenceEmitter):
-    """Says in a session what is said in one or several of LiveKit's, in the background and in order.
+    """Sends what is said in one or several of LiveKit's sessions to one of ours, in the background and in order.
 
     ``names`` are those of participants by identity, of speakers whom a transcriber tells apart, and of agents by id.
     The only agent speaks as the assistant; after a handoff each has its name, else its id. Of a reply that was
@@ -202,23 +202,25 @@ class ConversationAgent(Agent):
         super().__init__(**options)
         self._live = live
         self._own_instructions = self.instructions
-        self._told_instructions = self.instructions
+        self._told_instructions = (self.instructions, self.instructions)
+        self._one_at_a_time = asyncio.Lock()
 
     async def tell_record(self) -> None:
         """Put the record, as it is now, behind the instructions of a realtime model; of any other, change nothing."""
-        try:
-            realtime = self.realtime_llm_session
-        except RuntimeError:  # another model, or it does not run
-            return
-        if self.instructions != self._told_instructions:  # the program has changed them
-            self._own_instructions = self.instructions
-        known = [one.text_content or "" for one in realtime.chat_ctx.items if isinstance(one, ChatMessage)]
-        record = "\n\n".join(str(one["content"]) for one in await self._live.record_or_nothing(known=known))
-        own = self._own_instructions
-        plain = own if isinstance(own, str) else own.render(modality="audio")
-        if (told := f"{plain}\n\n{record}".strip() if record else plain) != self.instructions:
-            self._told_instructions = told
-            await self.update_instructions(told)
+        async with self._one_at_a_time:  # or an older record would replace a newer one
+            try:
+                realtime = self.realtime_llm_session
+            except RuntimeError:  # another model, or it does not run
+                return
+            known = [one.text_content or "" for one in realtime.chat_ctx.items if isinstance(one, ChatMessage)]
+            record = "\n\n".join(str(one["content"]) for one in await self._live.record_or_nothing(known=known))
+            if self.instructions not in self._told_instructions:  # the program has changed them
+                self._own_instructions = self.instructions
+            own = self._own_instructions
+            plain = own if isinstance(own, str) else own.render(modality="audio")
+            if (told := f"{plain}\n\n{record}".strip() if record else plain) != self.instructions:
+                self._told_instructions = (self.instructions, told)  # either is there, should telling fail
+                await self.update_instructions(told)
 
     async def llm_node(
         self, chat_ctx: ChatContext, tools: list[Tool], model_settings: ModelSettings

@@ -27,6 +27,13 @@ class TenantBackground:
         if tenant_id not in self._tasks:
             self._tasks[tenant_id] = asyncio.create_task(self._run(tenant_id), name=self._name)
 
+    async def watch(self, tenant_id: str, every: float) -> None:
+        """Do what there is to do for the tenant now, and every so many seconds what other processes stored; never
+        ends."""
+        while True:
+            self.start(tenant_id)
+            await asyncio.sleep(every)
+
     async def close(self) -> None:
         """Cancel what is under way; it is done when something is stored the next time."""
         tasks = list(self._tasks.values())

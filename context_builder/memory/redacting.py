@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 
+from context_builder.errors import DataRejected
 from context_builder.memory.memory import (
     Memory,
     MemoryFilter,
@@ -29,15 +30,17 @@ _NAMES: Final = frozenset({"user_id", "source_message", "cites", "messages"})
 class RedactingMemory:
     """Sends all that ``memory`` is to remember through ``redactor`` first, in a thread.
 
-    What the redactor fails at is not remembered, and counted in the log. A keyword that is no longer in a redacted
+    What the redactor fails at is not remembered, and counted in the log; ``refuses`` has :class:`DataRejected` raised
+    for it, before anything is remembered. A keyword that is no longer in a redacted
     text is dropped from all that is remembered with it. Users' ids stay: by them memories are found.
 
     See :class:`~context_builder.memory.memory.MemoryStore`.
     """
 
-    def __init__(self, memory: MemoryStore, redactor: RedactorProtocol) -> None:
+    def __init__(self, memory: MemoryStore, redactor: RedactorProtocol, *, refuses: bool = False) -> None:
         self._memory = memory
         self._redactor = redactor
+        self._refuses = refuses
 
     @property
     def name(self) -> str:
@@ -51,6 +54,8 @@ class RedactingMemory:
         redacted = await asyncio.to_thread(self._redacted, memories)
         if withheld := len(memories) - len(redacted):
             log.error("memory.withheld", memories=withheld, reason="the redactor failed")
+            if self._refuses:
+                raise DataRejected("what must not be kept cannot be taken out of it")
         if redacted:
             await self._memory.remember(tenant_id, redacted)
 

@@ -16,14 +16,14 @@ from pydantic import AliasChoices, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
-from context_builder.errors import CannotForget, ContextBuilderError, PackageUnknown, SessionIdError
+from context_builder.errors import CannotForget, ContextBuilderError, DataRejected, PackageUnknown, SessionIdError
 from context_builder.json_values import object_of, objects_of
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import MAX_BUDGET, ContextBuildRequest, Scope
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
+from context_builder.server.problem import Missing, Problem, internal_error, invalid, problem_of
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import (
     LONGEST_NAME,
@@ -52,6 +52,9 @@ _SHORT_BYTES: Final = 1_900
 """Bytes of JSON that new points take together."""
 _CUT: Final = 400
 """Characters of a point that is longer than all of that."""
+
+
+NOT_REMEMBERED: Final = "the database cannot hold it, or what must not be kept cannot be taken out of it"
 
 
 def _named(name: str, **described: Any) -> Any:
@@ -150,7 +153,10 @@ class AgentTools:
             digest = sha256(orjson.dumps([name, words])).hexdigest()[:32]
             note_id = f"{NOTE}:{digest}"
             note = Memory(note_id, words, kind=NOTE, speaker=name, time=datetime.now(UTC))
-            await self._services.memory.remember(caller.tenant_id, [note])
+            try:
+                await self._services.memory.remember(caller.tenant_id, [note])
+            except DataRejected as error:
+                raise Problem(422, "refused_data", f"the note is not remembered: {NOT_REMEMBERED}") from error
             return {"id": note_id}
 
     async def forget(
@@ -254,10 +260,14 @@ class AgentTools:
         text: Annotated[str | None, Field(description="What was said; its words stay without it.")] = None,
         speaker: Annotated[str | None, Field(description="Who said it; the same as before without it.")] = None,
     ) -> dict[str, Any]:
-        """Correct what was said in a conversation, or by whom; needs the role writer."""
+        """Correct what was said in a conversation, or by whom; needs the role writer.
+
+        Only what you are shown whole can be corrected, and not by a text with masks in place of words.
+        """
         with _told():
             with _naming(message, session_id):
-                await correct_message(await self._revising(session_id), message, text, speaker)
+                client, seen = await self._revising(session_id)
+                await correct_message(client, seen, message, text, speaker)
             return {"accepted": 1}
 
     async def rename_speaker(
@@ -268,14 +278,16 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Call a speaker of a conversation otherwise, in all that was said and will be; needs the role writer."""
         with _told():
-            await rename_speaker(await self._revising(session_id), old, new)
+            client, _ = await self._revising(session_id)
+            await rename_speaker(client, old, new)
             return {"accepted": 1}
 
     async def strike_message(self, session_id: SessionName, message: MessageName) -> dict[str, Any]:
         """Delete a message everywhere, with all that rests on it, for good; needs the role writer."""
         with _told():
             with _naming(message, session_id):
-                await strike_message(await self._revising(session_id), message)
+                client, _ = await self._revising(session_id)
+                await strike_message(client, message)
             return {"accepted": 1}
 
     async def build_context(
@@ -374,13 +386,13 @@ class AgentTools:
     async def _session(self, session_id: str) -> SeenSession:
         return await self._seen(session_id, await self._redis(session_id, Role.READER))
 
-    async def _revising(self, session_id: str) -> SessionClient:
+    async def _revising(self, session_id: str) -> tuple[SessionClient, SeenSession]:
         redis = await self._redis(session_id, Role.WRITER)
-        await self._seen(session_id, redis)
+        seen = await self._seen(session_id, redis)
         client = SessionClient(redis, session_id)
         if not (await client.is_known() or await client.waiting()):
             raise _no_session(session_id)
-        return client
+        return client, seen
 
     async def _seen(self, session_id: str, redis: Redis) -> SeenSession:
         try:
@@ -422,7 +434,7 @@ def _naming(message: str, session_id: str) -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        if problem.status != HTTPStatus.NOT_FOUND or problem.detail != not_found().detail:
+        if problem.status != HTTPStatus.NOT_FOUND or problem.detail != Missing.MESSAGE:
             raise
         raise Problem(404, "not_found", f"there is no message {message} in {session_id}") from None
 

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from context_builder.errors import MessageError
-from context_builder.server.problem import Problem, not_found
+from context_builder.server.problem import Missing, Problem, not_found
+from context_builder.server.seen_session import SeenSession
 from context_builder.session.client import SessionClient
-from context_builder.session.messages.reference import MessageReference, read_reference
+from context_builder.session.messages.revision import MessageReference, read_reference
+
+MASKED: Final = "you are not shown all of that message, and only who sees the words may correct them"
 
 
-async def correct_message(client: SessionClient, message: str, text: str | None, speaker: str | None) -> None:
-    """Correct a message of a session, by number or id."""
+async def correct_message(
+    client: SessionClient, seen: SeenSession, message: str, text: str | None, speaker: str | None
+) -> None:
+    """Correct a message of a session, by number or id; 403 for words, or a speaker, that the caller sees masked."""
     with _told():
         reference = await _existing(client, message)
+        if seen.is_redacted:
+            place = await client.id_of(reference)
+            unmasked = {} if place is None else await seen.unmasked(place - 1, 1)
+            changed = {name for name, value in (("text", text), ("speaker", speaker)) if value is not None}
+            if place is None or not changed <= unmasked.get(place, frozenset()):
+                raise Problem(403, "masked", MASKED)
         await client.correct(reference, text=text, speaker=speaker)
 
 
@@ -37,7 +49,7 @@ async def _existing(client: SessionClient, message: str) -> MessageReference:
     reference = read_reference(message, "message")
     held = await client.held_message(reference)
     if held == "struck" or (held == "unknown" and not await client.waiting()):
-        raise not_found()
+        raise not_found(Missing.MESSAGE)
     return reference
 
 

@@ -23,7 +23,7 @@ from context_builder.server.access.caller import Caller
 from context_builder.server.problem import not_found
 from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
 from context_builder.session.client import JsonObject, SessionClient
-from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
 from context_builder.session.keys import Keys
 from context_builder.storage.redis_availability import translated
 from context_builder.timestamps import moment
@@ -88,6 +88,8 @@ def _decoded(
         except EntryUnreadable:
             continue
         found |= {one.id: one for one in batch.memories if one.kind == "message"}
+        for old, new in batch.renamed:
+            found = {known: with_speaker(one, old, new) for known, one in found.items()}
         found |= {one.id: one.applied(found[one.id]) for one in batch.amended if one.id in found}
     waiting = [one for one in map(orjson.loads, pending) if one["text"]]  # of one that was struck nothing is left
     for one in waiting:
@@ -142,6 +144,9 @@ def _message(
     }
 
 
+CORRECTED: Final = frozenset({"text", "speaker"})
+"""Fields of a message that can be corrected."""
+
 RECHECK: Final = 1.0
 """Seconds after which a stream looks again at how sensitive its session is."""
 
@@ -189,6 +194,20 @@ class SeenSession:
                 {**said, "text": ""} if said.get("clipped") else said for said in objects_of(one.get("sources"))
             ]
         return await self._shown(points)
+
+    async def unmasked(self, after: int, limit: int) -> dict[int, frozenset[str]]:
+        """Return which of ``text`` and ``speaker`` the caller sees as they are, by id, of messages as in :meth:`after`.
+
+        The others may not be corrected: whoever edits what they see would write masks over what was said.
+        """
+        found = await self._messages.after(self._session_id, after, limit) or []
+        if not self.is_redacted:
+            return {one["id"]: CORRECTED for one in found}
+        said = [{name: one.get(name) for name in CORRECTED} for one in found]
+        pairs = zip(found, said, await self._shown(said), strict=True)
+        return {
+            one["id"]: frozenset(name for name in CORRECTED if shown[name] == was[name]) for one, was, shown in pairs
+        }
 
     def clock(self, conversation: JsonObject) -> JsonObject:
         """Return the silence clock; without keywords, where it would be redacted: they stand alone in it."""

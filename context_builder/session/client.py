@@ -28,7 +28,7 @@ from context_builder.session.messages.message_index import (
     speaker_field,
     speakers_in,
 )
-from context_builder.session.messages.reference import MessageReference, str_of
+from context_builder.session.messages.revision import MessageReference, str_of
 from context_builder.session.summary.citation import ExplainedPoint, explain
 from context_builder.storage.redis_availability import translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
@@ -112,9 +112,9 @@ class SessionClient:
         """Call the speaker ``old`` ``new``, in all that was said and is yet to be said in the session."""
         await self._revise({"renames": old, "speaker": new})
 
-    async def strike(self, reference: MessageReference) -> None:
-        """Let nothing of a message be left anywhere."""
-        await self._revise({"strikes": str_of(reference)})
+    async def strike(self, reference: MessageReference, origin: str = "") -> None:
+        """Let nothing of a message be left anywhere; ``origin`` as in :class:`StrikeRequest`."""
+        await self._revise({"strikes": str_of(reference), **({"origin": origin} if origin else {})})
 
     async def _revise(self, fields: Mapping[str, object]) -> None:
         revision = {"session_id": self.session_id, "timestamp": datetime.now().astimezone().isoformat(), **fields}
@@ -142,6 +142,13 @@ class SessionClient:
 
         Raises :class:`MessageError` for one that is too old to be corrected.
         """
+        return (await self._index_of(reference)).held_message(reference)
+
+    async def id_of(self, reference: MessageReference) -> int | None:
+        """Return the id of the message, None while it is ``unknown``; raises as :meth:`held_message` does."""
+        return (await self._index_of(reference)).find(reference)
+
+    async def _index_of(self, reference: MessageReference) -> MessageIndex:
         async with translated():
             fields = [*fields_of(reference)]
             held = await cast("Any", self._redis.hmget(self._keys.message_index, fields))
@@ -150,7 +157,7 @@ class SessionClient:
             if wanted := [*index.wanted()]:
                 more = await cast("Any", self._redis.hmget(self._keys.message_index, wanted))
                 index.hold({name: value for name, value in zip(wanted, more, strict=True) if value is not None})
-        return index.held_message(reference)
+        return index
 
     async def is_known(self) -> bool:
         """Return whether anything runs the session, or ever ran it as far as is remembered."""
@@ -278,8 +285,7 @@ def contributed(
 def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> JsonObject:
     """Return the state that a checkpoint holds."""
     from context_builder.session.config import SessionConfig
-    from context_builder.session.conversation.checkpoint import restore
-    from context_builder.session.conversation.published_state import session_state
+    from context_builder.session.conversation.state import restore, session_state
     from context_builder.tokens.counter import estimate_tokens
 
     now = SystemClock().now()

@@ -120,11 +120,13 @@ def redactor_of(settings: Settings) -> RedactorProtocol:
     return RedactorChain(*redactors) if redactors else NoopRedactor()
 
 
-def redacting(memory: MemoryStore, settings: Settings) -> MemoryStore:
-    """Return the memory, which keeps nothing that the settings say is redacted. Raises as :func:`redactor_of`."""
+def redacting(memory: MemoryStore, settings: Settings, *, refuses: bool = False) -> MemoryStore:
+    """Return the memory, which keeps nothing that the settings say is redacted. Raises as :func:`redactor_of`;
+    ``refuses`` as in :class:`RedactingMemory`.
+    """
     if settings.prompt.redact == "none":
         return memory
-    return RedactingMemory(memory, redactor_of(settings))
+    return RedactingMemory(memory, redactor_of(settings), refuses=refuses)
 
 
 def _window(settings: Settings) -> int | None:

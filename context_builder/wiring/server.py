@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
@@ -48,6 +48,9 @@ from context_builder.wiring.knowledge import (
 from context_builder.wiring.servers import open_servers
 from context_builder.wiring.session_prompt import build_for_state
 from context_builder.wiring.stores import embedder_of, store_of
+
+LOOK_AGAIN: Final = 60.0
+"""Seconds after which the server looks again for passages that another process stored and did not embed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         )
         for work in after_put:
             stack.push_async_callback(work.close)
+        embeddings, _ = after_put
+        await stack.enter_async_context(_watching(embeddings, tenant_id))
         await stack.enter_async_context(relaying_events(settings, database.knowledge, redis, knowledge.record))
         limit = settings.services.retrieval_time
         config = PackageConfig(
@@ -111,7 +116,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             knowledge=knowledge.store,
             packages=packages,
             functions=database.knowledge,
-            memory=redacting(memory, settings),
+            memory=redacting(memory, settings, refuses=True),
             build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,
             secret=knowledge.secret,
@@ -134,6 +139,17 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         hosted = local_services(knowledge, memory, process)
         await stack.enter_async_context(warming_up(settings, packages))
         yield OpenServices(services, hosted, memory_is, str(home_of(settings) / "serve.token") if local else "")
+
+
+@asynccontextmanager
+async def _watching(embeddings: TenantBackground, tenant_id: str) -> AsyncIterator[None]:
+    """Embed what ``ingest`` stores for the tenant, too."""
+    task = asyncio.create_task(embeddings.watch(tenant_id, LOOK_AGAIN), name="embeddings watch")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _are_there(keys: ApiKeys, *, is_needed: bool) -> bool:

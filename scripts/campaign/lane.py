@@ -152,9 +152,9 @@ class Lane(Account):
         async def left() -> int:
             return 0 if await predicate() else 1
 
-        await self._work_off(left, description, poll=poll)
+        await self.work_off(left, description, poll=poll)
 
-    async def _work_off(self, left: Callable[[], Awaitable[int]], description: str, *, poll: float) -> None:
+    async def work_off(self, left: Callable[[], Awaitable[int]], description: str, *, poll: float) -> None:
         """Until nothing is ``left``, for as long as that changes and the daemon lives. Raises :class:`Stuck`."""
         deadline = time.monotonic() + self.patience
         before = 0
@@ -215,7 +215,7 @@ class Lane(Account):
         await self.close(places)
 
     async def _settle(self, context: str) -> Places:
-        await self._work_off(self.left, f"all is summarized after {context}", poll=0.25)
+        await self.work_off(self.left, f"all is summarized after {context}", poll=0.25)
         return await self.audit(context)
 
     async def _stop(self) -> None:

@@ -19,12 +19,15 @@ async def receivers_refuse_a_row(lane: Lane) -> None:
     await lane.world.refuse(lane.session_id, "memory", delivery.token, sqlstate)
     await lane.listener.push([delivery])
 
-    async def are_dead_letters() -> bool:
+    async def left() -> int:
+        """What is summarized before the message is, for as long as something is not refused yet."""
         places = await lane.places()
         was_revised = _revisions(lane) != revisions  # which may take the refused summary, since it no longer holds
-        return delivery.token in places.unremembered and (seq in places.unarchived or was_revised)
+        if delivery.token in places.unremembered and (seq in places.unarchived or was_revised):
+            return 0
+        return 1 + places.left
 
-    await lane.wait(are_dead_letters, "what is refused for good is a dead letter", poll=0.1)
+    await lane.work_off(left, "what is refused for good is a dead letter", poll=0.1)
 
 
 def _revisions(lane: Lane) -> tuple[int, int, int]:

@@ -94,7 +94,20 @@ def test_of_what_the_assistant_said_long_ago_the_newest_five_are_told_after_what
     told = [f"Consilience: advice {n}" for n in range(115, 120)]
     assert [one["text"] for one in turn["summary"][:-1]] == ["First point", "Second", *told]
     assert turn["history"] == []
-    assert len(session_turn({**state, "rolling_summary": {}}, "And?")["history"]) == 5  # nobody had spoken before
+
+
+def test_an_assistant_that_begins_the_conversation_answers_nothing():
+    greeting = {"id": 1, "speaker": "Consilience", "text": "Hello all"}
+    assert len(session_turn({"raw_recent_buffer": [greeting, {"id": 2, "text": "Hi"}]}, "And?")["history"]) == 2
+    assert session_turn({"raw_recent_buffer": [greeting | {"id": 9}]}, "And?")["history"] == []
+
+
+@pytest.mark.parametrize("query", ["", "How loud is it?"])
+def test_what_was_answered_already_is_not_answered_before_it_is_asked(query):
+    answer = {"id": 8, "speaker": "Consilience", "text": "Very."}
+    turn = session_turn(STATE | {"raw_recent_buffer": [*STATE["raw_recent_buffer"], answer]}, query)  # type: ignore[misc]
+    assert [one["content"] for one in turn["history"]] == ["Ann: Hello", "Hi Ann"]
+    assert [one["text"] for one in turn["summary"]][2:-1] == ["Consilience: Very."]
 
 
 def test_a_history_that_begins_with_an_answer_begins_with_what_was_said_next():

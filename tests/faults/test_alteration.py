@@ -10,14 +10,14 @@ from redis.asyncio import Redis
 
 from context_builder.session.store import store
 from scripts.alteration import alter_commit, replace
-from scripts.benches.daemon.unprotected import PARTS
+from scripts.benches.programs.unprotected import PARTS
 from scripts.campaign.daemon import ROOT
 
 UNPROTECTED = """
 from context_builder.clock import Instant
 from context_builder.session.messages.message import from_fields
 from context_builder.session.store.store import SessionStore
-from scripts.benches.daemon.unprotected import pop_instead_of_reading, recognize_nothing
+from scripts.benches.programs.unprotected import pop_instead_of_reading, recognize_nothing
 
 pop_instead_of_reading()
 recognize_nothing()

@@ -6,14 +6,19 @@ import pytest
 from redis import Redis
 
 from context_builder.session.keys import Keys
-from scripts.benches.hosting.load import BENCH_EVENTS, Speakers, prepare
+from scripts.benches.harness.workers import BENCH_EVENTS, Speakers
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
 
 
+def tell_of_states(server: RedisServer) -> None:
+    with Redis.from_url(server.url) as client:
+        client.config_set("notify-keyspace-events", BENCH_EVENTS)
+
+
 def test_messages_that_are_committed_together_are_all_seen(redis_server: RedisServer) -> None:
-    prepare(redis_server.url, BENCH_EVENTS)
+    tell_of_states(redis_server)
     names = ["monday", "tuesday"]
     with Redis.from_url(redis_server.url) as client, Speakers(redis_server.url, names) as speakers:
         first = speakers.speak_without_waiting(rate=1000, seconds=0.006)
@@ -28,7 +33,7 @@ def test_messages_that_are_committed_together_are_all_seen(redis_server: RedisSe
 
 
 def test_only_some_are_watched_where_many_are_spoken_in(redis_server: RedisServer) -> None:
-    prepare(redis_server.url, BENCH_EVENTS)
+    tell_of_states(redis_server)
     names = [f"session-{number}" for number in range(10)]
     with Speakers(redis_server.url, names, 2) as speakers:
         speakers.speak_without_waiting(rate=1000, seconds=0.01)

@@ -169,6 +169,24 @@ async def test_items_expire_unless_they_are_read(memory: MemoryStore) -> None:
     assert [one.key for one in await items.asearch(("a",), limit=1)] == ["kept"]
 
 
+async def test_an_item_that_is_put_while_the_expired_one_is_deleted_stays(
+    memory: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items, forget = MemoryItems(memory), memory.forget
+    await items.aput(("a",), "one", {"n": 1}, ttl=1e-9)
+
+    async def late(*args: Any, **named: Any) -> int:
+        monkeypatch.undo()
+        await items.aput(("a",), "one", {"n": 2})
+        return await forget(*args, **named)
+
+    monkeypatch.setattr(memory, "forget", late)
+    await items.aget(("a",), "one")
+    found = await items.aget(("a",), "one")
+    assert found is not None
+    assert found.value == {"n": 2}
+
+
 def test_a_program_without_an_event_loop_uses_the_store(migrated_url: str) -> None:
     environ = {"DATABASE_URL": migrated_url, "EMBEDDED_EMBEDDINGS": "false"}
     with open_items(load_settings(environ, env_file=None), fields=["text"]) as items:

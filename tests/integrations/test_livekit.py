@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from types import ModuleType
 from typing import Any
@@ -286,6 +287,28 @@ async def test_a_realtime_model_is_told_the_record_in_its_instructions(
         before = len(model.told)
         await agent.tell_record()
         assert len(model.told) == before  # nothing is new
+
+
+async def test_records_are_told_one_after_the_other_beside_what_the_program_says(
+    live: LiveSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, gate, asked = SilentRealtimeModel(), asyncio.Event(), []
+
+    async def record(**_: Any) -> list[dict[str, str]]:
+        asked.append(place := len(asked) + 1)
+        await gate.wait()
+        return [{"content": f"Record {place}."}]
+
+    monkeypatch.setattr(live, "record_or_nothing", record)
+    async with AgentSession(llm=model) as session:
+        agent = ConversationAgent(live, instructions="Be brief.")
+        await session.start(agent)
+        both = asyncio.gather(agent.tell_record(), agent.tell_record())
+        await wait_until(lambda: asked, "the record is asked for")
+        await agent.update_instructions("Be kind.")
+        gate.set()
+        await both
+        assert model.told[-3:] == ["Be kind.", "Be kind.\n\nRecord 1.", "Be kind.\n\nRecord 2."]
 
 
 async def test_calls_of_tools_stay_after_the_question(live: LiveSession, meeting: Redis) -> None:

@@ -17,7 +17,7 @@ from context_builder.session.keys import Keys
 from context_builder.session.store.registry import SessionRegistry
 from tests.integrations.conftest import heard, queued
 from tests.services.api_server import ApiServer
-from tests.services.running import state
+from tests.services.running import push, state
 from tests.services.waiting import wait_until
 
 pytest.importorskip("agents", reason="pip install 'context-builder[openai-agents]'")
@@ -122,6 +122,16 @@ async def test_what_is_taken_back_leaves_the_record_too(session: ConversationSes
     said = [one["text"] for one in (await state(meeting))["raw_recent_buffer"]]
     assert [text for text in said if text] == ["We label the clips by hand.", "Yes.", "Noted.", "Goodbye."]
     assert [text_of(one) for one in await session.get_items()] == ["Yes.", "Noted.", "Goodbye."]  # type: ignore[arg-type]
+
+
+async def test_what_another_process_gave_the_same_number_stays(session: ConversationSession, meeting: Redis) -> None:
+    await session.add_items([user("Mine.")])
+    await push(meeting, {"text": "Not mine.", "speaker": "Bo", "message_number": 2})
+    await session.pop_item()
+    await session.add_items([user("Goodbye.")])
+    await wait_until(lambda: heard(meeting, "Goodbye."), "all is heard")
+    said = [(one["message_number"], one["text"]) for one in (await state(meeting))["raw_recent_buffer"] if one["text"]]
+    assert said == [(1, "We label the clips by hand."), (2, "Not mine."), (3, "Goodbye.")]
 
 
 async def test_items_of_an_earlier_version_are_read(session: ConversationSession, redis: Redis) -> None:

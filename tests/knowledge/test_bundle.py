@@ -14,10 +14,10 @@ from context_builder.knowledge.filling import RankedSource
 from context_builder.knowledge.fit import NOTE, fitted, rendered
 from context_builder.knowledge.node import projections
 from context_builder.tokens.counter import count_tokens
-from scripts.benches.knowledge import budget
-from scripts.benches.knowledge.budget import ranked_source
-from scripts.benches.knowledge.options import Options
-from scripts.benches.shared.report import Report
+from scripts.benches import packages
+from scripts.benches.harness.laboratory import Options
+from scripts.benches.harness.report import Report
+from scripts.benches.packages import ranked_source
 
 LONG = "\n\n".join(f"Paragraph {number} begins so. " + "It goes on and on with words. " * 12 for number in range(8))
 
@@ -117,8 +117,8 @@ def test_a_projection_has_no_lines_of_signs_alone() -> None:
 
 
 def test_no_generated_request_is_over_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "REQUESTS", 200)
-    budget.measure_budget(report := Report("budget"), Options())
+    monkeypatch.setattr(packages, "REQUESTS", 200)
+    packages.budget(report := Report("budget"), Options())
     assert [line.reached for line in report.lines] == [True]
 
 

@@ -14,7 +14,7 @@ from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnav
 from context_builder.memory.embedder import CachedEmbedder
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
-from scripts.benches.memory.embeddings import serve_embeddings
+from scripts.benches.harness.memory import serve_embeddings
 from tests.memory.vectors import LetterEmbedder
 
 

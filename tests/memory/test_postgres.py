@@ -137,6 +137,24 @@ async def test_a_rare_word_weighs_more_than_a_common_one(memory: PostgresMemory)
     assert (await texts(memory, "axolotl meeting"))[0] == "The axolotl"
 
 
+async def test_a_single_memory_with_five_of_six_words_is_relevant(memory: PostgresMemory) -> None:
+    await memory.remember("acme", [Memory("1", "Acoustic beacons need a permit before they are mounted in the cove.")])
+    (found,) = await memory.search("acme", MemoryQuery("What needs an acoustic beacon that may be mounted in a cove?"))
+    assert found.score > 0.9
+
+
+async def test_words_of_a_first_hit_that_stands_alone_lead_on(memory: PostgresMemory) -> None:
+    others = [Memory(str(place), f"Tortoises number {place} sleep.") for place in range(30)]
+    sights = (
+        "red cliffs, long beaches, old harbours, tall towers, narrow lanes, bright gardens, blue doors, stone ovens"
+    )
+    more = "quiet chapels, steep stairs, drying nets, lemon groves"
+    bridge = Memory("bridge", f"Speedy was born on Marettimo, an island of {sights}, {more} and deep wells.")
+    away = Memory("away", "The deep wells of that island hold no water.")
+    await memory.remember("acme", [*others, bridge, away])
+    assert (await texts(memory, "Where was Speedy born?"))[:2] == [bridge.text, away.text]
+
+
 async def test_remembering_again_replaces(memory: PostgresMemory) -> None:
     await memory.remember("acme", [Memory("m", "old words"), Memory("m", "newer words")])
     await memory.remember("acme", [Memory("m", "latest words")])

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from mcp.server.mcpserver.exceptions import ToolError
 
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.redacting import RedactingMemory
 from context_builder.redaction import SecretRedactor
+from context_builder.server.access.caller import caller_of
+from context_builder.server.agent_tools import AgentTools
 from context_builder.settings.settings import load_settings
 from context_builder.testing import InMemoryStore
 from context_builder.wiring.app import open_app
@@ -73,6 +78,16 @@ async def test_what_the_redactor_fails_at_is_not_remembered(
     logged = capsys.readouterr().out
     assert "memory.withheld" in logged
     assert SECRET[:40] not in logged
+
+
+async def test_an_agent_is_told_that_its_note_is_not_remembered() -> None:
+    store = InMemoryStore()
+    services: Any = SimpleNamespace(memory=RedactingMemory(store, Broken(), refuses=True))
+    tools = AgentTools(services, lambda: caller_of("lab", "key:1", frozenset({"writer"})))
+    with pytest.raises(ToolError, match="the note is not remembered"):
+        await tools.remember("My token is 7.")
+    assert not store.kept
+    assert (await tools.remember("Hello."))["id"] in store.kept["lab"]
 
 
 async def test_searching_and_forgetting_are_the_stores() -> None:

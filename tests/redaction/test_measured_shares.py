@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from scripts.benches.redaction import Counts, counted, measured
+from scripts.benches.harness.report import Report
+from scripts.benches.redaction import measure
 from tests.redaction.tokens import token
 
 CASES = (
@@ -16,16 +17,14 @@ CASES = (
 )
 
 
-def test_secrets_that_are_gone_and_texts_that_changed_are_counted():
-    assert counted(CASES) == Counts(secrets=2, masked=1, harmless=2, altered=1)
-
-
-def test_each_file_has_its_shares(tmp_path: Path):
+def test_secrets_that_are_gone_and_texts_that_changed_are_counted_for_each_file(tmp_path: Path):
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, CASES)) + "\n", "utf-8")
-    lines = [(line.what, line.measured, line.reached) for line in measured(tmp_path).lines]
+    measure(report := Report("redaction"), tmp_path)
+    lines = [(line.what, line.measured, line.reached) for line in report.lines]
     assert ("mine: masked", "50.0% of 2", False) in lines
     assert ("all: altered", "50.0% of 2", False) in lines
 
 
 def test_a_folder_without_cases_is_said_to_lack_them(tmp_path: Path):
-    assert measured(tmp_path).missing == [tmp_path / "*.jsonl"]
+    measure(report := Report("redaction"), tmp_path)
+    assert report.missing == [tmp_path / "*.jsonl"]

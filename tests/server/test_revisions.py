@@ -23,11 +23,11 @@ pytestmark = pytest.mark.engines
 ONE = "/sessions/monday/messages/1"
 
 
-async def says(redis: Redis, *expected: tuple[str, str]) -> None:
+async def says(redis: Redis, *expected: tuple[str, str], session_id: str = "monday") -> None:
     """Returns once these are the speakers and texts of the buffer."""
 
     async def seen() -> Any:
-        buffer = (await state(redis)).get("raw_recent_buffer", [])
+        buffer = (await state(redis, session_id)).get("raw_recent_buffer", [])
         return [(one["speaker"], one["text"]) for one in buffer] == [*expected]
 
     await wait_until(seen, f"the buffer has {expected}")
@@ -81,6 +81,51 @@ async def test_an_agent_changes_what_was_said(api: ApiServer, redis: Redis) -> N
         went_well, _ = await agent.call("strike_message", sessionId="monday", message="2")
         assert not went_well
         assert (await agent.call("correct_message", sessionId="monday", message="1"))[0] is False
+
+
+async def test_who_is_not_shown_the_words_does_not_correct_them(api: ApiServer, redis: Redis) -> None:
+    one = "/sessions/tuesday/messages/1"
+    told = "The password is hunter22xyzzy."
+    stated = {"kind": "document", "title": "Tuesday", "content": "", "sensitivity": "confidential"}
+    async with (
+        running(redis, "tuesday"),
+        api.client(api.key(Role.ADMIN)) as client,
+        api.client(headers={"Origin": api.url}) as page,
+    ):
+        await push(redis, spoken(1, told), spoken(2, "It is blue."), session_id="tuesday")
+        await says(redis, ("Alice", told), ("Alice", "It is blue."), session_id="tuesday")
+        (await client.put("/knowledge/artifacts/session:tuesday", json=stated)).raise_for_status()
+        (shown, _) = (await client.get("/sessions/tuesday/messages")).json()
+        assert "hunter22xyzzy" not in shown["text"]
+        refused = await client.patch(one, json={"text": shown["text"].replace("password", "key")})
+        assert (problem(refused)["status"], "who sees the words" in refused.text) == (403, True)
+        agent = Agent(client)
+        went_well, why = await agent.call("correct_message", sessionId="tuesday", message="1", text="It is a key.")
+        assert (went_well, "who sees the words" in str(why)) == (False, True)
+
+        await page.post("/ui/login", data={"credential": api.key()})
+        form = (await page.get("/ui/sessions/tuesday/revisions?message=1")).text
+        assert ("<textarea" in form, 'name="speaker"' in form, "Strike" in form) == (False, True, True)
+        assert "<textarea" in (await page.get("/ui/sessions/tuesday/revisions?message=2")).text
+
+        assert (await client.patch("/sessions/tuesday/messages/2", json={"text": "It is green."})).status_code == 202
+        assert (await client.patch(one, json={"speaker": "Bo"})).status_code == 202
+        await says(redis, ("Bo", told), ("Alice", "It is green."), session_id="tuesday")
+        assert (await client.delete(one)).status_code == 202
+        await says(redis, ("Alice", "It is green."), session_id="tuesday")
+
+
+async def test_a_mask_does_not_take_the_place_of_what_was_said(api: ApiServer, redis: Redis) -> None:
+    masked = "The password is §§secret(PASSWORD)."
+    async with running(redis), api.client(api.key()) as client:
+        await push(redis, spoken(1, "The password is hunter22xyzzy."))
+        await says(redis, ("Alice", "The password is hunter22xyzzy."))
+        answers = (
+            await client.patch(ONE, json={"text": masked}),
+            await client.post("/sessions/monday/messages", json={"corrects": 1, "text": masked}),
+        )
+        assert [(one.status_code, "a mask" in one.text) for one in answers] == [(422, True), (422, True)]
+        await says(redis, ("Alice", "The password is hunter22xyzzy."))
 
 
 async def test_the_page_leads_past_messages_that_were_struck(api: ApiServer, redis: Redis) -> None:

@@ -15,7 +15,7 @@ from context_builder.clock import SystemClock
 from context_builder.memory.memory import Memory, point_id
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.session.conversation.changes import Changes
-from context_builder.session.conversation.memory_batch import of_message
+from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, of_message
 from context_builder.session.conversation.responses import Responses
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import decode
@@ -90,7 +90,8 @@ async def test_another_tenant_has_no_sessions(api: ApiServer, redis: Redis) -> N
 async def test_a_session_that_never_was_is_not_found(api: ApiServer, redis: Redis) -> None:
     async with api.client(api.key()) as client:
         for page in ("state", "messages", "events"):
-            assert (await client.get(f"/sessions/never/{page}")).status_code == 404
+            refused = await client.get(f"/sessions/never/{page}")
+            assert (refused.status_code, "no such session" in refused.json()["detail"]) == (404, True)
         turn = {"query": "What was said?", "tokenBudget": 500}
         assert (await client.post("/sessions/never/turn", json=turn)).status_code == 404
 
@@ -127,6 +128,17 @@ async def test_messages_are_there_after_they_left_the_buffer(api: ApiServer, red
         assert [one["text"] for one in found] == ["Old words 6.", "New words 7."]
         await redis.delete("context_builder:tuesday:state")
         assert await ids(after=7) == []  # known still, though there is nothing newer
+
+
+async def test_messages_that_wait_for_the_memory_are_read_as_corrected_since(api: ApiServer, redis: Redis) -> None:
+    said = [Memory(f"m{n}", "fifteen", session_id="waiting", speaker="Ann", position=n) for n in (1, 2)]
+    correction = MemoryBatch("waiting", amended=(Amendment("m2", "fifty", "Bo"),), renamed=(("Ann", "Ida"),))
+    batches = [MemoryBatch("waiting", said).encode(), correction.encode()]
+    await redis.rpush("context_builder:waiting:memory_outbox", *batches)  # type: ignore[misc]
+    await redis.set("context_builder:waiting:state", orjson.dumps({"session_id": "waiting"}))
+    async with api.client(api.key()) as client:
+        found = (await client.get("/sessions/waiting/messages")).json()
+    assert [(one["speaker"], one["text"]) for one in found] == [("Ida", "fifteen"), ("Bo", "fifty")]
 
 
 RESPONSE = {

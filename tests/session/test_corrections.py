@@ -14,12 +14,13 @@ from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
 from context_builder.errors import DatabaseUnavailable, DataRejected, MessageError
-from context_builder.memory.memory import Memory
+from context_builder.memory.memory import Memory, MemoryQuery, TenantMemory
 from context_builder.session import committer, inbox
 from context_builder.session.client import SessionClient
+from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
-from context_builder.session.messages.reference import read_reference
-from context_builder.session.messages.revision import SpeakerRename, Strike
+from context_builder.session.memory_revision import revise_memories
+from context_builder.session.messages.revision import SpeakerRename, Strike, read_reference
 from context_builder.session.session import Session
 from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.testing import InMemoryStore, ManualClock, StubAnalyst
@@ -416,11 +417,13 @@ async def test_what_was_corrected_before_the_memory_refused_it_is_put_back_as_co
     live.clock.advance(WINDOW + 1)
     await live.shows()
     await wait_until(lambda: memory.tried > 2, "the memory is away")
+    waiting = await live.redis.lrange(KEYS.memory_outbox, 0, -1)
     await live.push(
         {"corrects": 1, "text": FIFTY, "timestamp": at(60)},
         {"renames": "Alice", "speaker": "Ida", "timestamp": at(61)},
     )
     await live.until("the points are corrected", text=f"Said:\n- Ida says: {FIFTY}")
+    assert await live.redis.lrange(KEYS.memory_outbox, 0, 0) == waiting  # whatever waits is not gone through
     memory.fault = DataRejected("not this one")
     letters = DeadLetters(live.redis, "monday", "memory")
     await delivered(live)  # which is what becomes of it, refused for good
@@ -483,6 +486,16 @@ async def test_speakers_who_are_renamed_at_once_are_told_apart(live: Live, analy
     await taken_in(live)
     assert await points(live) == ["Ann says: Bo asked.", "Bo says: Ann replied."]
     assert remembered(live) == ["Ann: Ann asked.", "Bo: Bo replied."]
+
+
+async def test_a_name_that_nobody_has_in_the_end_has_no_preferences() -> None:
+    """Those of messages which are no longer remembered, too; the others have followed their messages."""
+    memory = TenantMemory(InMemoryStore(), TENANT)
+    stated = {"kind": "preference", "session_id": "monday"}
+    await memory.remember([Memory(name, f"{name} prefers tea", user_id=name, **stated) for name in ("Ann", "Bo")])
+    renamed = (("Ann", "Bo"), ("Bo", "Ann"))
+    await revise_memories(memory, memory.remember, MemoryBatch("monday", renamed=renamed))
+    assert [one.memory.id for one in await memory.search(MemoryQuery(""))] == ["Ann"]
 
 
 async def test_a_name_given_while_a_summary_is_in_the_making_is_in_its_points(live: Live, analyst: Quoting) -> None:

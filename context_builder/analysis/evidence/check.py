@@ -13,7 +13,13 @@ from typing import Final
 import regex
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
-from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part
+from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part, value_of
+from context_builder.analysis.evidence.hedging import (
+    SENTENCE_END,
+    makes_certain,
+    makes_guess_certain,
+    sentences_around,
+)
 from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
 from context_builder.analysis.evidence.negation import negates, negates_otherwise
 from context_builder.analysis.evidence.overlap import Terms
@@ -24,7 +30,7 @@ from context_builder.analysis.refusal_words import SUSPICIOUS, reads_like_a_refu
 
 
 class Rejection(StrEnum):
-    """Tells why a point is not published."""
+    """Why a point is not published."""
 
     NO_QUOTE = "no_quote"
     QUOTE_NOT_SAID = "quote_not_said"
@@ -35,14 +41,20 @@ class Rejection(StrEnum):
     UNRELATED = "unrelated"
 
 
+_CERTAIN: Final = frozenset({PointKind.CLAIM, PointKind.ACTION})
+"""Kinds of points that a reader takes for certain; who decides may say "probably" before, and a proposal is none."""
+
+
 class Doubt(StrEnum):
-    """Tells what code suspects of a point, for a model to look at."""
+    """What code suspects of a point, for a model to look at."""
 
     NEGATION = "negation"
     ACCEPTANCE = "acceptance"
     SPEAKER = "speaker"
     SUPPORT = "support"
     REPLACEMENT = "replacement"
+    HEDGE = "hedge"
+    NUMBER = "number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,9 @@ BY_CHANCE: Final = 0.1
 
 MORE_BY_OTHERS: Final = 0.3
 """How much more of a clause others must have said than the one whom it names, for it to be in doubt whose it is."""
+
+MORE_BY_ANOTHER: Final = 0.2
+"""How much more of a sentence one that was said with another number must say, for the number to be in doubt."""
 
 LONGEST_ACCEPTANCE: Final = 6
 """Words of a quote that does no more than to accept."""
@@ -125,8 +140,22 @@ class EvidenceCheck:
             Doubt.SPEAKER: sentence.speaks_for_others([*quoted, *before]) or sentence.swaps(self._spoken(draft)),
             Doubt.SUPPORT: sentence.guesses([*(_Source(each.text) for each in said), *known], sources),
             Doubt.REPLACEMENT: any(_takes_over(draft, point, quoted) for point in replaced),
+            Doubt.NUMBER: sentence.misplaces_a_number([self._readings[message] for message in draft.cites]),
+            Doubt.HEDGE: draft.kind in _CERTAIN
+            and makes_certain(
+                sentence.plain,
+                self._around(draft),
+                is_told_as_a_view=draft.kind is PointKind.ACTION
+                or len(set(quoted)) > 1
+                or sentence.names_one_of(draft.by),
+            ),
         }
         return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
+
+    def was_said(self, message: int, quote: str) -> bool:
+        """Return whether the words are a quote of the message."""
+        source = self._readings.get(message)
+        return source is not None and source.quotable.said(quote) is not None
 
     def _spoken(self, draft: DraftPoint) -> dict[str, list[_Source]]:
         """Return the quoted messages of each speaker."""
@@ -134,6 +163,14 @@ class EvidenceCheck:
         for message in draft.cites:
             spoken[self._speakers[message]].append(self._readings[message])
         return spoken
+
+    def _around(self, draft: DraftPoint) -> list[str]:
+        """Return the sentences that the quotes are from, in plain form."""
+        return [
+            sentence
+            for quote in draft.evidence
+            for sentence in sentences_around(plain(quote.text), self._readings[quote.message].plain)
+        ]
 
     def _said(self, draft: DraftPoint) -> list[_Said] | None:
         """Return the quotes as they were said; None if one was not."""
@@ -187,6 +224,7 @@ def check_rewritten(
     doubts = {
         Doubt.NEGATION: negates_otherwise(sentence.plain, [source.plain for source in known]),
         Doubt.SUPPORT: sentence.guesses(known, known),
+        Doubt.HEDGE: makes_guess_certain(sentence.plain, [plain(each) for each in old_texts]),
     }
     return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
 
@@ -229,7 +267,8 @@ class _Sentence:
         return (
             shared is None
             or shared < SUPPORTED
-            or bool(self._not_said(quotes) or self._not_said(sources) or self._unnamed(sources))
+            or bool(self._not_said(quotes) or self._not_said(sources))
+            or any(name.certain or not NamesSaid(sources).has_like(name.word) for name in self._unnamed(sources))
         )
 
     def speaks_for_others(self, quoted: Collection[str]) -> bool:
@@ -246,6 +285,27 @@ class _Sentence:
             if name in spoken and by_others and by_others > (self._share(spoken[name], clause) or 0.0) + MORE_BY_OTHERS:
                 return True
         return False
+
+    def names_one_of(self, speakers: Collection[str]) -> bool:
+        """Return whether the sentence says whose view it is."""
+        return any(is_one_of(name, speakers) for name in self._known.named_in(self._text))
+
+    def misplaces_a_number(self, sources: Sequence[_Source]) -> bool:
+        """Return whether one sentence said the number and another, with a number of its own, all the rest."""
+        if not self._figures:
+            return False
+        spoken = [_Source(one) for source in sources for one in SENTENCE_END.split(source.plain) if one.strip()]
+        with_ours = [one for one in spoken if any(FiguresSaid([one.figures]).has(figure) for figure in self._figures)]
+        others = [one for one in spoken if one not in with_ours and one.figures.counts]
+        if not with_ours or not others:
+            return False
+        numbers = {word for word in words_of(self.plain) if word.isdecimal() or value_of(word) is not None}
+        beside = self._known.words | numbers
+        by_ours, by_another = (
+            max(Terms([one]).share_of(self._text, without=beside) or 0.0 for one in side)
+            for side in (with_ours, others)
+        )
+        return by_another > by_ours + MORE_BY_ANOTHER
 
     def announces(self) -> bool:
         """Return whether the sentence says that something was decided."""

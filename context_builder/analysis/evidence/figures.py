@@ -65,6 +65,17 @@ _HAN_TENS: Final = {"十": 10, "百": 100, "千": 1_000}
 _HAN_MYRIADS: Final = {"万": 10_000, "萬": 10_000, "億": 100_000_000, "亿": 100_000_000}
 
 
+_DIGITS_AND_MYRIADS: Final = regex.compile(r"(?:\p{Nd}+(?:\.\p{Nd}+)?[千百]?[万萬億亿만억])+")
+_MYRIADS_PART: Final = regex.compile(r"(\p{Nd}+(?:\.\p{Nd}+)?)([千百]?)(.)")
+
+
+def _without_myriads(match: regex.Match[str]) -> str:
+    """Return a number of digits and a Han or Korean power of ten, such as 250万 or 1億2000万, in digits alone."""
+    scales = {**_HAN_MYRIADS, **_HAN_TENS, "만": 10_000, "억": 100_000_000, "": 1}
+    parts = _MYRIADS_PART.findall(match.group())
+    return f"{sum(float(number) * scales[tens] * scales[myriad] for number, tens, myriad in parts):.15g}"
+
+
 class Figure(NamedTuple):
     """A number as its digits, with the unit beside it, and whether it was spelt in words or in digits."""
 
@@ -202,7 +213,7 @@ def _is_run_in(runs: Iterable[str], value: str) -> bool:
 
 def figures_of(text: str) -> Iterator[Figure]:
     """Yield the numbers of a :func:`~context_builder.analysis.evidence.words.plain` text."""
-    text = _FOUR_SCORE.sub("huitante", text)
+    text = _DIGITS_AND_MYRIADS.sub(_without_myriads, _FOUR_SCORE.sub("huitante", text))
     last = None
     for start, end, figure in sorted(_places_of_figures(text), key=itemgetter(0)):
         signed = figure.value != "0" and _MINUS_BEFORE.search(text, max(0, start - _LONGEST_MINUS), start)

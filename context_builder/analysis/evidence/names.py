@@ -80,7 +80,8 @@ class NamesSaid:
     """What was said, in which names are looked up."""
 
     def __init__(self, readings: Iterable[CheckedText]) -> None:
-        self._said = "".join(reading.spaced for reading in readings)
+        self._readings = [*readings]
+        self._said = "".join(map(_parted, self._readings))
 
     def has(self, word: str) -> bool:
         """Return whether the name was said, perhaps with another ending, with blanks inside or its number in words."""
@@ -119,9 +120,15 @@ class NamesSaid:
 
     @cached_property
     def _scripts(self) -> frozenset[str]:
-        return frozenset(map(_script, self._said.split()))
+        return frozenset(_script(word) for reading in self._readings for word in reading.spaced.split())
 
 
+def _parted(reading: CheckedText) -> str:
+    """Return a text with blanks around its words, also around those of another script within one without blanks."""
+    return f" {' '.join(words_of(reading.plain))} " if _DENSE.search(reading.plain) else reading.spaced
+
+
+_DENSE: Final = regex.compile(rf"[{UNSPACED}]")
 _LONGEST_SPELLED: Final = 40
 """Letters of an identifier that is looked for letter by letter."""
 

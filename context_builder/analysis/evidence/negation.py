@@ -1,4 +1,4 @@
-"""Tells whether a sentence says no where others say yes (``words.json``)."""
+"""The check whether a sentence says no where others say yes (``words.json``)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ _NEGATING: Final = Vocabulary(TABLES["negations"], TABLES["negation_parts"])
 _NO_NEGATION: Final = regex.compile("|".join(map(regex.escape, TABLES["not_negations"])))
 _LIMITING: Final = Vocabulary(TABLES["limits"], TABLES["limit_parts"])
 """Words that say no without a "not": only, unless, instead, refuses, doubts."""
+
+_BOUNDS: Final = [tuple(Vocabulary((), side) for side in sides) for sides in TABLES["bounds"]]
+"""Words of which the one says the opposite of the other: at least and at most, before and after."""
 
 _TURKISH: Final = regex.compile(r"[ığşçöü]")
 _TURKISH_NOT: Final = regex.compile(
@@ -42,7 +45,16 @@ def negates_otherwise(text: str, quotes: Sequence[str], known: Sequence[str] = (
         excused = any(map(negates, known)) or theirs - ours if here else ours - theirs
         if not excused:
             return True
-    return _turns(text, quotes)
+    return _turns(text, quotes) or _turns_a_bound(text, " ".join(quotes))
+
+
+def _turns_a_bound(text: str, said: str) -> bool:
+    """Return whether the text has "at most" where "at least" was said, or another word of the opposite side."""
+    return any(
+        here.occurs_in(text) and there.occurs_in(said) and not there.occurs_in(text) and not here.occurs_in(said)
+        for one, other in _BOUNDS
+        for here, there in ((one, other), (other, one))
+    )
 
 
 def negates(text: str) -> bool:

@@ -79,8 +79,11 @@ LONGEST_WORDS: Final = 15
 VERIFIED_TEXT: Final = 500
 """Characters up to which a quoted message is shown whole where a sentence is verified: what is quoted may be "it"."""
 
-QUOTES_SHOWN: Final = 4
-"""Most quotes of a point that are shown where it is to be rewritten; the check and the verification look at all."""
+OVER: Final = "over"
+"""What stands in a verification for the kind of a known point that is said to be done, refused or overtaken."""
+
+MINUTES: Final = "minutes"
+"""Who "says" the sentence of another point where it is to show that one is over."""
 
 CONTEXT_TEXT: Final = 300
 """Characters of one message that each is taken from: of a longer one, its first and last half."""
@@ -212,10 +215,14 @@ class OpenAIAnalyst(Analyst):
         for reason, times in read.rejected.items():
             metrics.POINT_REJECTIONS.labels(reason).inc(times)
         sentences = [_in_doubt(draft, request) for draft, doubts in read.points if doubts]
+        doubted = len(sentences)
+        sentences += [_over(point, [(message.speaker, message.text)]) for point, message in read.over]
         verdicts, more = await self.verify(sentences)
-        points = _confirmed(read.points, verdicts)
+        points = _confirmed(read.points, verdicts and verdicts[:doubted])
         rejected = read.rejected.total() + len(read.points) - len(points)
-        return SummaryResult(points, self._name, rejected, usage + more)
+        over = zip(read.over, verdicts[doubted:] if verdicts else (), strict=False)
+        gone = frozenset(point.id for (point, _), is_over in over if is_over)
+        return SummaryResult(points, self._name, rejected, usage + more, over=gone)
 
     @property
     def compact(self) -> Compact:
@@ -232,25 +239,27 @@ class OpenAIAnalyst(Analyst):
             stable=prompt.stable,
             varying=prompt.fill(
                 words=self._words_allowed(request),
-                points=_known(request.points, quotes=True),
-                others=_known(request.beside),
+                points=_known(request.points),
+                others=_known(request.beside, first=len(request.points) + 1),
             ),
             reply=CompactionReply,
             options=options,
             max_tokens=options.max_tokens,
         )
-        (read, dropped, rejected), usage = await self._client.ask(question, partial(compaction_of, request=request))
+        read, usage = await self._client.ask(question, partial(compaction_of, request=request))
         at_hand = {point.id: point for point in request.points}
         sentences = [
             DoubtedSentence(one.text, one.kind, [quote for merged in one.merges for quote in _quotes(at_hand[merged])])
-            for one, doubts in read
+            for one, doubts in read.points
             if doubts
         ]
+        sentences += [_over(old, [*_quotes(by), (MINUTES, by.text)]) for old, by in read.settled]
         verdicts, more = await self.verify(sentences)
         confirmed = iter(verdicts or [False] * len(sentences))
-        accepted = [one for one, doubts in read if not doubts or next(confirmed)]
-        rejected += len(read) - len(accepted)
-        return CompactionResult(tuple(accepted), self._name, dropped, rejected, usage + more)
+        accepted = [one for one, doubts in read.points if not doubts or next(confirmed)]
+        settled = frozenset(old.id for old, _ in read.settled if next(confirmed))
+        rejected = read.rejected + len(read.points) - len(accepted)
+        return CompactionResult(tuple(accepted), self._name, read.dropped, rejected, usage + more, settled)
 
     def _words_allowed(self, request: CompactionRequest) -> str:
         """Return how many words the points may have, and how many they have now: models count words, not tokens."""
@@ -344,8 +353,13 @@ class DoubtedSentence(NamedTuple):
     """A sentence that the check doubts, and its quotes with who said them."""
 
     text: str
-    kind: PointKind
+    kind: str
     quotes: Sequence[tuple[str, str]]
+
+
+def _over(point: KnownPoint, shown_by: Sequence[tuple[str, str]]) -> DoubtedSentence:
+    """Return a known point as one that may be over, with the words and their speakers that are to show it."""
+    return DoubtedSentence(point.text, OVER, [(who, excerpt(words, VERIFIED_TEXT)) for who, words in shown_by])
 
 
 def _in_doubt(draft: DraftPoint, request: SummaryRequest) -> DoubtedSentence:
@@ -359,10 +373,9 @@ def _in_doubt(draft: DraftPoint, request: SummaryRequest) -> DoubtedSentence:
     return DoubtedSentence(draft.text, draft.kind, shown)
 
 
-def _quotes(point: KnownPoint, most: int | None = None) -> list[tuple[str, str]]:
-    """Return a known point's quotes with who said them, at ``most`` so many: the latest, which tell how it stands."""
-    shown = point.evidence if most is None else point.evidence[-most:]
-    return [(quote.speaker, quote.text) for quote in shown]
+def _quotes(point: KnownPoint) -> list[tuple[str, str]]:
+    """Return a known point's quotes with who said them."""
+    return [(quote.speaker, quote.text) for quote in point.evidence]
 
 
 def _confirmed(
@@ -380,13 +393,12 @@ def _unconfirmed(draft: DraftPoint) -> DraftPoint:
     return replace(draft, kind=kind, replaces=(), unconfirmed=True)  # what is sure stays beside what is not
 
 
-def _known(points: Sequence[KnownPoint], *, quotes: bool = False) -> str:
-    """Write a line a known point: its number from 1, kind, speakers and whole text; ``quotes`` below it."""
+def _known(points: Sequence[KnownPoint], first: int = 1) -> str:
+    """Write a line a known point: its number from ``first`` on, kind, speakers and whole text."""
     lines = []
-    for number, point in enumerate(points, start=1):
+    for number, point in enumerate(points, start=first):
         by = f" by {', '.join(map(quoted_json, point.by))}" if point.by else ""
         lines.append(f"{number} {point.kind}{by}: {quoted_json(point.text)}")
-        lines += [f"  - {quoted_json(line_of(*quote))}" for quote in _quotes(point, QUOTES_SHOWN) if quotes]
     return "\n".join(lines)
 
 

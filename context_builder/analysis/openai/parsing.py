@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -35,6 +35,7 @@ from context_builder.analysis.evidence.words import CheckedText
 from context_builder.analysis.openai.schemas import (
     MAX_PREFERENCES,
     MAX_REPLACED,
+    MAX_SETTLED,
     MAX_STATEMENTS,
     CompactionReply,
     DocumentReply,
@@ -165,10 +166,14 @@ def _identifiers(text: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ReadPoints:
-    """The points of a reply that the check accepts, with its doubts about each, and why others were rejected."""
+    """The points of a reply that the check accepts, with its doubts about each, and why others were rejected.
+
+    ``over`` are known points that the reply says to be over, each with the message that is to show it.
+    """
 
     points: Sequence[tuple[DraftPoint, Sequence[Doubt]]]
     rejected: Counter[str]
+    over: Sequence[tuple[KnownPoint, AnalystMessage]] = ()
 
 
 def points_of(reply: SummaryReply, request: SummaryRequest) -> ReadPoints:
@@ -186,7 +191,7 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> ReadPoints:
         if draft is None:
             rejected[NO_POINT] += 1
             continue
-        known = [point for point in named if _is_about_the_same(draft, point)]
+        known = [point for point in named if _share_words(point, draft)]
         rejected[NO_REPLACEMENT] += len(named) - len(known)
         draft = replace(draft, replaces=tuple(point.id for point in known))
         findings = check.check(draft, known)
@@ -194,21 +199,50 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> ReadPoints:
             rejected[findings.rejected] += 1
             continue
         accepted.setdefault(draft.text, (draft, findings.doubts))
-    if not accepted and (reply.points or not reply.chatter or _announce_a_decision(request.messages)):
+    over = _over(reply, request, check, {id_ for draft, _ in accepted.values() for id_ in draft.replaces})
+    is_empty = not accepted and (reply.points or not over)
+    if is_empty and (reply.points or not reply.chatter or _announce_a_decision(request.messages)):
         count = len(reply.points)
         raise ReplyInvalid(f"the model gave no summary: {count} points, none acceptable", rejected=count)
     place = {message.id: index for index, message in enumerate(request.messages)}
     points = sorted(accepted.values(), key=lambda one: min(place[cited] for cited in one[0].cites))
-    return ReadPoints(points, rejected)
+    return ReadPoints(points, rejected, over)
 
 
-def compaction_of(
-    reply: CompactionReply, request: CompactionRequest
-) -> tuple[list[tuple[CompactedPoint, Sequence[Doubt]]], frozenset[int], int]:
-    """Return the sentences that the check accepts with its doubts, the ids of points that are left out, and how many
-    sentences it rejects. Raises :class:`ReplyInvalid` when neither is anything.
+def _over(
+    reply: SummaryReply, request: SummaryRequest, check: EvidenceCheck, replaced: Collection[int]
+) -> list[tuple[KnownPoint, AnalystMessage]]:
+    """Return the known points that the reply says to be over, and are not ``replaced``, by words that were said."""
+    over: dict[int, tuple[KnownPoint, AnalystMessage]] = {}
+    for entry in reply.over[:MAX_SETTLED]:
+        if not (1 <= entry.known <= len(request.known) and 1 <= entry.message <= len(request.messages)):
+            continue
+        point, message = request.known[entry.known - 1], request.messages[entry.message - 1]
+        is_quoted = bool(entry.quote.strip()) and check.was_said(message.id, _quote(entry.quote, message).text)
+        if point.id not in replaced and is_quoted:
+            over.setdefault(point.id, (point, message))
+    return [*over.values()]
 
-    A decision, an action or an open question is not left out, nor is a point that a sentence is said to tell.
+
+@dataclass(frozen=True, slots=True)
+class ReadCompaction:
+    """The sentences of a reply that the check accepts, with its doubts about each, and how many it ``rejected``.
+
+    ``dropped`` are the ids of points that are left out, ``settled`` the decisions, actions and questions that are said
+    not to stand any more, each with the point that is to tell what became of it.
+    """
+
+    points: Sequence[tuple[CompactedPoint, Sequence[Doubt]]]
+    dropped: frozenset[int]
+    settled: Sequence[tuple[KnownPoint, KnownPoint]]
+    rejected: int
+
+
+def compaction_of(reply: CompactionReply, request: CompactionRequest) -> ReadCompaction:
+    """Return what of a reply the check accepts. Raises :class:`ReplyInvalid` when that is nothing.
+
+    A decision, an action or an open question is not left out without a point that settles it, nor is a point that a
+    sentence is said to tell.
     """
     accepted: list[tuple[CompactedPoint, Sequence[Doubt]]] = []
     told = {label for entry in reply.points for label in entry.sources}
@@ -230,9 +264,34 @@ def compaction_of(
         else:
             merges = tuple(point.id for point in old)
             accepted.append((CompactedPoint(text, _rewritten_kind(entry.kind, old), merges), doubts))
-    if not accepted and not dropped:
+    settled = _settled(reply, request, told)
+    if not accepted and not dropped and not settled:
         raise ReplyInvalid(f"the model shortened nothing: {rejected} sentences, none acceptable", rejected=rejected)
-    return accepted, frozenset(dropped), rejected
+    return ReadCompaction(accepted, frozenset(dropped), settled, rejected)
+
+
+def _settled(
+    reply: CompactionReply, request: CompactionRequest, told: Collection[int]
+) -> list[tuple[KnownPoint, KnownPoint]]:
+    """Return the binding points that the reply says to be settled, each with the point that tells how.
+
+    That point stays, in its own words or in a sentence; something that was said after all that the settled one rests
+    on must be among its quotes; and both are about the same.
+    """
+    points = dict(enumerate((*request.points, *request.beside), start=1))
+    gone = {*reply.leave_out, *(entry.number for entry in reply.settled)} - {*told}
+    pairs = {}
+    for entry in reply.settled[:MAX_SETTLED]:
+        if entry.number in told or not 1 <= entry.number <= len(request.points) or entry.by in {*gone, entry.number}:
+            continue
+        old, by = points[entry.number], points.get(entry.by)
+        if old.kind in _BINDING and by is not None and _last_said(by) > _last_said(old) and _share_words(old, by):
+            pairs[entry.number] = (old, by)
+    return [*pairs.values()]
+
+
+def _last_said(point: KnownPoint) -> int:
+    return max((quote.message for quote in point.evidence), default=0)
 
 
 def verdicts_of(reply: VerifyReply, count: int) -> list[bool]:
@@ -299,12 +358,12 @@ def _speakers(names: Sequence[str], quoted: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(given))[:MAX_HOLDERS] or tuple(quoted)
 
 
-def _is_about_the_same(draft: DraftPoint, known: KnownPoint) -> bool:
+def _share_words(known: KnownPoint, later: DraftPoint | KnownPoint) -> bool:
     """Return whether a point shares words with the one that it is to replace, besides the speakers' names."""
     names = caseless_words(known.by)
     before = [CheckedText(known.text), *(CheckedText(quote.text) for quote in known.evidence)]
-    after = [CheckedText(draft.text), *(CheckedText(quote.text) for quote in draft.evidence)]
-    shares = (Terms(before).share_of(draft.text, without=names), Terms(after).share_of(known.text, without=names))
+    after = [CheckedText(later.text), *(CheckedText(quote.text) for quote in later.evidence)]
+    shares = (Terms(before).share_of(later.text, without=names), Terms(after).share_of(known.text, without=names))
     return any(share is not None and share >= SAME_SUBJECT for share in shares)
 
 

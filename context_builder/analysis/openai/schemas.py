@@ -30,15 +30,18 @@ MAX_POINTS: Final = 12
 MAX_STATEMENTS: Final = 12
 """Most key statements of one reply."""
 
-MAX_REPLACED: Final = 3
-"""Most known points that one point may take the place of: an answer may settle a question and two proposals."""
+MAX_REPLACED: Final = 8
+"""Most known points that one point may take the place of: a decision may refuse several proposals."""
+
+MAX_SETTLED: Final = 8
+"""Most known points that one reply says to be over."""
 
 MAX_PREFERENCES: Final = 20
 """Most preferences of one reply."""
 
 
 class Reply(BaseModel):
-    """Holds a reply that is asked for without further properties, and read with them from lenient servers."""
+    """Base of all replies. The schema allows no further properties; those that a lenient server adds are ignored."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 
@@ -72,7 +75,7 @@ Keywords = Annotated[list[Keyword], _at_most(MAX_KEYWORDS)]
 
 
 class KeywordReply(Reply):
-    """Holds a list for each message: its number, then its keywords."""
+    """The keywords of several messages, as a list for each: the message's number, then its keywords."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -80,7 +83,7 @@ class KeywordReply(Reply):
 
 
 class LoneKeywordReply(Reply):
-    """Holds the keywords of a single message."""
+    """The keywords of a single message."""
 
     keywords: Keywords
 
@@ -99,7 +102,7 @@ class DomainReply(Reply):
 
 
 class CombinedReply(KeywordReply):
-    """Holds the messages' keyword lists, and the domains with their topic's keywords."""
+    """The keywords of several messages, and the domains and terms of what they are about, from one call."""
 
     domains: DomainEntries
     topic: Keywords
@@ -114,10 +117,10 @@ _NO_QUOTE: Final = QuoteEntry(message=0, quote="")
 
 
 class PointEntry(Reply):
-    """Holds a point, the words that it rests on before the sentence, so that the model looks before it writes.
+    """A point of a summary. Its quotes come before its sentence, so that the model looks before it writes.
 
-    Replies to prompts that folders made for earlier versions hold name messages in ``cites``, without quotes: they are
-    read as quotes of nothing, which stand for the whole message. They replace one point, or none (0).
+    Prompt folders made for earlier versions ask for messages in ``cites``, without quotes. These are read as empty
+    quotes, which stand for the whole message; such a point replaces one other, or none (0).
     """
 
     evidence: Annotated[
@@ -144,9 +147,29 @@ class PointEntry(Reply):
 _NO_POINT: Final = PointEntry(evidence=[], text="", by=[], kind="", replaces=[])
 
 
+class OverEntry(Reply):
+    """A known point that nobody needs any more, and the words that show it."""
+
+    known: int
+    message: int
+    quote: str
+
+
+_NONE_OVER: Final = OverEntry(known=0, message=0, quote="")
+
+
 class SummaryReply(Reply):
+    """New points, and known points that are over without a new one in their place."""
+
     points: Annotated[list[Annotated[PointEntry, _if_odd(_NO_POINT)]], _at_most(MAX_POINTS)]
+    over: Annotated[list[Annotated[OverEntry, _if_odd(_NONE_OVER)]], _if_odd([]), _at_most(MAX_SETTLED)]
     chatter: bool
+
+    @model_validator(mode="before")
+    @classmethod
+    def _end_nothing(cls, written: Any) -> Any:
+        """Read a reply to a prompt of an earlier version, which asks for new points alone."""
+        return {"over": [], **written} if isinstance(written, dict) else written
 
 
 class CompactedEntry(Reply):
@@ -158,22 +181,33 @@ class CompactedEntry(Reply):
 _NO_COMPACTED: Final = CompactedEntry(**{"from": [], "text": "", "kind": ""})
 
 
-class CompactionReply(Reply):
-    """Holds the sentences that take the place of points, and the numbers of points that can be left out.
+class SettledEntry(Reply):
+    """A decision, task or question that no longer stands, and the point that tells what became of it."""
 
-    Of a reply that was cut off nothing counts: a point might be left out whose sentence it had not come to.
+    number: int
+    by: int
+
+
+_NONE_SETTLED: Final = SettledEntry(number=0, by=0)
+
+
+class CompactionReply(Reply):
+    """Sentences that take the place of points, and the numbers of points that can be left out.
+
+    A reply that was cut off is rejected whole: it might leave a point out before it came to its sentence.
     """
 
     counts_in_part: ClassVar[bool] = False
 
     points: list[Annotated[CompactedEntry, _if_odd(_NO_COMPACTED)]]
     leave_out: Annotated[list[int], _if_odd([])]
+    settled: Annotated[list[Annotated[SettledEntry, _if_odd(_NONE_SETTLED)]], _if_odd([]), _at_most(MAX_SETTLED)]
 
     @model_validator(mode="before")
     @classmethod
     def _leave_nothing_out(cls, written: Any) -> Any:
-        """Read a reply to a prompt that a folder made for earlier versions holds, which asks for sentences alone."""
-        return {"leave_out": [], **written} if isinstance(written, dict) else written
+        """Read a reply to a prompt of an earlier version, which asks for sentences alone."""
+        return {"leave_out": [], "settled": [], **written} if isinstance(written, dict) else written
 
 
 class StatementEntry(Reply):
@@ -212,7 +246,7 @@ Verdict = Annotated[VerdictEntry, _if_odd(_NO_VERDICT)]
 
 
 class VerifyReply(Reply):
-    """Holds a verdict for each numbered point: small models lose count of a bare list."""
+    """A verdict for each numbered point: small models lose count of a bare list."""
 
     verdicts: Annotated[list[Verdict], _at_most(MAX_POINTS)]
 

@@ -343,10 +343,10 @@ BEGIN
 END
 $$;
 
--- Query expansion: the weightiest words of the best passages beside the query's own, at a fifth of their weight.
+-- Query expansion: the weightiest words of the best passages beside the query's own, at two fifths of their weight.
 CREATE OR REPLACE FUNCTION context_memory_expansion(tenant text, ids text[], words text[])
 RETURNS TABLE (word text, weight float8, memories bigint) LANGUAGE sql STABLE AS $$
-    SELECT n.word, 0.2 * n.rarity * n.weight / max(n.weight) OVER (), n.memories
+    SELECT n.word, 0.4 * n.rarity * n.weight / max(n.weight) OVER (), n.memories
     FROM (
         SELECT l.lexeme AS word, sum(r.rarity) AS weight, max(r.rarity) AS rarity, max(f.memories) AS memories
         FROM context_memories AS m, unnest(m.words) AS l
@@ -357,12 +357,12 @@ RETURNS TABLE (word text, weight float8, memories bigint) LANGUAGE sql STABLE AS
         ) AS r
         WHERE m.tenant_id = tenant AND m.id = ANY (ids) AND l.lexeme <> ALL (context_memory_expansion.words)
             AND left(l.lexeme, 1) <> chr(31)  -- marks a language
-        GROUP BY l.lexeme ORDER BY 2 DESC, 1 LIMIT 20
+        GROUP BY l.lexeme ORDER BY 2 DESC, 1 LIMIT 40
     ) AS n
 $$;
 
 -- Full-text hits: by the rare words, by some common ones where these find too few, by all where that does too (as under
--- a selective condition); then expanded by the words of the best hit that stands alone.
+-- a selective condition); then expanded by the words of the best hit, if it stands alone.
 CREATE OR REPLACE FUNCTION context_memory_full_text(
     tenant text, query text, condition text, narrow boolean, depth integer, options jsonb
 ) RETURNS context_memory_hit[] LANGUAGE plpgsql STABLE AS $$
@@ -396,7 +396,7 @@ BEGIN
         common := '{}';
         hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, narrow, depth) AS h);
     END IF;
-    passages := ARRAY(SELECT h.id FROM unnest(hits) AS h WHERE h.position IS NULL LIMIT 1);
+    passages := ARRAY(SELECT h.id FROM unnest(hits[:1]) AS h WHERE h.position IS NULL);
     IF options ->> 'lead' = 'true' AND passages <> '{}' THEN
         SELECT words || array_agg(l.word), weights || array_agg(l.weight),
                rare || context_memory_rare(array_agg(l.word), array_agg(l.memories))
@@ -465,6 +465,8 @@ $$;
 -- The root, because one telling word of several is much. A word that no memory has is as rare as can be, so that a
 -- query about something else finds nothing relevant; where no memory has any of the words, relevance is 0. A word that
 -- few memories have, and none of these, counts as one that none has: who may not see the few does not learn of them.
+-- Fifty further memories without any of the words are assumed: among a handful of memories alone, a word that none of them
+-- has would weigh several times as much as those that they have.
 CREATE OR REPLACE FUNCTION context_memory_relevance(tenant text, query text, ids text[]) RETURNS float8
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -479,7 +481,7 @@ BEGIN
         SELECT w.word, w.weight, row_number() OVER (ORDER BY w.weight DESC, w.word) AS place
         FROM (
             SELECT DISTINCT ON (a.place)  -- of a word's stems in several languages, the one that is there
-                   a.word, ln(1 + (greatest(t.memories - known.memories, 0) + 0.5) / (known.memories + 0.5)) AS weight
+                   a.word, ln(1 + (greatest(t.memories - known.memories, 0) + 50.5) / (known.memories + 0.5)) AS weight
             FROM context_memory_totals AS t, context_memory_lexemes(tenant, query) AS a
             LEFT JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = a.word
             CROSS JOIN LATERAL (

@@ -21,6 +21,10 @@ from context_builder.server.trace import current_trace
 
 router = guarded_router("packages")
 
+OUTCOME_DAYS: Final = 90
+LONGEST_OUTCOME_DAYS: Final = 3_650
+"""Days of feedback that outcomes are made of, unless a call says how many, and at most."""
+
 _MOST_RATED: Final = 1_000
 
 _PINNED_OVER_BUDGET: Final[dict[int | str, dict[str, Any]]] = {
@@ -128,7 +132,9 @@ async def rate_package(
 async def package_outcomes(
     services: ServicesHere,
     caller: CallerHere,
-    days: Annotated[int, Query(ge=1, le=3_650, description="Days of feedback that are looked at.")] = 90,
+    days: Annotated[
+        int, Query(ge=1, le=LONGEST_OUTCOME_DAYS, description="Days of feedback that are looked at.")
+    ] = OUTCOME_DAYS,
 ) -> Outcomes:
     """Tell how packages did, as feedback says: by size, policy, signal and source, with counts and 95 % intervals."""
     return await services.packages.outcomes(caller.agent, datetime.now(UTC) - timedelta(days=days))

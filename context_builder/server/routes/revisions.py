@@ -11,7 +11,7 @@ from context_builder.knowledge.artifact import CamelModel
 from context_builder.server.guarded_route import WRITER, guarded_router
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.sessions import AcceptedAnswer
-from context_builder.server.seen_session import MUST_BE_SEEN
+from context_builder.server.seen_session import MUST_BE_SEEN, SeenHere
 from context_builder.server.services import OwnRedis, SessionId
 from context_builder.session.client import SessionClient
 
@@ -41,9 +41,14 @@ class SpeakerBody(CamelModel):
 
 
 @router.patch("/sessions/{session_id}/messages/{message}", **_REVISION)
-async def correct(session_id: SessionId, message: MessageName, body: CorrectionBody, redis: OwnRedis) -> AcceptedAnswer:
-    """Correct the words of a message, its speaker, or both; everything that rests on it follows."""
-    await correct_message(SessionClient(redis, session_id), message, body.text, body.speaker)
+async def correct(
+    session_id: SessionId, message: MessageName, body: CorrectionBody, redis: OwnRedis, seen: SeenHere
+) -> AcceptedAnswer:
+    """Correct the words of a message, its speaker, or both; everything that rests on it follows.
+
+    403 for what the caller is shown redacted: only who sees the words may correct them.
+    """
+    await correct_message(SessionClient(redis, session_id), seen, message, body.text, body.speaker)
     return AcceptedAnswer(accepted=1)
 
 

@@ -191,14 +191,14 @@ class MemoryBatch:
             amended=[one for one in self.amended if one.id not in gone],
         )
 
-    def revised_by(self, amendments: Iterable[Amendment], names: Iterable[tuple[str, str]]) -> Self:
-        """Return the batch with messages as they were corrected since, and speakers by the ``names`` they have now."""
+    def followed_by(self, later: MemoryBatch) -> Self:
+        """Return the batch with messages as a later one corrects them, and speakers by the names that it gives them."""
         memories, amended, renamed = [*self.memories], [*self.amended], [*self.renamed]
-        for old, new in names:
+        for old, new in later.renamed:
             memories = [with_speaker(one, old, new) for one in memories]
             amended = [replace(one, speaker=new) if one.speaker == old else one for one in amended]
             renamed = [(first, new if called == old else called) for first, called in renamed]
-        present = {one.id: one for one in amendments}  # by the names of now
+        present = {one.id: one for one in later.amended}  # by the names of now
         memories = [present[one.id].applied(one) if one.id in present else one for one in memories]
         amended = [one.followed_by(present[one.id]) if one.id in present else one for one in amended]
         return replace(self, memories=memories, amended=tuple(amended), renamed=tuple(renamed))

@@ -15,8 +15,8 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.errors import MessageError
 from context_builder.memory.rows import as_key
-from context_builder.session.messages.reference import MessageReference, read_reference
-from context_builder.session.messages.revision import SpeakerRename, StrikeRequest
+from context_builder.redaction.secret import PLACEHOLDER
+from context_builder.session.messages.revision import MessageReference, SpeakerRename, StrikeRequest, read_reference
 from context_builder.timestamps import epoch
 from context_builder.tracing import TRACEPARENT, TraceContext
 from context_builder.values import value
@@ -100,9 +100,12 @@ def delivered(fields: Mapping[str, Any], now: Instant) -> Delivered:
 
 
 def _strike(fields: Mapping[str, Any]) -> StrikeRequest:
-    came = fields.get("timestamp")
-    identity = _digest(["strikes", str(fields["strikes"]), _publishable(came)], _IDENTITY_BYTES) if came else b""
-    return StrikeRequest(read_reference(fields["strikes"], "strikes"), identity, _trace(fields))
+    came, origin = fields.get("timestamp"), fields.get("origin") or ""
+    if not isinstance(origin, str):
+        raise MessageError("origin is not a string")
+    told = ["strikes", str(fields["strikes"]), _publishable(came), *([origin] if origin else [])]
+    identity = _digest(told, _IDENTITY_BYTES) if came else b""
+    return StrikeRequest(read_reference(fields["strikes"], "strikes"), identity, _trace(fields), origin)
 
 
 def _rename(fields: Mapping[str, Any]) -> SpeakerRename:
@@ -118,7 +121,8 @@ def _rename(fields: Mapping[str, Any]) -> SpeakerRename:
 
 
 def _trace(fields: Mapping[str, Any]) -> TraceContext | None:
-    return TraceContext.parse(fields.get(TRACEPARENT))
+    written = fields.get(TRACEPARENT)
+    return None if written is None else TraceContext.parse(written)
 
 
 def is_assistants(fields: Mapping[str, Any]) -> bool:
@@ -138,6 +142,8 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
     speaker = "" if corrects is not None and named is None else _speaker(named)
     if not (_is_unicode(text) and _is_unicode(speaker)):
         raise MessageError("invalid Unicode")
+    if corrects is not None and PLACEHOLDER.search(f"{text}\n{speaker}"):
+        raise MessageError("a correction has a mask, such as §§secret(…), in place of what was said")
     number = _number(fields.get("message_number"))
     consilience = is_assistants({**fields, "speaker": speaker})
     came = fields.get("timestamp")

@@ -16,8 +16,14 @@ import orjson
 
 from context_builder.errors import MessageError
 from context_builder.session.messages.message import Delivered, Message
-from context_builder.session.messages.reference import MessageReference
-from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike, StrikeRequest
+from context_builder.session.messages.revision import (
+    Correction,
+    MessageReference,
+    Revision,
+    SpeakerRename,
+    Strike,
+    StrikeRequest,
+)
 
 MOST_NAMESAKES: Final = 64
 """Newest messages of one number that are told apart: a recorder counts anew, and some count to one."""
@@ -42,7 +48,7 @@ _NONE: Final = (1.0, 0.0)
 """A range in which nothing lies."""
 
 HeldMessage = Literal["there", "struck", "unknown"]
-"""Tells whether a session has a message."""
+"""A function that returns whether a session has a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ def speaker_field(speaker: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Dropped:
-    """Tells which messages were dropped from the index: about which of them a number, an id or a time may be."""
+    """Bounds of the messages dropped from the index: a number, an id or a time within them may be of one."""
 
     below: int = 1
     n: tuple[float, float] = _NONE
@@ -200,7 +206,7 @@ class MessageIndex:
         """Return what is known of a message. Raises :class:`MessageError` for one of another session, and for one that
         was dropped.
         """
-        entry_id = self._find(reference, consilience=False)
+        entry_id = self.find(reference)
         if entry_id is None:
             return "unknown"
         return "struck" if self._indexed(entry_id) is None else "there"
@@ -219,7 +225,7 @@ class MessageIndex:
         return message
 
     def _correction(self, message: Message, reference: MessageReference) -> Message | Revision | None:
-        entry_id = self._find(reference, consilience=message.consilience)
+        entry_id = self.find(reference, consilience=message.consilience)
         if entry_id is not None:
             return self._corrected(entry_id, message)
         if reference.number is None or not (message.text and message.speaker):
@@ -249,15 +255,15 @@ class MessageIndex:
         )
 
     def _strike(self, request: StrikeRequest) -> Strike | None:
-        entry_id = self._find(request.reference, consilience=False)
+        entry_id = self._of_origin(request) if request.origin else self.find(request.reference)
         if entry_id is None:
             raise MessageError(f"strikes {request.reference}, which is not of this session")
         indexed = self._indexed(entry_id)
         self._put(entry_id, STRUCK)
         return None if indexed is None else Strike(entry_id, indexed.origin, indexed.number)
 
-    def _find(self, reference: MessageReference, *, consilience: bool) -> int | None:
-        """Return the id of the message that is meant, if there is one."""
+    def find(self, reference: MessageReference, *, consilience: bool = False) -> int | None:
+        """Return the id of the message that is meant, if there is one. Raises as :meth:`held_message` does."""
         if reference.session not in ("", self._session_id):
             raise MessageError(f"is about a message of another session, {reference.session[:128]}")
         if reference.number is None:
@@ -271,6 +277,13 @@ class MessageIndex:
         if unnumbered is None or unnumbered == STRUCK or orjson.loads(unnumbered)[1] is not None:
             return None
         return reference.number
+
+    def _of_origin(self, request: StrikeRequest) -> int | None:
+        """Return the id of the message that was first sent as ``origin`` says, of those that the reference may name."""
+        fields = fields_of(request.reference)
+        places = {one.id for field in fields if field.startswith(("n:", "c:")) for one in self._namesakes(field)}
+        known = {place: self._indexed(place) for place in (*places, request.reference.id or 0)}
+        return next((place for place, one in known.items() if one and one.origin == request.origin), None)
 
     def _with_id(self, entry_id: int, reference: MessageReference) -> int | None:
         """Return the id if there is such a message. Raises :class:`MessageError` for one that was dropped."""

@@ -5,9 +5,10 @@ These are deliveries that could not become messages, and entries of an outbox th
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import zlib
-from collections.abc import Container
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -19,8 +20,8 @@ from context_builder.clock import Instant
 from context_builder.errors import EntryUnreadable, MessageError, StoreError
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_field
-from context_builder.session.messages.reference import read_reference
-from context_builder.session.store.delivery import WHOLE_BYTES, CutDelivery
+from context_builder.session.messages.revision import read_reference
+from context_builder.session.store.deliveries import WHOLE_BYTES, CutDelivery
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
@@ -87,16 +88,19 @@ class DeadLetter:
 
 
 def without_words(encoded: bytes, ids: Container[int], numbers: Container[int]) -> bytes:
-    """Return a dead letter of the input, without its content if that was to correct one of these messages.
+    """Return a dead letter of the input, without its content if that was to correct one of these messages, or may have
+    been: of a large one, what it corrects may be in what was cut off.
 
     ``numbers`` are those of the messages, and the ids of those that have none: a correction may name either.
     """
     letter = DeadLetter.decode(encoded)
-    with suppress(orjson.JSONDecodeError, AttributeError, MessageError):
-        about = read_reference(orjson.loads(letter.raw).get("corrects"), "corrects")
-        if about.id in ids if about.number is None else about.number in numbers:
-            return replace(letter, raw=b"", size=0).encode()
-    return encoded
+    if letter.is_whole:
+        with suppress(orjson.JSONDecodeError, AttributeError, MessageError):
+            about = read_reference(orjson.loads(letter.raw).get("corrects"), "corrects")
+            if about.id in ids if about.number is None else about.number in numbers:
+                return replace(letter, raw=b"", size=0).encode()
+        return encoded
+    return replace(letter, raw=b"", size=0).encode()
 
 
 class DeadLetters:
@@ -155,12 +159,23 @@ class DeadLetters:
 
     async def _at_present(self, entry: bytes) -> tuple[bytes, bytes]:
         """Return the session's revision, and the entry as it holds at that: for the memory, without points that were
-        replaced since.
+        replaced since, and as corrected by what waits and will be delivered first.
         """
         async with translated():
             revision, summary = await self._client.hmget(self._keys.checkpoint, ["revision", "summary"])
+            waiting = await self._client.lrange(self._keys.memory_outbox, 0, -1) if self._origin == "memory" else ()
         if self._origin == "memory":
             replaced = orjson.loads(summary)["replaced"] if summary else ()
-            with suppress(EntryUnreadable):
-                entry = MemoryBatch.decode(entry).at_present(replaced).encode()
+            entry = await asyncio.to_thread(_followed_by, entry, waiting, replaced)
         return revision or b"0", entry
+
+
+def _followed_by(entry: bytes, waiting: Iterable[bytes], replaced: Sequence[tuple[int, float]]) -> bytes:
+    """Return an entry for the memory as it holds behind others, with the points ``replaced`` gone."""
+    with suppress(EntryUnreadable):
+        batch = MemoryBatch.decode(entry).at_present(replaced)
+        for one in waiting:
+            with suppress(EntryUnreadable):
+                batch = batch.followed_by(MemoryBatch.decode(one))
+        return batch.encode()
+    return entry

@@ -137,12 +137,18 @@ class Ledger:
         return [point.known() for point in self.points if point.id in chosen]
 
     def add(
-        self, drafts: Sequence[DraftPoint], entries: Mapping[int, BufferedMessage], *, instead: bool = False
+        self,
+        drafts: Sequence[DraftPoint],
+        entries: Mapping[int, BufferedMessage],
+        *,
+        instead: bool = False,
+        over: Set[int] = frozenset(),
     ) -> LedgerUpdate:
         """Add an analyst's points about ``entries`` (by id); return those that were accepted, as they were written.
 
         A draft that quotes none of the entries, or anything besides them, is refused. With ``instead``, they take the
-        place of the points that quote nothing but these entries.
+        place of the points that quote nothing but these entries. Points whose ids are ``over`` leave, unless a
+        compaction brought them together with others meanwhile.
         """
         written: list[Point] = []
         place, replaced = self._without(entries.keys()) if instead else (None, [])
@@ -159,12 +165,14 @@ class Ledger:
             else:
                 self.points.insert(place + len(written), point)
             written.append(point)
+        replaced += [point for point in self.points if point.id in over]
+        self.points = [point for point in self.points if point.id not in over]
         self._replace(replaced)
         self._fit()
         return LedgerUpdate(written, replaced)
 
     def revise(self, revise: Callable[[Point], Point | None]) -> LedgerUpdate:
-        """Hold each point against what was corrected, and return what changed.
+        """Check each point against what was corrected, and return what changed.
 
         A point whose words are others is another point, in its place; where only names are, it stays the same one.
         """
@@ -228,15 +236,16 @@ class Ledger:
     def compact(self, asked: Sequence[KnownPoint], result: CompactionResult) -> bool:
         """Put the sentences of ``result`` in the place of the points that they merge; return whether that was done.
 
-        Of the points that were ``asked`` about, those leave as well that ``result`` drops, unless they are decisions,
-        actions or open questions; all others stay as they are. Nothing is done where the text would not get shorter,
-        or a point was replaced meanwhile: a sentence may say what no longer holds.
+        Of the points that were ``asked`` about, those leave as well that ``result`` drops, decisions, actions and open
+        questions only where it has them as settled; all others stay as they are. Nothing is done where the text would
+        not get shorter, or a point was replaced meanwhile: a sentence may say what no longer holds.
         """
         place = {point.id: index for index, point in enumerate(self.points)}
         said = {merged for one in result.points for merged in one.merges}
         if not {point.id for point in asked} <= place.keys() or not said <= {point.id for point in asked}:
             return False
-        gone = said | {point.id for point in asked if point.id in result.dropped and not is_binding(point.kind)}
+        dropped = {point.id for point in asked if point.id in result.dropped and not is_binding(point.kind)}
+        gone = said | dropped | (result.settled & {point.id for point in asked})
         placed = [(index, point) for index, point in enumerate(self.points) if point.id not in gone]
         for next_id, one in enumerate(result.points, start=self._next_id):
             old = [self.points[place[merged]] for merged in one.merges]
@@ -257,15 +266,16 @@ class Ledger:
         speakers = dict.fromkeys(quoted_name(entry.speaker) for entry in cited)
         new = [_quoted(quote, entries[quote.message]) for quote in draft.evidence]
         kind = PointKind.CONSILIENCE if all(entry.consilience for entry in cited) else draft.kind
+        by = tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers)
         point = Point(
             id=self._next_id,
             text=text,
             kind=kind,
-            by=(tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers))[:MOST_HOLDERS],
+            by=by[:MOST_HOLDERS],
             evidence=_bounded([quote for point in old for quote in point.evidence], new),
             time=min(entry.time for entry in cited),
             first_number=min(numbers, default=None),
-            spoken=_is_spoken(draft, text, speakers),
+            spoken=_is_spoken(draft, text, [*speakers, *by, *(name for each in old for name in each.by)]),
             unconfirmed=draft.unconfirmed,
             said_on=_said_on(cited),
         )

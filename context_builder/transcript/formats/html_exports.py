@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Final
 
+from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
 from context_builder.transcript.fields import plain
 from context_builder.transcript.moments import iso, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 from context_builder.transcript.written_dates import WrittenDate, moment_of, order_of, written
+
+SMALL: Final = 4_000
+"""Characters of a page that is read in no time, whatever it holds."""
+
+LONGEST: Final = 30.0
+"""Seconds of the processor's time in which a page is read."""
 
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
@@ -136,15 +144,34 @@ def is_chat_page(text: str) -> bool:
     return is_html(text) and bool(re.search(r"class=[\"']?[^\"'>]*(?:chatlog__message|message default|_a6-g)", text))
 
 
-def read_html(source: Source) -> Transcript:
-    """Return what was said in a chat; a message without a name is by whoever wrote the one before."""
+def _messages(text: str) -> list[_Message]:
+    """Return the messages of a page, which is read in a process of its own: of some, the time grows with its square."""
+    if len(text) <= SMALL:
+        return _messages_in(text)
+    with closing(BoundedProcess(LONGEST)) as process:
+        try:
+            return process.call(_messages_in, text)
+        except TookTooLong:
+            raise ValueError(f"a page that takes more than {LONGEST:g} s to read") from None
+
+
+def _messages_in(text: str) -> list[_Message]:
     page = _Page()
-    page.feed(source.text)
-    dates = [_ZONE.sub("", one.at) for one in page.messages]
+    page.feed(text)
+    return page.messages
+
+
+def read_html(source: Source) -> Transcript:
+    """Return what was said in a chat; a message without a name is by whoever wrote the one before.
+
+    Raises :class:`ValueError` for a page that takes too long to read.
+    """
+    messages = _messages(source.text)
+    dates = [_ZONE.sub("", one.at) for one in messages]
     order = order_of([told for told in map(written, dates) if told is not None])
     said: list[tuple[float, Utterance]] = []
     who = UNKNOWN_SPEAKER
-    for one, date in zip(page.messages, dates, strict=True):
+    for one, date in zip(messages, dates, strict=True):
         who = plain(one.who) or who
         if text := plain(one.text):
             with source.one_entry():

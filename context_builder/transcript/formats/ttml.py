@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
-from xml.etree.ElementTree import Element, ParseError, XMLParser  # of text in which nothing is declared
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser  # of text in which nothing is declared
 
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.offsets import offset
@@ -22,6 +22,16 @@ _DOCUMENT_TYPE: Final = re.compile(r"<!DOCTYPE[^<>\[\]]*>")
 """Names a document type that is elsewhere, which is not fetched; one that declares something is not taken out."""
 
 _DEEPEST: Final = 100
+_STEP: Final = 2**16
+
+LARGEST: Final = 32 * 2**20
+"""Characters of an XML text that is read: some hundred hours of talk."""
+
+MOST_ELEMENTS: Final = 2_000_000
+"""Elements of an XML text, which take some 100 bytes of memory each."""
+
+DEEPEST: Final = 128
+"""Elements within each other: what goes through each and all that is in it takes this many times as long at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +51,45 @@ def is_xml(text: str) -> bool:
 
 
 def parse_xml(text: str) -> Element:
-    """Return the root of an XML text, in which no entity is declared. Raises :class:`ValueError`."""
+    """Return the root of an XML text, in which no entity is declared. Raises :class:`ValueError`, also for one that
+    is too large or nested too deeply.
+    """
+    if len(text) > LARGEST:
+        raise ValueError(f"XML of more than {LARGEST / 2**20:g} MiB is not read")
     text = _DOCUMENT_TYPE.sub("", text, count=1)
     if re.search(r"<!(?:DOCTYPE|ENTITY)", text):
         raise ValueError("XML that declares entities is not read")
-    parser = XMLParser()  # noqa: S314 (entities, which are what is dangerous, are refused above)
+    text = _DECLARATION.sub("", text)
+    parser = XMLParser(target=_BoundedBuilder())  # noqa: S314 (entities, which are what is dangerous, are refused above)
     try:
-        parser.feed(_DECLARATION.sub("", text))
+        for begin in range(0, len(text), _STEP):  # or all of it is gone through, whatever is wrong in the beginning
+            parser.feed(text[begin : begin + _STEP])
         root: Element = parser.close()
     except ParseError as error:
         raise ValueError(f"not XML: {error}") from None
     return root
+
+
+class _BoundedBuilder(TreeBuilder):
+    """Builds a tree of no more elements than may be. Raises :class:`ValueError`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._elements = 0
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        self._depth += 1
+        self._elements += 1
+        if self._depth > DEEPEST:
+            raise ValueError("XML is nested too deeply")
+        if self._elements > MOST_ELEMENTS:
+            raise ValueError(f"XML of more than {MOST_ELEMENTS:,} elements is not read")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str, /) -> Element:
+        self._depth -= 1
+        return super().end(tag)
 
 
 def read_captions(root: Element, source: Source) -> Transcript:
@@ -70,7 +108,7 @@ def read_captions(root: Element, source: Source) -> Transcript:
 
 
 class _Rates:
-    """Knows how long frames and ticks are."""
+    """The lengths of a document's frames and ticks."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self.frame = _positive(parameters.get("frameRate"), 30.0)

@@ -176,12 +176,14 @@ OLD = [
 ]
 
 
-def compacted(*entries: tuple[list[int], str, str], leave_out: Sequence[int] = ()) -> dict[str, Any]:
+def compacted(*entries: tuple[list[int], str, str], leave_out: Sequence[int] = (), **settled: int) -> dict[str, Any]:
+    """``_4=5`` says that 5 settles 4."""
     points = [{"from": sources, "text": text, "kind": kind} for sources, text, kind in entries]
-    return {"points": points, "leave_out": [*leave_out]}
+    entries_settled = [{"number": int(number[1:]), "by": by} for number, by in settled.items()]
+    return {"points": points, "leave_out": [*leave_out], "settled": entries_settled}
 
 
-async def test_points_are_rewritten_with_their_quotes_in_sight() -> None:
+async def test_points_are_rewritten_as_fewer_sentences() -> None:
     text = "Primer B7 will be used, because A2 gave thirty-eight percent."
     client = ScriptedClient(compaction=compacted(([1, 2], text, "claim"), ([3], "Ben will order primer B7.", "action")))
     result = await analyst(client).compact(CompactionRequest(OLD, 12))
@@ -191,7 +193,7 @@ async def test_points_are_rewritten_with_their_quotes_in_sight() -> None:
     ]
     asked = client.question("compaction").varying
     assert "Words allowed: 8 (15 now, so save 7)" in asked
-    assert '2 decision by "Ana", "Ben": "Primer B7 will be used."\n  - "Ana: take B7"\n  - "Ben: Fine"' in asked
+    assert '2 decision by "Ana", "Ben": "Primer B7 will be used."\n3 action by "Ben": "Ben will order' in asked
 
 
 @pytest.mark.parametrize("text", ["Primer B7 will be used, A2 gave forty percent.", "Primer B7 will be used by Carla."])
@@ -245,6 +247,112 @@ async def test_what_a_sentence_is_said_to_tell_is_not_left_out_though_the_senten
     client = ScriptedClient(compaction=compacted(([1], "Primer A2 gave forty percent.", "claim"), leave_out=[1]))
     with pytest.raises(ReplyInvalid):
         await analyst(client).compact(CompactionRequest(OLD, 12))
+
+
+ORDERED = KnownPoint(
+    4, "Ben ordered primer B7 today.", PointKind.CLAIM, ("Ben",), (Quote(20, "I ordered primer B7 today", "Ben"),)
+)
+
+
+async def test_a_task_leaves_where_a_later_point_tells_that_it_was_done() -> None:
+    client = ScriptedClient(compaction=compacted(_3=4), verification=verdicts(True))
+    result = await analyst(client).compact(CompactionRequest(OLD, 12, [ORDERED]))
+    assert (result.points, result.dropped, result.settled) == ((), frozenset(), {3})
+    assert '<others>\n4 claim by "Ben": "Ben ordered primer B7 today."' in client.question("compaction").varying
+    verified = client.question("verification").varying
+    assert '1 over: "Ben will order primer B7."\n  - "Ben: I ordered primer B7 today"' in verified
+
+
+@pytest.mark.parametrize("verification", [verdicts(False), AnalystUnavailable("away")])
+async def test_a_task_stays_where_nobody_confirms_that_it_was_done(verification: Any) -> None:
+    client = ScriptedClient(compaction=compacted(leave_out=[1], _3=4), verification=verification)
+    assert not (await analyst(client).compact(CompactionRequest(OLD, 12, [ORDERED]))).settled
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(compacted(_2=2), id="by itself"),
+        pytest.param(compacted(_3=2), id="by what was said before"),
+        pytest.param(compacted(_2=4), id="by something else"),
+        pytest.param(compacted(_3=9), id="by nothing"),
+        pytest.param(compacted(_1=4), id="no task"),
+        pytest.param(compacted(([3, 1], "Ben will order B7, A2 gave forty.", "action"), _3=4), id="told in a sentence"),
+    ],
+)
+async def test_what_no_later_point_settles_stays(reply: dict[str, Any]) -> None:
+    later = KnownPoint(4, "Oslo is cold.", PointKind.CLAIM, ("Ben",), (Quote(20, "Oslo is cold", "Ben"),))
+    client = ScriptedClient(compaction=reply)
+    with pytest.raises(ReplyInvalid):
+        await analyst(client).compact(CompactionRequest(OLD, 12, [later]))
+
+
+# what is over
+
+KNOWN = [KnownPoint(70, "Ana will measure the yield again.", PointKind.ACTION, ("Ana",))]
+
+
+def over(known: int, message: int, quote: str) -> dict[str, Any]:
+    return {"points": [], "over": [{"known": known, "message": message, "quote": quote}], "chatter": True}
+
+
+async def test_a_known_point_is_over_where_somebody_said_so_and_that_is_confirmed() -> None:
+    client = ScriptedClient(summary=over(1, 2, "without the wash"), verification=verdicts(True))
+    result = await analyst(client).summarize(SummaryRequest(TALK, KNOWN))
+    assert (result.points, result.over) == ((), {70})
+    verified = client.question("verification").varying
+    assert '1 over: "Ana will measure the yield again."\n  - "Ben: Thirty-eight. And that\'s without' in verified
+
+
+@pytest.mark.parametrize("verification", [verdicts(False), AnalystUnavailable("away")])
+async def test_a_known_point_stays_where_nobody_confirms_that_it_is_over(verification: Any) -> None:
+    client = ScriptedClient(summary=over(1, 2, "without the wash"), verification=verification)
+    assert not (await analyst(client).summarize(SummaryRequest(TALK, KNOWN))).over
+
+
+@pytest.mark.parametrize(
+    "reply", [over(2, 2, "Thirty-eight"), over(1, 9, "Thirty-eight"), over(1, 2, "I measured it"), over(1, 2, "")]
+)
+async def test_nothing_is_over_by_words_that_nobody_said(reply: dict[str, Any]) -> None:
+    client = ScriptedClient(summary={**reply, "points": [YIELD]})
+    assert not (await analyst(client).summarize(SummaryRequest(TALK, KNOWN))).over
+
+
+async def test_what_a_new_point_replaces_is_not_over_besides() -> None:
+    reply = {**over(1, 2, "Thirty-eight"), "points": [{**YIELD, "by": ["Ana", "Ben"], "replaces": [1]}]}
+    result = await analyst(ScriptedClient(summary=reply)).summarize(SummaryRequest(TALK, KNOWN))
+    assert ([point.replaces for point in result.points], result.over) == ([(70,)], frozenset())
+
+
+# guesses
+
+GUESSES = [
+    AnalystMessage(1, "Ana", "It's probably the wash that makes it stick."),
+    AnalystMessage(2, "Ben", "I think the yield is above forty percent. Maybe not."),
+    AnalystMessage(3, "井上", "原因はたぶんバルブだと思います。"),
+    AnalystMessage(4, "Uwe", "Das liegt vermutlich am Ventil."),
+]
+
+
+@pytest.mark.parametrize(
+    ("message", "quote", "text", "doubted"),
+    [
+        (1, "the wash that makes it stick", "The wash makes it stick.", True),
+        (1, "the wash that makes it stick", "The wash probably makes it stick.", False),
+        (2, "the yield is above forty percent", "The yield is above forty percent.", True),
+        (2, "the yield is above forty percent", "Ben says that the yield is above forty percent.", False),
+        (3, "バルブだと思います", "原因はバルブである。", True),
+        (4, "liegt vermutlich am Ventil", "Das liegt am Ventil.", True),
+        (4, "liegt vermutlich am Ventil", "Uwe vermutet, dass das am Ventil liegt.", False),
+    ],
+)
+async def test_a_guess_that_is_told_as_certain_is_in_doubt(message: int, quote: str, text: str, doubted: bool) -> None:
+    point = {"text": text, "by": [], "kind": "claim", "replaces": []}
+    client = ScriptedClient(
+        summary=points({**point, "evidence": [{"message": message, "quote": quote}]}), verification=verdicts(False)
+    )
+    result = await analyst(client).summarize(SummaryRequest(GUESSES))
+    assert (not result.points) is doubted
 
 
 async def test_words_of_a_script_without_blanks_are_counted_by_characters() -> None:

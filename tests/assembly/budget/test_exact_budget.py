@@ -12,7 +12,7 @@ from context_builder.assembly import AssemblyConfig, ContextBuilder
 from context_builder.assembly.section import MessageTokenCounter
 from context_builder.errors import TokenLimitExceeded
 from context_builder.tokens.counter import TokenCounter
-from scripts.benches.prompts.generated import generated
+from scripts.benches.harness.turns import generated
 from tests.assembly.turns import Brain, recount
 
 COUNTERS = {

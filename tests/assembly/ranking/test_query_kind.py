@@ -68,7 +68,7 @@ async def test_what_is_kept_first_is_what_was_asked_for(builder):
     for query in ("Please recap", "Said just now?"):
         context = await build(session_turn(STATE, query), 34)
         kept.append([message.get("name") or message["role"] for message in context.messages[1:-1]])
-    assert kept == [["summary"], ["assistant", "user"]]
+    assert kept == [["summary"], ["user"]]
 
 
 async def test_a_memory_that_the_summary_tells_too_is_told_once(builder):

@@ -51,7 +51,7 @@ def decided(number: int, text: str, **metadata: object) -> Memory:
 @pytest.fixture
 async def visitor(api: ApiServer, chromium: Chromium, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
     async with visiting(chromium, api.url, viewport={"width": 1280, "height": 800}) as someone:
-        await log_in(someone, api.key(Role.WRITER, tenant))
+        await log_in(someone, api.key(Role.ADMIN, tenant))
         yield someone
 
 
@@ -95,17 +95,19 @@ async def test_one_finds_narrows_and_forgets(memory: PostgresMemory, visitor: Vi
 
 
 async def test_what_replaced_what_is_told_and_preferences_to_admins(
-    api: ApiServer, chromium: Chromium, memory: PostgresMemory, visitor: Visitor, tenant: str
+    api: ApiServer, chromium: Chromium, memory: PostgresMemory, own_redis: None, tenant: str
 ) -> None:
     await memory.remember(tenant, [decided(1, "Survey every week."), decided(2, "Survey twice a month.", supersedes=1)])
     withdrawn = {"withdrawn": "prefers tea"}
     no_tea = said(9, "no longer prefers tea", kind="preference", user_id="Ines", metadata=withdrawn)
     await memory.remember(tenant, [no_tea])
-    await visitor.page.goto("/ui/memory")
-    cards = visitor.page.locator("li.memory")
-    await expect(cards.filter(has_text="Replaced by: Survey twice a month.")).to_have_count(1)
-    await expect(cards.filter(has_text="Replaces: Survey every week.")).to_have_count(1)
-    await expect(cards.filter(has_text="Takes back: prefers tea")).to_have_count(0)
+    async with visiting(chromium, api.url) as writer:
+        await log_in(writer, api.key(Role.WRITER, tenant))
+        await writer.page.goto("/ui/memory")
+        cards = writer.page.locator("li.memory")
+        await expect(cards.filter(has_text="Replaced by: Survey twice a month.")).to_have_count(1)
+        await expect(cards.filter(has_text="Replaces: Survey every week.")).to_have_count(1)
+        await expect(cards.filter(has_text="Takes back: prefers tea")).to_have_count(0)
     async with visiting(chromium, api.url) as admin:
         await log_in(admin, api.key(Role.ADMIN, tenant))
         await admin.page.goto("/ui/memory")
@@ -119,7 +121,7 @@ async def test_it_works_without_scripts(
 ) -> None:
     await memory.remember(tenant, [said(1, "Urchins graze the kelp.")])
     async with visiting(chromium, api.url, java_script_enabled=False) as visitor:
-        await log_in(visitor, api.key(Role.WRITER, tenant))
+        await log_in(visitor, api.key(Role.ADMIN, tenant))
         page = visitor.page
         await page.goto("/ui/memory?q=kelp")
         await page.get_by_label("Choose: Urchins").check()
@@ -158,12 +160,12 @@ async def test_another_tenants_memory_is_neither_shown_nor_forgotten(
 ) -> None:
     await memory.remember(tenant, [said(1, "Urchins graze the kelp.")])
     async with api.client() as stranger, api.client() as client:
-        await logged_in(api, stranger, api.key(Role.WRITER, f"{tenant}-club"))
+        await logged_in(api, stranger, api.key(Role.ADMIN, f"{tenant}-club"))
         for path in ("/ui/memory", "/ui/memory?q=urchins", "/ui/memory/forget?id=cove:message:1"):
             assert "Urchins" not in (await stranger.get(path)).text
         answer = await forgetting(api, stranger, "cove:message:1")
         assert answer.headers["location"] == "/ui/memory?forgotten=0"
-        await logged_in(api, client, api.key(Role.READER, tenant))
+        await logged_in(api, client, api.key(Role.WRITER, tenant))
         assert "Urchins" in (await client.get("/ui/memory")).text
         assert "Forget" not in (await client.get("/ui/memory")).text
         assert (await forgetting(api, client, "cove:message:1")).status_code == 403
@@ -177,7 +179,7 @@ async def test_what_a_policy_denies_is_not_there_to_be_forgotten(
     async with api.client(api.key(Role.ADMIN, tenant)) as admin, api.client() as client:
         text = 'forbid (principal, action, resource) when { resource.kind == "message" };'
         (await admin.put("/knowledge/policies/shut", content=text)).raise_for_status()
-        await logged_in(api, client, api.key(Role.WRITER, tenant))
+        await logged_in(api, client, api.key(Role.ADMIN, tenant))
         assert "Urchins" not in (await client.get("/ui/memory")).text
         answer = await forgetting(api, client, "cove:message:1")
         assert answer.headers["location"] == "/ui/memory?forgotten=0"
@@ -190,7 +192,7 @@ async def test_nothing_is_forgotten_without_the_forms_token(
 ) -> None:
     await memory.remember(tenant, [said(1, "Urchins graze the kelp.")])
     async with api.client() as client:
-        await logged_in(api, client, api.key(Role.WRITER, tenant))
+        await logged_in(api, client, api.key(Role.ADMIN, tenant))
         for fields, headers in (
             ({"id": "cove:message:1"}, {"Origin": api.url}),
             ({"id": "cove:message:1", "csrf": "guessed"}, {"Origin": api.url}),
@@ -210,7 +212,7 @@ async def test_a_forgotten_message_leaves_the_packages_that_showed_it(
         package = (await program.post("/knowledge/context/build", json=asked)).json()
         path = f"/knowledge/context/{package['contextPackageId']}"
         assert "Urchins graze" in (await program.get(path)).text
-        await logged_in(api, client, api.key(Role.WRITER, tenant))
+        await logged_in(api, client, api.key(Role.ADMIN, tenant))
         assert (await forgetting(api, client, "cove:message:1")).headers["location"].endswith("forgotten=1")
         assert "Urchins graze" not in (await program.get(path)).text
         assert "Urchins graze" not in (await program.get(f"{path}/audit")).text

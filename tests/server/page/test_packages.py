@@ -88,6 +88,11 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await page.get_by_role("button", name="Say what helped").click()
     await expect(page.get_by_role("status")).to_contain_text("Noted")
     await page.goto("/ui/packages")
+    await page.get_by_role("link", name="See the outcomes").click()
+    await expect(page.get_by_role("row").filter(has_text="at most 500 tokens")).to_contain_text("1.00")
+    await expect(page.get_by_role("row").filter(has_text="artifact:protocol")).to_contain_text("0.21 – 1.00")
+    await check_in_every_dress(page)
+    await page.goto("/ui/packages")
     await expect(page.locator(".recent")).to_contain_text("t-1")
     await page.locator("[name=by]").select_option("task")
     await page.get_by_label("What that is").fill("t-1")
@@ -168,6 +173,7 @@ async def test_another_tenants_package_is_not_there(api: ApiServer, program: htt
         assert "Somebody else asked for this package" in opened.text
         assert INTENT not in opened.text
         assert (await reader.get("/ui/audit")).status_code == 403
+        assert (await reader.get("/ui/packages/outcomes")).status_code == 403
 
 
 async def test_nothing_is_built_or_noted_without_the_forms_token(api: ApiServer, program: httpx.AsyncClient) -> None:
@@ -196,3 +202,14 @@ async def test_what_cannot_be_built_is_told(
         csrf = token_in((await client.get("/ui/packages")).text)
         answer = await client.post("/ui/packages", data={"csrf": csrf, **fields}, headers={"Origin": api.url})
         assert (answer.status_code, told in answer.text) == (422, True), answer.text
+
+
+@pytest.mark.parametrize("days", ["0", "3651", "-1", "x", "9" * 5_000, "٣"])
+async def test_outcomes_of_no_number_of_days_are_refused(
+    api: ApiServer, own_redis: None, tenant: str, days: str
+) -> None:
+    async with api.client() as client:
+        await logged_in(api, client, api.key(Role.ADMIN, tenant))
+        answer = await client.get("/ui/packages/outcomes", params={"days": days})
+        assert (answer.status_code, "from 1 to 3,650" in answer.text) == (422, True)
+        assert "No package has an outcome" in (await client.get("/ui/packages/outcomes")).text

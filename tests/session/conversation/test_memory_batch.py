@@ -233,10 +233,11 @@ def test_what_the_assistant_said_is_remembered_as_the_assistants(clock: ManualCl
 def test_what_waits_says_what_was_corrected_and_renamed_since() -> None:
     said = Memory(id="m1", text="old", session_id="monday", speaker="Ann")
     part = MemoryBatch("monday", [said], amended=(Amendment("m2", "old", "Ann"),), renamed=(("S1", "Ann"),))
-    renamed = part.revised_by([], [("Ann", "Ida"), ("Bo", "Ann")])
+    names = (("Ann", "Ida"), ("Bo", "Ann"))
+    renamed = part.followed_by(MemoryBatch("monday", renamed=names))
     assert [(one.text, one.speaker) for one in renamed.memories] == [("old", "Ida")]
     assert (renamed.amended, renamed.renamed) == ((Amendment("m2", "old", "Ida"),), (("S1", "Ida"),))
-    later = [Amendment("m1", "new", "Ann"), Amendment("m2", None, "Ann")]
-    corrected = part.revised_by(later, [("Ann", "Ida"), ("Bo", "Ann")])
+    later = (Amendment("m1", "new", "Ann"), Amendment("m2", None, "Ann"))
+    corrected = part.followed_by(MemoryBatch("monday", amended=later, renamed=names))
     assert [(one.text, one.speaker) for one in corrected.memories] == [("new", "Ann")]
     assert corrected.amended == (Amendment("m2", "old", "Ann"),)

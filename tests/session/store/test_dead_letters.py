@@ -12,7 +12,8 @@ from redis.asyncio import Redis
 from context_builder.clock import SystemClock
 from context_builder.errors import SessionIdError, StoreError
 from context_builder.session.store import dead_letters
-from context_builder.session.store.dead_letters import DeadLetter, DeadLetters
+from context_builder.session.store.dead_letters import DeadLetter, DeadLetters, without_words
+from context_builder.session.store.deliveries import CutDelivery
 from tests.services.running import published, push, running, state
 from tests.services.waiting import wait_until
 from tests.session.saying import spoken
@@ -181,3 +182,12 @@ async def _room(redis: Redis) -> int:
 async def _counted_room(redis: Redis) -> int:
     """Bytes that the session believes they take."""
     return int(await redis.hget("context_builder:monday:checkpoint", "dead_bytes") or 0)  # type: ignore[misc]
+
+
+def test_the_beginning_of_a_large_delivery_may_be_of_a_correction_and_goes_with_what_is_struck() -> None:
+    whole = b'{"text": "Zanzibar and more.", "corrects": 2}'
+    cut = CutDelivery.of(whole[:20], len(whole), b"")
+    letters = [DeadLetter.of(one, "too large", SystemClock().now()).encode() for one in (cut, whole)]
+    kept = [DeadLetter.decode(without_words(one, {7}, {7})).raw for one in letters]
+    assert kept == [b"", whole]
+    assert DeadLetter.decode(without_words(letters[1], {2}, {2})).raw == b""

@@ -10,9 +10,9 @@ import pytest
 from context_builder.analysis.analyst import SummaryRequest, SummaryResult
 from context_builder.errors import DataRejected
 from context_builder.memory.memory import Memory
-from context_builder.session.conversation.memory_batch import MemoryBatch, of_point
+from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, of_point
 from context_builder.session.keys import Keys
-from context_builder.session.store.dead_letters import DeadLetters
+from context_builder.session.store.dead_letters import DeadLetter, DeadLetters
 from context_builder.session.summary.point import Point
 from context_builder.testing import InMemoryStore, ManualClock, StubAnalyst
 from tests.services.waiting import wait_until
@@ -123,3 +123,14 @@ def test_of_a_late_part_only_what_was_not_replaced_is_remembered(clock: ManualCl
 
 def _id(point: Point) -> str:
     return of_point("monday", point, {}).id
+
+
+async def test_what_is_put_back_behind_a_correction_says_what_that_says(live: Live) -> None:
+    said = MemoryBatch("monday", [Memory("m1", "fifteen", session_id="monday", speaker="Ann")])
+    correction = MemoryBatch("monday", amended=(Amendment("m1", "fifty", "Ida"),), renamed=(("Ann", "Ida"),))
+    letter = DeadLetter.of(said.encode(), "refused", live.clock.now())
+    await live.redis.lpush(KEYS.memory_dead, letter.encode())
+    await live.redis.rpush(KEYS.memory_outbox, correction.encode(), b"\xffrandom")
+    assert await DeadLetters(live.redis, "monday", "memory").requeue(letter)
+    put_back = MemoryBatch.decode(await live.redis.lindex(KEYS.memory_outbox, -1))
+    assert [(one.speaker, one.text) for one in put_back.memories] == [("Ida", "fifty")]

@@ -292,6 +292,33 @@ def test_claims_that_are_dropped_leave_and_what_the_reply_does_not_speak_of_stay
     assert [p.ids for p in made.points][:4] == [(2,), (1, 3), (5,), (6,)], "the decision stays"
 
 
+def test_a_decision_that_was_settled_leaves_by_a_rewriting() -> None:
+    made = near_the_budget()
+    request = made.compaction()
+    assert request is not None
+    result = CompactionResult((), "stub", dropped=frozenset({4}), settled=frozenset({2, 9999}))
+    assert made.compact(request.points, result)
+    assert [p.ids for p in made.points][:3] == [(1,), (3,), (5,)]
+
+
+def test_points_that_are_over_leave_and_are_told_as_replaced() -> None:
+    made = ledger(point("people will sequence TP1", 1), point("people will sequence TP2", 2), about=heard(2))
+    [first, _] = made.points
+    update = made.add([], heard(3), over=frozenset({first.id}))
+    assert (update.replaced, update.written) == ([first], [])
+    assert (texts(made), made.replaced) == (["people will sequence TP2"], [(first.id, first.time)])
+
+
+def test_a_known_question_told_with_its_answer_names_who_asked_once() -> None:
+    asked = DraftPoint("is TP1 stable?", (Quote(1, "is TP1 stable"),), QUESTION, by=("Jan",), spoken=True)
+    heard_both = entries(message(1, speaker="Jan"), message(2, speaker="Ben"))
+    made = ledger()
+    made.add([asked], heard_both)
+    [known] = made.points
+    made.add([DraftPoint("Jan: is TP1 stable? – Ben: Yes.", (Quote(2, "Yes"),), replaces=(known.id,))], heard_both)
+    assert made.render() == "Said:\n- Jan: is TP1 stable? – Ben: Yes."
+
+
 def test_kinds_that_take_more_than_their_share_are_rewritten_before_others() -> None:
     told = [point(f"people measured gene TP{n}", n, kind=CLAIM if n % 10 == 0 else DECISION) for n in range(1, 41)]
     made = ledger(*told, about=heard(40))
@@ -356,3 +383,10 @@ def test_dates_stand_beside_words_as_far_as_they_fit_and_no_point_leaves_for_one
     assert ledger(claim, action, about=about, budget=room - 1).render() == whole.replace(" (2023-11-13)", "")
     undated = whole.replace(" (2023-11-13)", "").replace(" (2023-11-15)", "")
     assert ledger(claim, action, about=about, budget=words(undated)).render() == undated
+
+
+def test_who_asked_is_named_once_where_the_answer_alone_is_new() -> None:
+    about = {2: entries(message(1), message(2, speaker="Bob"))[2]}
+    exchange = "Alice: How fast is it? – Bob: Very."
+    made = ledger(point(exchange, 2, by=("Alice", "Bob"), spoken=True), about=about)
+    assert made.points[0].render() == exchange

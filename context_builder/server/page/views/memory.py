@@ -11,7 +11,7 @@ from context_builder.domains import DOMAINS
 from context_builder.errors import CannotForget
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
-from context_builder.server.guarded_route import READER, WRITER
+from context_builder.server.guarded_route import ADMIN, READER
 from context_builder.server.page.choices import once, remembered_to_choose, with_chosen
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.memory_search import (
@@ -58,12 +58,12 @@ async def memory_page(request: Request, services: ServicesHere, caller: CallerHe
         domains=DOMAINS,
         people=with_chosen(people, search.speaker),
         sessions=with_chosen(sessions, search.session),
-        may_forget=caller.may(Role.WRITER),
+        may_forget=caller.may(Role.ADMIN),
         forgotten=int(forgotten) if forgotten.isascii() and forgotten.isdigit() and len(forgotten) < 6 else None,
     )
 
 
-@router.get("/memory/forget", openapi_extra=WRITER)
+@router.get("/memory/forget", openapi_extra=ADMIN)
 async def forget_question(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Show the chosen memories, and ask whether they are to be forgotten."""
     return await _question(request, services, caller, request.query_params.getlist("id"))
@@ -80,7 +80,7 @@ async def _question(
     )
 
 
-@router.post("/memory/forget", openapi_extra=WRITER)
+@router.post("/memory/forget", openapi_extra=ADMIN)
 async def forget(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Forget the memories that the caller may see, everywhere; the others are not there."""
     ids = (await values_of(request, "id"))[:MOST_FORGOTTEN]

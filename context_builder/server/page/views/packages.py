@@ -1,4 +1,4 @@
-"""This view builds, lists, explains and rates context packages, and verifies the audit."""
+"""This view builds, lists, explains and rates context packages, shows how they did, and verifies the audit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode
 
@@ -24,7 +25,7 @@ from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.graph_drawing import GraphDrawing, drawn
 from context_builder.server.page.page_route import FormHere, page_router, pairs_of
 from context_builder.server.problem import Problem, invalid, problem_of
-from context_builder.server.routes.packages import Feedback, PackageId
+from context_builder.server.routes.packages import LONGEST_OUTCOME_DAYS, OUTCOME_DAYS, Feedback, PackageId
 from context_builder.server.services import CallerHere, Services, ServicesHere
 from context_builder.server.trace import current_trace
 
@@ -46,7 +47,7 @@ RECENT: Final = 10
 _OUTCOMES: Final = {"good": 1.0, "fair": 0.5, "bad": 0.0}
 
 FEW: Final = 15
-"""Candidates that are shown at once; the others behind a click."""
+"""Candidates, or sources of rated packages, that are shown at once; the others behind a click."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,20 @@ async def _packages_page(
     known = {"by": "id", "value": "", "found": None, "next": "", "sizes": None, "budget": 0}
     values = {"form": form, "kinds": KINDS, "is_admin": is_admin, **offered, **known, **shown}
     return form_page(request, "packages.html", title="Packages of context", problem=problem, **values)
+
+
+@router.get("/packages/outcomes", openapi_extra=ADMIN)
+async def outcomes_page(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
+    """Show how packages did, as feedback says, by what they were made of."""
+    days, found, problem = request.query_params.get("days", str(OUTCOME_DAYS)).strip(), None, None
+    if len(days) < 6 and days.isascii() and days.isdigit() and 0 < int(days) <= LONGEST_OUTCOME_DAYS:
+        since = datetime.now(UTC) - timedelta(days=int(days))
+        found = await services.packages.outcomes(caller.agent, since)
+    else:
+        problem = Problem(422, "invalid_request", f"the days are not a whole number from 1 to {LONGEST_OUTCOME_DAYS:,}")
+    return form_page(
+        request, "outcomes.html", title="How packages did", problem=problem, days=days, found=found, few=FEW
+    )
 
 
 @router.get("/packages/{package_id}", openapi_extra=READER)

@@ -27,7 +27,7 @@ OFFERED: Final = 20
 
 DONE: Final = {
     "correct": "The message is corrected.",
-    "rename": "The speaker is called otherwise now.",
+    "rename": "The speaker is renamed.",
     "strike": "The message is struck: nothing is left of it.",
 }
 """What the page says once it is done; an address names no more than which of these."""
@@ -52,7 +52,8 @@ async def revise(session_id: SessionId, request: Request, redis: OwnRedis, seen:
     try:
         match what := form.get("what"):
             case "correct":
-                await correct_message(client, f"id:{message}", _changed(form, "text"), _changed(form, "speaker"))
+                said, by = _changed(form, "text"), _changed(form, "speaker")
+                await correct_message(client, seen, f"id:{message}", said, by)
             case "rename":
                 await rename_speaker(client, form.get("old", ""), form.get("new", ""))
             case "strike":
@@ -82,13 +83,17 @@ async def _page(
     begin = max(0, end - OFFERED)
     found = await seen.after(session_id, begin - 1, OFFERED) or []
     offered = shown_messages([one for one in found if one["id"] < end and one.get("text")])
+    unmasked = await seen.unmasked(begin - 1, OFFERED)
     picked = None
     if chosen is not None:
+        unmasked |= await seen.unmasked(chosen - 1, 1)
         at = await seen.after(session_id, chosen - 1, 1) or []
         picked = next((one for one in at if one["id"] == chosen and one.get("text")), None)
         problem = problem or (None if picked else Problem(404, "not_found", "that message is not there any more"))
     people = once(
-        one["speaker"] for one in [*offered, *shown_messages([picked] if picked else [])] if not one["assistant"]
+        one["speaker"]
+        for one in [*offered, *shown_messages([picked] if picked else [])]
+        if not one["assistant"] and "speaker" in unmasked.get(one["id"], ())
     )
     return form_page(
         request,
@@ -98,6 +103,7 @@ async def _page(
         session_id=session_id,
         done=done,
         chosen=picked,
+        may_change=unmasked.get(picked["id"], ()) if picked else (),
         offered=offered[::-1],
         earlier=begin if begin > 1 else None,  # also where all of these are struck
         people=sorted(people),

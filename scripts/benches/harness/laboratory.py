@@ -1,0 +1,90 @@
+"""A package service over a real PostgreSQL, without a cache, for measurements."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from context_builder.assembly.govern import RedactionPolicy
+from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.clock import SystemClock
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.database.shared_secret import SharedSecret
+from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
+from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
+from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.service import PackageConfig, PackageService, PackageServices
+from context_builder.knowledge.services import MetadataIndex
+from context_builder.knowledge.store import KnowledgeStore
+from context_builder.knowledge.weights import PackageWeights
+from context_builder.memory.memory import MemoryStore
+from context_builder.redaction.redactor import NoopRedactor
+from context_builder.tokens.counter import TokenCounter
+from context_builder.tracing import TraceContext
+from scripts.benches.harness.memory import PATIENCE
+
+TRACE: Final = TraceContext("0" * 31 + "1", "0" * 15 + "1")
+
+
+@dataclass(frozen=True)
+class Options:
+    """``data`` has labelled texts, ``known`` documents and questions about them; ``cache`` keeps embeddings and
+    ``database`` what speed is measured on for the next run. ``part`` of one is measured."""
+
+    data: Path | None = None
+    known: Path | None = None
+    embeddings: bool = True
+    cache: Path | None = None
+    database: Path | None = None
+    part: int = 1
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """Makes services over one database."""
+
+    database: PostgresDatabase
+    store: KnowledgeStore
+
+    def service(
+        self,
+        memory: MemoryStore,
+        weights: PackageWeights | None = None,
+        time: float = PATIENCE,
+        *,
+        index: MetadataIndex | None = None,
+    ) -> PackageService:
+        services = PackageServices(
+            LocalGraph(self.store),
+            LocalVectors(self.store, memory),
+            index or LocalNodes(self.store),
+            PolicyDecisions(PolicyStore(self.database)),
+            RedactionPolicy(NoopRedactor()),
+        )
+        return PackageService(
+            services,
+            PackageRecord(self.database),
+            PackageCache(None, SharedSecret(self.database)),
+            ContextBuilderMetrics(),
+            TokenCounter("gpt-4o").count,
+            SystemClock(),
+            PackageConfig(time, weights=weights or PackageWeights()),
+        )
+
+
+def agent(tenant: str) -> Agent:
+    return Agent(tenant, frozenset({"writer"}), "bench")
+
+
+@asynccontextmanager
+async def laboratory(url: str) -> AsyncIterator[Laboratory]:
+    functions = PostgresDatabase(url, timeout=PATIENCE)
+    try:
+        yield Laboratory(functions, KnowledgeStore(functions))
+    finally:
+        await functions.close()
