@@ -93,6 +93,8 @@ def _read_fenced(source: Source) -> Transcript:
 
 def _read_page(source: Source) -> Transcript:
     source.text = html_exports.text_of_page(source.text)
+    if html_exports.is_html(source.text):
+        raise ValueError(f"like no transcript; {READ}")
     return _read_unnamed(source)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -95,43 +96,40 @@ _BLOCKS: Final = frozenset(
 _UNSEEN: Final = frozenset({"script", "style", "head", "title", "template", "noscript"})
 
 
-class _Text(HTMLParser):
-    """Collects the text that a page shows, a line for each of its blocks."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.lines = [""]
-        self._unseen = 0
-        self._is_time = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._unseen += tag in _UNSEEN
-        if tag in _BLOCKS:
-            self.lines.append("")
-        if tag in ("td", "th") and self.lines[-1]:
-            self.lines[-1] += "\t"
-        self._is_time = "timestamp" in str(dict(attrs).get("class"))  # of oTranscribe
-
-    def handle_endtag(self, tag: str) -> None:
-        self._unseen -= tag in _UNSEEN and self._unseen > 0
-        if tag in _BLOCKS:
-            self.lines.append("")
-        if self._is_time:
-            self.lines[-1] += " "
-            self._is_time = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._unseen:
-            self.lines[-1] += re.sub(r"[\n\t]", " ", data)
+_PIECE: Final = re.compile(r"<!--|-->|<(?P<end>/?)(?P<tag>[A-Za-z][\w:-]*)(?P<rest>[^<>]*)>")
 
 
 def text_of_page(page: str) -> str:
-    """Return what a page shows, a line for each of its blocks."""
-    parser = _Text()
-    parser.feed(page)
-    return "\n".join(
-        "\t".join(" ".join(cell.split()) for cell in line.split("\t")) for line in parser.lines if line.strip()
-    )
+    """Return what a page shows, a line for each of its blocks, with tabs between the cells of a table.
+
+    It goes through the page once, whatever that holds.
+    """
+    lines = [""]
+    unseen = place = 0
+    is_comment = is_time = False
+
+    def show(text: str) -> None:
+        if not unseen and not is_comment:
+            lines[-1] += re.sub(r"[\n\t]", " ", html.unescape(text))
+
+    for piece in _PIECE.finditer(page):
+        show(page[place : piece.start()])
+        place = piece.end()
+        tag, ends = (piece["tag"] or "").lower(), bool(piece["end"])
+        if piece[0] in ("<!--", "-->"):
+            is_comment = piece[0] == "<!--"
+        elif tag in _UNSEEN:
+            unseen = max(0, unseen - 1) if ends else unseen + 1
+        elif tag in _BLOCKS:
+            lines.append("")
+        elif tag in ("td", "th") and not ends and lines[-1]:
+            lines[-1] += "\t"
+        elif is_time:
+            lines[-1] += " "
+        is_time = not ends and "timestamp" in (piece["rest"] or "")  # of oTranscribe
+    show(page[place:])
+    kept = (line for line in lines if line.strip())
+    return "\n".join("\t".join(" ".join(cell.split()) for cell in line.split("\t")) for line in kept)
 
 
 def is_html(text: str) -> bool:

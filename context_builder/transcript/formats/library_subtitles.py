@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
 from context_builder.transcript.fields import plain
+from context_builder.transcript.formats.html_exports import LONGEST, SMALL
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -44,29 +47,44 @@ def _kind(text: str) -> _Kind | None:
 
 def read_library_subtitles(source: Source) -> Transcript:
     """Return what is said in the subtitles; a line that is none is noted. Raises :class:`ValueError`."""
-    from pysubs2 import SSAFile
-    from pysubs2.exceptions import Pysubs2Error
-
     kind = _kind(source.text)
     if kind is None:
         raise ValueError("not subtitles")
     for number, line in enumerate(source.text.split("\n") if kind.line else (), start=1):
         if line.strip() and kind.line and not kind.line.fullmatch(line):
             source.problem("not a subtitle", number)
-    try:
-        text = _COMMENT.sub("", source.text) if kind.name == "sami" else source.text
-        try:
-            found = SSAFile.from_string(text, format_=kind.name)
-        except Pysubs2Error:  # no rate of frames in its first line
-            found = SSAFile.from_string(text, format_=kind.name, fps=_RATE)
-    except Pysubs2Error as error:
-        raise ValueError(f"not subtitles: {error}") from None
-    events = [
-        (one, one.plaintext.split("\n")) for one in sorted(found, key=lambda one: one.start) if one.plaintext.strip()
-    ]
+    events = sorted(_events_in_time(kind.name, source.text))
+    entries = [text.split("\n") for _, _, text in events]
     said = [
-        Utterance(line.speaker or UNKNOWN_SPEAKER, plain(line.text), event.start / 1000, until=event.end / 1000)
-        for (event, _), labelled in zip(events, spoken([lines for _, lines in events]), strict=True)
-        for line in labelled
+        Utterance(line.speaker or UNKNOWN_SPEAKER, plain(line.text), start / 1000, until=end / 1000)
+        for (start, end, _), lines in zip(events, spoken(entries), strict=True)
+        for line in lines
     ]
     return Transcript(once(said))
+
+
+def _events_in_time(kind: str, text: str) -> list[tuple[int, int, str]]:
+    """Return the subtitles; those with markup are read in a process of its own, as some take very long."""
+    if kind != "sami" or len(text) <= SMALL:
+        return _events(kind, text)
+    with closing(BoundedProcess(LONGEST)) as process:
+        try:
+            return process.call(_events, kind, text)
+        except TookTooLong:
+            raise ValueError(f"subtitles that take more than {LONGEST:g} s to read") from None
+
+
+def _events(kind: str, text: str) -> list[tuple[int, int, str]]:
+    """Return the milliseconds and the text of each subtitle. Raises :class:`ValueError`."""
+    from pysubs2 import SSAFile
+    from pysubs2.exceptions import Pysubs2Error
+
+    text = _COMMENT.sub("", text) if kind == "sami" else text
+    try:
+        try:
+            found = SSAFile.from_string(text, format_=kind)
+        except Pysubs2Error:  # no rate of frames in its first line
+            found = SSAFile.from_string(text, format_=kind, fps=_RATE)
+    except Pysubs2Error as error:
+        raise ValueError(f"not subtitles: {error}") from None
+    return [(one.start, one.end, one.plaintext) for one in found if one.plaintext.strip()]

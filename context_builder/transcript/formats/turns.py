@@ -149,7 +149,7 @@ def _text(entry: Object) -> str:
 
 def _words_in(value: object) -> str:
     if isinstance(value, str):
-        return plain(text_of_page(value)) if _MARKED.match(value) else plain(value)
+        return text_of_page(value).replace("\n", " ") if _MARKED.match(value) else plain(value)
     if isinstance(value, list):
         parts = [one for one in value if isinstance(one, str) or (isinstance(one, dict) and not one.get("isThought"))]
         texts = [one if isinstance(one, str) else _part(one) for one in parts]
