@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
-from typing import Final
+from typing import Final, TypeVar
 
 from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
 from context_builder.transcript.fields import plain
@@ -15,6 +16,8 @@ from context_builder.transcript.moments import iso, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 from context_builder.transcript.written_dates import WrittenDate, moment_of, order_of, written
+
+T = TypeVar("T")
 
 SMALL: Final = 4_000
 """Characters of a page that is read in no time, whatever it holds."""
@@ -24,6 +27,7 @@ LONGEST: Final = 30.0
 
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
+_CHAT: Final = re.compile(r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|_a6-g)")
 _CLASSES: Final = {
     "from_name": "who",
     "chatlog__author": "who",
@@ -139,18 +143,23 @@ def is_html(text: str) -> bool:
 
 def is_chat_page(text: str) -> bool:
     """Return whether a page is a chat's that is known."""
-    return is_html(text) and bool(re.search(r"class=[\"']?[^\"'>]*(?:chatlog__message|message default|_a6-g)", text))
+    return is_html(text) and bool(_CHAT.search(text))
 
 
-def _messages(text: str) -> list[_Message]:
-    """Return the messages of a page, which is read in a process of its own: of some, the time grows with its square."""
+def bounded(read: Callable[[str], T], text: str) -> T:
+    """Return what a text with markup holds, read in a process of its own: of some, the time grows with its square."""
     if len(text) <= SMALL:
-        return _messages_in(text)
-    with closing(BoundedProcess(LONGEST)) as process:
-        try:
-            return process.call(_messages_in, text)
-        except TookTooLong:
-            raise ValueError(f"a page that takes more than {LONGEST:g} s to read") from None
+        return read(text)
+    try:
+        return _process().call(read, text)
+    except TookTooLong:
+        raise ValueError(f"markup that takes more than {LONGEST:g} s to read") from None
+
+
+@cache
+def _process() -> BoundedProcess:
+    """Return the process, which ends with this one: a mailbox has thousands of pages."""
+    return BoundedProcess(LONGEST)
 
 
 def _messages_in(text: str) -> list[_Message]:
@@ -164,7 +173,7 @@ def read_html(source: Source) -> Transcript:
 
     Raises :class:`ValueError` for a page that takes too long to read.
     """
-    messages = _messages(source.text)
+    messages = bounded(_messages_in, source.text)
     dates = [_ZONE.sub("", one.at) for one in messages]
     order = order_of([told for told in map(written, dates) if told is not None])
     said: list[tuple[float, Utterance]] = []

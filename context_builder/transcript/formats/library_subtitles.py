@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
-from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
 from context_builder.transcript.fields import plain
-from context_builder.transcript.formats.html_exports import LONGEST, SMALL
+from context_builder.transcript.formats.html_exports import bounded
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -31,10 +29,9 @@ _KINDS: Final = (
     _Kind("mpl2", re.compile(r"\s*\[\d+\]\s*\[\d*\]"), re.compile(r"\s*\[-?\d+\]\s*\[-?\d*\].*")),
     _Kind("tmp", re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:\S"), re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:.*")),
 )
+_Event = tuple[int, int, str]
 _RATE: Final = 25.0
 """Frames of a second, where a file of MicroDVD does not say."""
-
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def is_library_subtitles(text: str) -> bool:
@@ -53,7 +50,8 @@ def read_library_subtitles(source: Source) -> Transcript:
     for number, line in enumerate(source.text.split("\n") if kind.line else (), start=1):
         if line.strip() and kind.line and not kind.line.fullmatch(line):
             source.problem("not a subtitle", number)
-    events = sorted(_events_in_time(kind.name, source.text))
+    is_sami = kind.name == "sami"
+    events = sorted(bounded(_events_of_sami, source.text) if is_sami else _events(kind.name, source.text))
     entries = [text.split("\n") for _, _, text in events]
     said = [
         Utterance(line.speaker or UNKNOWN_SPEAKER, plain(line.text), start / 1000, until=end / 1000)
@@ -63,23 +61,16 @@ def read_library_subtitles(source: Source) -> Transcript:
     return Transcript(once(said))
 
 
-def _events_in_time(kind: str, text: str) -> list[tuple[int, int, str]]:
-    """Return the subtitles; those with markup are read in a process of its own, as some take very long."""
-    if kind != "sami" or len(text) <= SMALL:
-        return _events(kind, text)
-    with closing(BoundedProcess(LONGEST)) as process:
-        try:
-            return process.call(_events, kind, text)
-        except TookTooLong:
-            raise ValueError(f"subtitles that take more than {LONGEST:g} s to read") from None
+def _events_of_sami(text: str) -> list[_Event]:
+    first, *rest = text.split("<!--")
+    return _events("sami", first + "".join(one.partition("-->")[2] for one in rest))
 
 
-def _events(kind: str, text: str) -> list[tuple[int, int, str]]:
+def _events(kind: str, text: str) -> list[_Event]:
     """Return the milliseconds and the text of each subtitle. Raises :class:`ValueError`."""
     from pysubs2 import SSAFile
     from pysubs2.exceptions import Pysubs2Error
 
-    text = _COMMENT.sub("", text) if kind == "sami" else text
     try:
         try:
             found = SSAFile.from_string(text, format_=kind)
