@@ -84,13 +84,19 @@ class Labels:
         if self._whatever:
             self._names = set(counts)
         elif said and len(prefixes) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
-            self._names = {one for one in counts if counts[one] > 1 or _is_written_as_name(one)}
+            self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(one)}
         else:
             again = {one for one in names if counts[one] + below[one] > 1}
             bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
-            again |= {one for one in bold if len(bold) > 1 and _is_written_as_name(one)}
+            again |= {one for one in bold if len(bold) > 1 and is_written_as_name(one)}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
+        alone = [
+            one["label"]
+            for one in prefixes
+            if one.end() == len(one.string.rstrip()) and is_written_as_name(one["label"])
+        ]
+        self._names |= set(alone) if len(alone) > 1 else set()
         self._bracketed = _bracketed(first_lines)
 
     def line(self, line: str, *, first: bool = True) -> LabelledLine:
@@ -112,7 +118,7 @@ class Labels:
 def _bracketed(lines: Sequence[str]) -> set[str]:
     """Return the names that stand in brackets before most entries, of which some come again."""
     found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
-    names = {one for one in found if _is_written_as_name(one)}
+    names = {one for one in found if is_written_as_name(one)}
     again = any(found[one] > 1 for one in names)
     return names if again and sum(found[one] for one in names) >= _SHARE * len(lines) else set()
 
@@ -127,7 +133,7 @@ def is_name(label: str) -> bool:
     return bool(_NAME.fullmatch(label)) and len(label.split()) <= _MOST_WORDS
 
 
-def _is_written_as_name(label: str) -> bool:
+def is_written_as_name(label: str) -> bool:
     """Return whether a label is a name as meetings have it, such as with pronouns, or a telephone number."""
     name = _BESIDE.sub("", label)
     return (is_name(name) and _is_capitalized(name)) or bool(_TELEPHONE.fullmatch(label))

@@ -17,6 +17,7 @@ from context_builder.transcript.live import (
     chats,
     deepgram,
     finals,
+    gemini,
     gladia,
     openai_realtime,
     others,
@@ -72,6 +73,7 @@ SERVICES: Final = (
     Service("Slack", chats.is_slack, chats.read_slack),
     Service("Matrix", chats.is_matrix, chats.read_matrix),
     Service("Speechmatics", lambda message: _is_speechmatics(message), speechmatics.read_speechmatics),
+    Service("Gemini Live", gemini.is_gemini, gemini.read_gemini),
     Service("Google", finals.is_google, finals.read_google),
 )
 """Before what any service may report as an error."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -50,6 +51,9 @@ class TextFormat:
     read: Read
 
 
+_FENCED: Final = re.compile(r"^```(?:json\w*)?[ \t]*\n(?=\s*[\[{]\s*[\[{\"])", re.MULTILINE)
+
+
 TEXTS: Final = (
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
     TextFormat("older subtitles", library_subtitles.is_library_subtitles, library_subtitles.read_library_subtitles),
@@ -57,6 +61,10 @@ TEXTS: Final = (
     TextFormat("a page", html_exports.is_html, lambda source: _read_page(source)),
     TextFormat("XML", ttml.is_xml, xml_documents.read_xml),
     TextFormat("JSON", documents.is_json, documents.read_document),
+    TextFormat(
+        "JSON in Markdown", lambda text: _FENCED.search(text[:_PROBE]) is not None, lambda source: _read_fenced(source)
+    ),
+    TextFormat("a table", tables.is_table, tables.read_table),
     TextFormat("Audacity's labels", tables.is_labels, tables.read_tsv),
     TextFormat("SubStation Alpha", ass.is_ass, ass.read_ass),
     TextFormat("TextGrid", textgrid.is_textgrid, textgrid.read_textgrid),
@@ -77,8 +85,16 @@ def read_text(source: Source) -> Transcript:
     return next(one for one in TEXTS if one.matches(source.text)).read(source)
 
 
+def _read_fenced(source: Source) -> Transcript:
+    fence = _FENCED.search(source.text)
+    source.text = source.text[fence.end() :].partition("```")[0] if fence else source.text
+    return documents.read_document(source)
+
+
 def _read_page(source: Source) -> Transcript:
     source.text = html_exports.text_of_page(source.text)
+    if html_exports.is_html(source.text):
+        raise ValueError(f"like no transcript; {READ}")
     return _read_unnamed(source)
 
 
@@ -199,6 +215,9 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
     """Return the transcript in a file's bytes; the name's ending tells what they are, or they do."""
     if word_document.is_word_document(raw):
         source.text = word_document.text_of(raw)
+        return read_text(source)
+    if word_document.is_open_document(raw):
+        source.text = word_document.text_of_open_document(raw)
         return read_text(source)
     if word_document.is_rich_text(raw):
         source.text = word_document.text_of_rich_text(raw)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from context_builder.errors import TranscriptError
+from context_builder.transcript import read_transcript
 from tests.transcript.reading import heard, transcript
 
 TALK = ["Ida Lind | Shall we sail?", "Bo Berg | Not in this wind."]
@@ -16,6 +19,10 @@ TURNS = [("Ida Lind", "Shall we sail?", 1.0), ("Bo Berg", "Not in this wind.", 3
 def named(**fields: str) -> list[dict[str, object]]:
     """Return the talk as objects whose fields are called so."""
     return [{fields["who"]: who, fields["text"]: text, fields["at"]: at} for who, text, at in TURNS]
+
+
+def heard_of(file: Path) -> list[str]:
+    return [f"{one.speaker} | {one.text}" for one in read_transcript(file).utterances]
 
 
 FILES = {
@@ -188,6 +195,35 @@ FILES = {
             ],
         },
     ),
+    "Markdown's table": (
+        "talk.md",
+        "| Time | Speaker | Text |\n|---|---|---|\n| 0:01 | Ida Lind | Shall we sail? |\n| 0:03 "
+        "| Bo Berg | Not in this wind. |\n",
+    ),
+    "a table in a text": (
+        "talk.txt",
+        "Time\tSpeaker\tText\n0:01\tIda Lind\tShall we sail?\n0:03\tBo Berg\tNot in this wind.\n",
+    ),
+    "a table of a page": (
+        "talk.html",
+        "<html><table><tr><th>Time<th>Speaker<th>Text</tr>"
+        + "".join(f"<tr><td>0:0{at:.0f}</td><td>{who}</td><td>{text}</td></tr>" for who, text, at in TURNS)
+        + "</table></html>",
+    ),
+    "a range behind a name": (
+        "talk.txt",
+        "Ida Lind (0:01 - 0:02)\nShall we sail?\n\nBo Berg (0:03 - 0:04)\nNot in this wind.\n",
+    ),
+    "a time behind a comma": ("talk.txt", "Ida Lind, 0:01: Shall we sail?\nBo Berg, 0:03: Not in this wind.\n"),
+    "a list for each speaker": ("talk.json", {who: [{"start": at, "text": text}] for who, text, at in reversed(TURNS)}),
+    "turns by number": (
+        "talk.json",
+        {str(n): {"speaker": who, "text": text, "start": at} for n, (who, text, at) in enumerate(TURNS)},
+    ),
+    "JSON in Markdown": (
+        "talk.md",
+        f"Here:\n\n```json\n{json.dumps({'turns': named(who='speaker', text='text', at='start')})}\n```\n",
+    ),
     "segments of NIST": (
         "talk.stm",
         ";; x\nm 1 Ida_Lind 1 2 <o,f0> Shall we sail?\nm 1 Bo_Berg 3 4 Not in this wind.\n",
@@ -346,6 +382,60 @@ def test_who_says_what_on_which_day(kind: str, tmp_path: Path) -> None:
     assert found.started.year == 2023
     assert found.utterances[1].at
     assert found.problems == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IDA LIND\nShall we sail?\n\nBO BERG\nNot in this wind.\n\nIDA LIND\nWhy?\n",
+        "Ida Lind:\nShall we sail?\n\nBo Berg:\nNot in this wind.\n\nIda Lind:\nWhy?\n",
+        "1. Ida Lind: Shall we sail?\n2. Bo Berg: Not in this wind.\n3. Ida Lind: Why?\n",
+        "<Ida Lind> Shall we sail?\n<Bo Berg> Not in this wind.\n<Ida Lind> Why?\n",
+    ],
+)
+def test_names_stand_in_many_ways_before_what_is_said(text: str, tmp_path: Path) -> None:
+    said = [line.partition(" | ") for line in heard(tmp_path, "talk.txt", text)]
+    assert [f"{who.title()} | {words}" for who, _, words in said] == [*TALK, "Ida Lind | Why?"]
+
+
+@pytest.mark.parametrize(
+    ("dressed", "problem"),
+    [
+        ("INFO loading\n{}", ":1: text that is no JSON"),
+        ("{}\nDone.\n", ":2: text that is no JSON"),
+        ('{}, {{"speaker": "Ida", "te', ":1: cut off; read as far as it goes"),
+    ],
+)
+def test_a_document_with_other_text_or_without_its_end_is_read(dressed: str, problem: str, tmp_path: Path) -> None:
+    document = json.dumps({"turns": named(who="speaker", text="text", at="start")})
+    document = document.removesuffix("]}") if "te" in dressed else document
+    found = transcript(tmp_path, "talk.json", dressed.format(document))
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == TALK
+    assert found.problems[0].endswith(problem)
+
+
+def test_gemini_keeps_what_was_asked_and_answered(tmp_path: Path) -> None:
+    one = {"header": "Gemini Apps", "title": "Prompted Sail?", "time": "2023-05-03T09:00:01Z", "products": ["x"]}
+    entry = {**one, "safeHtmlItem": [{"html": "<p>Not <b>now</b>.</p>"}]}
+    assert heard(tmp_path, "MyActivity.json", [entry]) == ["user | Sail?", "Gemini | Not now."]
+
+
+def test_programs_for_chats_with_models_tell_who_by_the_kind(tmp_path: Path) -> None:
+    turns = [
+        {"type": "user", "content": "Sail?", "timestamp": "2023-05-03T09:00:01Z"},
+        {"type": "gemini", "content": "No."},
+    ]
+    assert heard(tmp_path, "session.json", {"messages": turns}) == ["user | Sail?", "gemini | No."]
+    assert heard(tmp_path, "chain.json", [{"type": "human", "data": {"content": "Sail?"}}]) == ["human | Sail?"]
+
+
+def test_an_open_document_is_read_as_text(tmp_path: Path) -> None:
+    body = '<x xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><text:h>Talk</text:h>'
+    body += "".join(f"<text:p>{who}:<text:s/>{text}</text:p>" for who, text, _ in [*TURNS, *TURNS]) + "</x>"
+    with zipfile.ZipFile(tmp_path / "talk.odt", "w") as packed:
+        packed.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        packed.writestr("content.xml", body)
+    assert heard_of(tmp_path / "talk.odt") == [*TALK, *TALK]
 
 
 def test_telephones_keep_what_their_owner_sent(tmp_path: Path) -> None:

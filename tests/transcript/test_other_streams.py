@@ -107,6 +107,11 @@ STREAMS: dict[str, list[object]] = {
     ],
     "Teams": [{"type": "message", "from": {"id": "1", "name": who}, "text": text} for who, text in TURNS],
     "Twilio": [{"EventType": "onMessageAdded", "Author": who, "Body": text} for who, text in TURNS],
+    "Jitsi": [
+        {"participant": {"name": who}, "transcript": [{"text": text}], "is_interim": interim}
+        for who, text in TURNS
+        for interim in (True, False)
+    ],
     "a list": [[{"speaker": who, "text": text} for who, text in TURNS]],
     "server-sent events": [
         ": a comment",
@@ -138,7 +143,18 @@ def test_an_agent_and_its_user_are_told_apart() -> None:
     ) == ["user | Shall we sail?", "agent | Not now.", "user | Why?"]
 
 
+def test_fragments_of_gemini_are_a_turn() -> None:
+    contents: list[dict[str, object]] = [
+        {"inputTranscription": {"text": "Shall we "}},
+        {"inputTranscription": {"text": "sail?"}},
+        {"outputTranscription": {"text": "Not now."}},
+        {"turnComplete": True},
+    ]
+    assert heard([{"serverContent": content} for content in contents]) == ["user | Shall we sail?", "model | Not now."]
+
+
 def test_names_of_irc_begin_lines() -> None:
+    assert heard([":ida!i@x PRIVMSG #sea :Shall we sail?"]) == ["ida | Shall we sail?"]
     assert heard(["<ida> Shall we sail?", "bo: No."]) == ["ida | Shall we sail?", "bo | No."]
 
 

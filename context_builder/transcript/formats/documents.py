@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -65,7 +66,7 @@ _WRAPPERS: Final = ("result", "results", "data", "output", "response", "transcri
 
 _WHOLE: Final = (
     "transcript", "transcription", "full_transcript", "text", "content", "concatenated_transcript", "vtt", "srt",
-    "body", "message",
+    "captions", "subtitles", "body", "message",
 )  # fmt: skip
 """Where a document has the whole transcript as a text, when it has it in no other way."""
 
@@ -84,11 +85,53 @@ def read_document(source: Source) -> Transcript:
         lines = [line for line in source.text.split("\n") if line.strip()]
         if len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines[:2]) and _is_json(lines[0]):
             return read_json_lines(source)
-        if not (several := _one_after_another(source.text)):
+        if several := _one_after_another(source.text):
+            source.text = "\n".join(several)
+            return read_json_lines(source)
+        if (document := _as_far_as_it_goes(source)) is None:
             raise
-        source.text = "\n".join(several)
-        return read_json_lines(source)
     return read_parsed(document, source)
+
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+_ABOVE: Final = re.compile(r"(?:[^\n{\[]*\n){0,20}?(?=[{\[])")
+"""Lines above a document, such as a program's log."""
+
+
+def _as_far_as_it_goes(source: Source) -> Any:
+    """Return a document with other text around it, or one that is cut off, which is noted; None where there is none."""
+    above = _ABOVE.match(source.text)
+    start = above.end() if above else 0
+    try:
+        document, end = json.JSONDecoder(strict=False).raw_decode(source.text, start)
+    except (ValueError, RecursionError):
+        end, document = len(source.text), _closed(source.text[start:])
+        if document is not None:
+            source.problem("cut off; read as far as it goes", source.text.count("\n") + 1)
+        return document
+    if (rest := source.text[end:].lstrip()) or start:
+        place = 0 if start else len(source.text) - len(rest)
+        source.problem("text that is no JSON", source.text.count("\n", 0, place) + 1)
+    return document
+
+
+def _closed(text: str) -> Any:
+    """Return a document that ends too early without its last, unfinished part; None where that is not all."""
+    open_: list[str] = []
+    end, still_open = 0, ""
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("{", "["):
+            open_.append("}" if token[0] == "{" else "]")
+        elif token[0] in ("}", "]"):
+            if not open_ or open_.pop() != token[0]:
+                return None
+            end, still_open = token.end(), "".join(reversed(open_))
+    if not still_open:
+        return None
+    try:
+        return parse(text[:end] + still_open)
+    except ValueError:
+        return None
 
 
 def _one_after_another(text: str) -> list[str]:
@@ -109,6 +152,7 @@ def _one_after_another(text: str) -> list[str]:
 
 def read_parsed(document: Any, source: Source) -> Transcript:
     """Return the transcript in a document that is parsed. Raises :class:`ValueError`."""
+    document = _rows(document) or document
     error = optional_text(document, "error") if isinstance(document, dict) else ""
     if error and not any(key in document for key in ("text", "segments", "results")):
         raise ValueError(f"an error instead of a transcript: {error[:200]}")
@@ -135,6 +179,18 @@ def read_parsed(document: Any, source: Source) -> Transcript:
         return replace(read_text(source), started=turns.begun(document))
     known = ", ".join(one.name for one in (*SPEECH, *CHATS))
     raise ValueError(f"not a document as {known} or a meeting tool write it")
+
+
+def _rows(document: Any) -> Object | None:
+    """Return rows of two times and a text, as faster-whisper's tuples are written, as segments; None for all else."""
+    segments = []
+    for row in document if isinstance(document, list) else ():
+        match row:
+            case [int() | float() as start, int() | float() as end, str(text)]:
+                segments.append({"start": start, "end": end, "text": text})
+            case _:
+                return None
+    return {"segments": segments} if segments else None
 
 
 def _is_written(document: Object) -> bool:

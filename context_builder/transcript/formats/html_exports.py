@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -94,48 +95,45 @@ class _Page(HTMLParser):
 
 
 _BLOCKS: Final = frozenset(
-    {"p", "div", "br", "li", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "dd", "blockquote", "section"}
+    {"p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "dd", "blockquote", "section"}
 )
 _UNSEEN: Final = frozenset({"script", "style", "head", "title", "template", "noscript"})
 
 
-class _Text(HTMLParser):
-    """Collects the text that a page shows, a line for each of its blocks."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.lines = [""]
-        self._unseen = 0
-        self._is_time = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._unseen += tag in _UNSEEN
-        if tag in _BLOCKS:
-            self.lines.append("")
-        self._is_time = "timestamp" in str(dict(attrs).get("class"))  # of oTranscribe
-
-    def handle_endtag(self, tag: str) -> None:
-        self._unseen -= tag in _UNSEEN and self._unseen > 0
-        if tag in _BLOCKS:
-            self.lines.append("")
-        if self._is_time:
-            self.lines[-1] += " "
-            self._is_time = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._unseen:
-            self.lines[-1] += data.replace("\n", " ")
+_PIECE: Final = re.compile(r"<!--|-->|<(?P<end>/?)(?P<tag>[A-Za-z][\w:-]*)(?P<rest>[^<>]*)>")
 
 
 def text_of_page(page: str) -> str:
-    """Return what a page shows, a line for each of its blocks. Raises as :func:`read_html`."""
-    return _bounded(_text_in, page)
+    """Return what a page shows, a line for each of its blocks, with tabs between the cells of a table.
 
+    It goes through the page once, whatever that holds.
+    """
+    lines = [""]
+    unseen = place = 0
+    is_comment = is_time = False
 
-def _text_in(page: str) -> str:
-    parser = _Text()
-    parser.feed(page)
-    return "\n".join(" ".join(line.split()) for line in parser.lines if line.strip())
+    def show(text: str) -> None:
+        if not unseen and not is_comment:
+            lines[-1] += re.sub(r"[\n\t]", " ", html.unescape(text))
+
+    for piece in _PIECE.finditer(page):
+        show(page[place : piece.start()])
+        place = piece.end()
+        tag, ends = (piece["tag"] or "").lower(), bool(piece["end"])
+        if piece[0] in ("<!--", "-->"):
+            is_comment = piece[0] == "<!--"
+        elif tag in _UNSEEN:
+            unseen = max(0, unseen - 1) if ends else unseen + 1
+        elif tag in _BLOCKS:
+            lines.append("")
+        elif tag in ("td", "th") and not ends and lines[-1]:
+            lines[-1] += "\t"
+        elif is_time:
+            lines[-1] += " "
+        is_time = not ends and "timestamp" in (piece["rest"] or "")  # of oTranscribe
+    show(page[place:])
+    kept = (line for line in lines if line.strip())
+    return "\n".join("\t".join(" ".join(cell.split()) for cell in line.split("\t")) for line in kept)
 
 
 def is_html(text: str) -> bool:
@@ -148,14 +146,14 @@ def is_chat_page(text: str) -> bool:
     return is_html(text) and bool(_CHAT.search(text))
 
 
-def _bounded(read: Callable[[str], T], text: str) -> T:
-    """Return what a page holds, which is read in a process of its own: of some, the time grows with its square."""
+def bounded(read: Callable[[str], T], text: str) -> T:
+    """Return what a text with markup holds, read in a process of its own: of some, the time grows with its square."""
     if len(text) <= SMALL:
         return read(text)
     try:
         return _process().call(read, text)
     except TookTooLong:
-        raise ValueError(f"a page that takes more than {LONGEST:g} s to read") from None
+        raise ValueError(f"markup that takes more than {LONGEST:g} s to read") from None
 
 
 @cache
@@ -175,7 +173,7 @@ def read_html(source: Source) -> Transcript:
 
     Raises :class:`ValueError` for a page that takes too long to read.
     """
-    messages = _bounded(_messages_in, source.text)
+    messages = bounded(_messages_in, source.text)
     dates = [_ZONE.sub("", one.at) for one in messages]
     order = order_of([told for told in map(written, dates) if told is not None])
     said: list[tuple[float, Utterance]] = []

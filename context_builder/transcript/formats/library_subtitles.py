@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from context_builder.transcript.fields import plain
+from context_builder.transcript.formats.html_exports import bounded
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -28,6 +29,7 @@ _KINDS: Final = (
     _Kind("mpl2", re.compile(r"\s*\[\d+\]\s*\[\d*\]"), re.compile(r"\s*\[-?\d+\]\s*\[-?\d*\].*")),
     _Kind("tmp", re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:\S"), re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:.*")),
 )
+_Event = tuple[int, int, str]
 _RATE: Final = 25.0
 """Frames of a second, where a file of MicroDVD does not say."""
 
@@ -42,34 +44,38 @@ def _kind(text: str) -> _Kind | None:
 
 def read_library_subtitles(source: Source) -> Transcript:
     """Return what is said in the subtitles; a line that is none is noted. Raises :class:`ValueError`."""
-    from pysubs2 import SSAFile
-    from pysubs2.exceptions import Pysubs2Error
-
     kind = _kind(source.text)
     if kind is None:
         raise ValueError("not subtitles")
     for number, line in enumerate(source.text.split("\n") if kind.line else (), start=1):
         if line.strip() and kind.line and not kind.line.fullmatch(line):
             source.problem("not a subtitle", number)
-    try:
-        text = _without_comments(source.text) if kind.name == "sami" else source.text
-        try:
-            found = SSAFile.from_string(text, format_=kind.name)
-        except Pysubs2Error:  # no rate of frames in its first line
-            found = SSAFile.from_string(text, format_=kind.name, fps=_RATE)
-    except Pysubs2Error as error:
-        raise ValueError(f"not subtitles: {error}") from None
-    events = [
-        (one, one.plaintext.split("\n")) for one in sorted(found, key=lambda one: one.start) if one.plaintext.strip()
-    ]
+    is_sami = kind.name == "sami"
+    events = sorted(bounded(_events_of_sami, source.text) if is_sami else _events(kind.name, source.text))
+    entries = [text.split("\n") for _, _, text in events]
     said = [
-        Utterance(line.speaker or UNKNOWN_SPEAKER, plain(line.text), event.start / 1000, until=event.end / 1000)
-        for (event, _), labelled in zip(events, spoken([lines for _, lines in events]), strict=True)
-        for line in labelled
+        Utterance(line.speaker or UNKNOWN_SPEAKER, plain(line.text), start / 1000, until=end / 1000)
+        for (start, end, _), lines in zip(events, spoken(entries), strict=True)
+        for line in lines
     ]
     return Transcript(once(said))
 
 
-def _without_comments(text: str) -> str:
+def _events_of_sami(text: str) -> list[_Event]:
     first, *rest = text.split("<!--")
-    return first + "".join(one.partition("-->")[2] for one in rest)
+    return _events("sami", first + "".join(one.partition("-->")[2] for one in rest))
+
+
+def _events(kind: str, text: str) -> list[_Event]:
+    """Return the milliseconds and the text of each subtitle. Raises :class:`ValueError`."""
+    from pysubs2 import SSAFile
+    from pysubs2.exceptions import Pysubs2Error
+
+    try:
+        try:
+            found = SSAFile.from_string(text, format_=kind)
+        except Pysubs2Error:  # no rate of frames in its first line
+            found = SSAFile.from_string(text, format_=kind, fps=_RATE)
+    except Pysubs2Error as error:
+        raise ValueError(f"not subtitles: {error}") from None
+    return [(one.start, one.end, one.plaintext) for one in found if one.plaintext.strip()]

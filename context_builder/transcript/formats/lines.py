@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.transcript.fields import plain
-from context_builder.transcript.labels import Labels
+from context_builder.transcript.labels import Labels, is_written_as_name
 from context_builder.transcript.moments import in_heading
 from context_builder.transcript.offsets import CLOCK, is_of_day, offset, since_first
 from context_builder.transcript.repeats import once
@@ -29,6 +29,7 @@ _NAMED_RANGE: Final = re.compile(rf"{_WHO}{_BETWEEN}:?\s+(?P<text>\S.*)")
 _NAMED_FORMS: Final = (
     re.compile(rf"{_WHO}\[{_OFFSET}\]:?\s+(?P<text>\S.*)"),
     re.compile(rf"{_WHO}\({_OFFSET}\):\s+(?P<text>\S.*)"),
+    re.compile(rf"{_WHO},\s?{_OFFSET}:\s+(?P<text>\S.*)"),
     _NAMED_RANGE,
 )
 """``SPEAKER_00 [0.00s - 2.50s]: …``, ``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
@@ -81,7 +82,7 @@ class _Line:
 
 def read_lines(source: Source) -> Transcript:
     """Return what the lines say; those before the first label of a file that has some are its heading."""
-    written = _with_colons([_mark_before(line) for line in source.text.split("\n")])
+    written = _with_colons(_unlisted([_mark_before(line) for line in source.text.split("\n")]))
     heading, written, first = _without_frame(written)
     lines = [*_lines(written, first, source)]
     if all(line.is_of_day for line in lines if line.at is not None):
@@ -114,6 +115,42 @@ def read_lines(source: Source) -> Transcript:
         source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
     heading += [line.text for line in lines[:above]]
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
+
+
+_ITEM: Final = re.compile(r"\s*(\d{1,4})[.)]\s+(\S.*)")
+_ANGLE: Final = re.compile(r"\s*<([^<>:\n]{1,60})>:?\s+(\S.*)")
+
+
+def _unlisted(lines: list[str]) -> list[str]:
+    """Return lines without the numbers of a list, with colons behind names in angle brackets or above paragraphs."""
+    told = [line for line in lines if line.strip()]
+    items = [found for line in told if (found := _ITEM.fullmatch(line))]
+    if len(items) == len(told) > 1 and [int(one[1]) for one in items] == [
+        *range(int(items[0][1]), int(items[0][1]) + len(items))
+    ]:
+        lines = [found[2] if (found := _ITEM.fullmatch(line)) else line for line in lines]
+    angled = sum(bool(_ANGLE.fullmatch(line)) for line in told)
+    if angled > 1 and angled >= _SHARE * len(told):
+        lines = [f"{found[1]}: {found[2]}" if (found := _ANGLE.fullmatch(line)) else line for line in lines]
+    return _named_paragraphs(lines)
+
+
+def _named_paragraphs(lines: list[str]) -> list[str]:
+    """Return lines with a colon behind the first one of each paragraph, where that is a name and some come again."""
+    starts = [
+        place for place, line in enumerate(lines) if line.strip() and (place == 0 or not lines[place - 1].strip())
+    ]
+    names = [lines[place].strip() for place in starts]
+    has_text = all(place + 1 < len(lines) and lines[place + 1].strip() for place in starts)
+    if (
+        len(names) < 3
+        or not has_text
+        or len(set(names)) > len(names) / 2 + 1
+        or not all(map(is_written_as_name, names))
+    ):
+        return lines
+    begins = set(starts)
+    return [f"{line.strip()}:" if place in begins else line for place, line in enumerate(lines)]
 
 
 def _mark_before(line: str) -> str:

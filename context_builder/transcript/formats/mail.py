@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from email import message_from_string, policy
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
 from email.message import EmailMessage
-from email.utils import parseaddr
+from email.utils import parseaddr, parsedate_to_datetime
 from typing import Final
 
 from context_builder.transcript.fields import plain
@@ -26,6 +28,8 @@ _ABOVE: Final = re.compile(
 _OUTLOOK: Final = re.compile(
     r"(?:From|Von|De): .+\n(?:(?:Sent|Gesendet|Envoyé|Date|To|An|À|Cc|Subject|Betreff|Objet): .*\n?)+"
 )
+_LONGEST_FIELD: Final = 10_000
+_MOST_PARTS: Final = 2_000
 _HEADERS: Final = frozenset({"from", "date", "subject", "to", "message-id", "received"})
 
 
@@ -49,14 +53,17 @@ def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
     for start, end in zip(starts, [*starts[1:], len(source.text)], strict=True):
         line = source.text.count("\n", 0, start) + 1
         written = _BEGINS.sub("", source.text[start:end], count=1)
+        if written.count("\n--") > _MOST_PARTS:
+            source.problem("a message of too many parts", line)
+            continue
         message = message_from_string(written, policy=policy.default)
         if not isinstance(message, EmailMessage):
             continue
         with source.one_entry(line):
-            name, address = parseaddr(str(message.get("From", "")))
+            name, address = parseaddr(_field(message, "from"))
             try:
-                moment = message["Date"].datetime if message["Date"] is not None else None
-            except (AttributeError, ValueError, TypeError):
+                moment = parsedate_to_datetime(_field(message, "date"))
+            except (ValueError, TypeError, IndexError):
                 moment = None
             if moment is None:
                 source.problem("a message has no date", line)
@@ -65,13 +72,24 @@ def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
                 yield last, Utterance(name_of(name or address or UNKNOWN_SPEAKER), text)
 
 
-def _body(message: EmailMessage) -> str:
-    part = message.get_body(preferencelist=("plain", "html"))
-    if part is None:
-        return ""
+def _field(message: EmailMessage, name: str) -> str:
+    """Return a field as it is written, decoded, and no more of it than any has."""
+    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name), "")[:_LONGEST_FIELD]
     try:
+        return str(make_header(decode_header(raw)))
+    except (ValueError, LookupError, HeaderParseError):
+        return raw
+
+
+def _body(message: EmailMessage) -> str:
+    if any(len(str(value)) > _LONGEST_FIELD for part in message.walk() for _, value in part.raw_items()):
+        return ""  # of a message that is made to take long
+    try:
+        part = message.get_body(preferencelist=("plain", "html"))
+        if part is None:
+            return ""
         content = part.get_content()
-    except (LookupError, ValueError, KeyError) as error:
+    except (LookupError, ValueError, KeyError, RecursionError) as error:
         raise ValueError(f"a message cannot be read: {type(error).__name__}") from None
     if not isinstance(content, str):
         return ""

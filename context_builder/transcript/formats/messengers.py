@@ -147,6 +147,16 @@ def _claude(conversation: Object) -> Iterator[Said]:
             yield Said(one.get("sender"), text, one.get("created_at"))
 
 
+def _gemini(one: Object) -> Iterator[Said]:
+    """Yield what was asked and answered: the answer is told with the question, at one moment."""
+    asked = optional_text(one, "title")
+    answers = one["safeHtmlItem"] if isinstance(one.get("safeHtmlItem"), list) else []
+    yield Said("user", re.sub(r"^(?:Prompted|Asked|Said) ", "", asked), one.get("time"))
+    for answer in answers:
+        if isinstance(answer, dict):
+            yield Said("Gemini", unmarked(answer.get("html")), one.get("time"))
+
+
 MESSENGERS: Final = (
     Messenger("Telegram", ("date", "id", "type", "text"), _telegram),
     Messenger("Rocket.Chat", ("u", "msg", "ts"), _rocket_chat),
@@ -164,6 +174,7 @@ MESSENGERS: Final = (
     Messenger("Mattermost", ("type", "direct_post"), _mattermost),
     Messenger("Mattermost", ("create_at", "message", "user_id"), _mattermost),
     Messenger("ChatGPT", ("mapping",), _chat_gpt),
+    Messenger("Gemini", ("header", "title", "time", "products"), _gemini),
     Messenger("Claude", ("chat_messages",), _claude),
 )
 """A message of one has all of these fields."""

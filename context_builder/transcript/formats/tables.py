@@ -25,23 +25,27 @@ _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": (
         "start", "starttime", "starttimestamp", "startseconds", "startms", "begin", "from", "time", "timestamp",
-        "timecode", "timespan", "timerange", "offset", "in",
+        "timecode", "timespan", "timerange", "offset", "in", "beginn", "anfang", "zeit", "début", "debut", "inicio",
     ),
     "date": (
         "date", "datetime", "createdat", "postcreationtime", "messagedate", "createtime", "sentat", "senttime", "day",
+        "datum",
     ),
-    "end": ("end", "endtime", "endtimestamp", "endseconds", "endms", "to", "stop", "out"),
+    "end": ("end", "endtime", "endtimestamp", "endseconds", "endms", "to", "stop", "out", "ende", "fin"),
     "speaker": (
         "speaker", "speakername", "name", "who", "author", "username", "sender", "sendername", "fromname", "user",
         "participant", "participantname", "talker", "nickname", "displayname", "role", "speakerlabel", "from",
+        "sprecher", "absender", "locuteur", "hablante", "orador",
     ),
     "text": (
         "text", "sentence", "transcript", "transcription", "content", "contents", "postmessage", "message",
-        "messagetext", "body", "utterance", "words", "caption", "dialogue", "msg",
+        "messagetext", "body", "utterance", "words", "caption", "dialogue", "msg", "nachricht",
+        "texte", "texto",
     ),
 }  # fmt: skip
 """How the columns are called, without capitals and blanks."""
 
+_RULE: Final = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?")
 _RANGE: Final = re.compile(r"\s*[\[(]?(?P<start>[\d:.,]+)\s*(?:-+>|[-–—])\s*(?P<end>[\d:.,]+)[\])]?\s*")
 _DAY: Final = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\s*")
 _CLOCK: Final = re.compile(r"\s*\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp][Mm])?\s*")
@@ -50,6 +54,29 @@ _CLOCK: Final = re.compile(r"\s*\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp][Mm])?\s*")
 def read_tsv(source: Source) -> Transcript:
     """Return the transcript in a table with tabs; without a heading as Audacity has labels: start, end, text."""
     return _read(source, "\t")
+
+
+def is_table(text: str) -> bool:
+    """Return whether a text is a table in Markdown, or one with tabs whose heading names who and what."""
+    lines = [line for line in text[:8000].split("\n") if line.strip()][:3]
+    if len(lines) < 2:
+        return False
+    cells = _markdown(lines[0]) if _RULE.fullmatch(lines[1]) else lines[0].split("\t")
+    columns, is_heading = _columns(cells)
+    return is_heading and len(cells) > 1 and "speaker" in columns
+
+
+def read_table(source: Source) -> Transcript:
+    """Return the transcript in a table within a text."""
+    lines = source.text.split("\n")
+    if any(_RULE.fullmatch(line) for line in lines):
+        kept = [line for line in lines if "|" in line and not _RULE.fullmatch(line)]
+        source.text = "\n".join("\t".join(_markdown(line)) for line in kept)
+    return read_tsv(source)
+
+
+def _markdown(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def is_labels(text: str) -> bool:

@@ -120,6 +120,8 @@ class _Rates:
     def seconds(self, time: str) -> float:
         """Return the seconds of a time expression. Raises :class:`ValueError`."""
         time = time.strip()
+        if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", time):
+            return float(time)
         if metric := _METRIC.fullmatch(time):
             units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "f": 1 / self.frame, "t": 1 / self.tick}
             return float(metric[1]) * units[metric[2]]
@@ -197,7 +199,10 @@ def _text(element: Element, depth: int) -> str:
         return "\0"
     if local(element) == "metadata" or depth > _DEEPEST:
         return ""
-    return (element.text or "") + "".join(_text(inside, depth + 1) + (inside.tail or "") for inside in element)
+    own = element.text or ""
+    if any(key.rpartition("}")[2] == "unit" and value == "word" for key, value in element.attrib.items()):
+        own = f" {own} "  # Apple's have none between words
+    return own + "".join(_text(inside, depth + 1) + (inside.tail or "") for inside in element)
 
 
 def local(element: Element) -> str:

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any, Final
 
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
+from context_builder.transcript.formats.html_exports import text_of_page
 from context_builder.transcript.formats.whisper import labelled
 from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
@@ -30,30 +31,31 @@ _LISTS: Final = (
 """Where turns are looked for first."""
 
 _TEXT: Final = (
-    "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance", "transcription",
-    "displaytext", "punctuated", "value", "snippet", "sentences", "parts", "elements", "tokens", "segment", "word",
-    "payload", "contents",
+    "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance",
+    "transcription", "displaytext", "punctuated", "value", "snippet", "cooked", "sentences", "parts", "elements",
+    "tokens", "segment", "word", "payload", "contents",
 )  # fmt: skip
 _WHO: Final = (
     "speakername", "speakerdisplayname", "alias", "contactname", "friendlyname", "speakerdesignation",
     "participantname", "personname", "sendername", "displayname", "fromuser", "speaker", "who", "participant",
-    "author", "user", "users", "username", "from", "sender", "role", "participantrole", "participantpurpose",
-    "participanttype", "speakerid", "participantid", "speakerlabel", "speakertag", "participantidentity", "name",
-    "userid", "spk",
+    "author", "authorid", "commenter", "user", "users", "username", "from", "sender", "role", "participantrole",
+    "participantpurpose", "participanttype", "speakerid", "participantid", "speakerlabel", "speakertag",
+    "participantidentity", "name", "userid", "spk",
 )  # fmt: skip
 _NAMES: Final = (
-    "displayname", "name", "fullname", "friendlyname", "username", "title", "participantrole", "role",
+    "displayname", "name", "fullname", "friendlyname", "login", "username", "title", "participantrole", "role",
     "email", "emailaddress", "source", "id",
 )  # fmt: skip
-_IDS: Final = ("id", "waid", "speakerid", "participantid", "userid", "speaker", "useridentifier")
+_IDS: Final = ("id", "waid", "spkid", "speakerid", "participantid", "userid", "speaker", "useridentifier")
 _SOURCES: Final = ("microphone", "mic", "system", "speaker", "input", "output")
 """Where what is said was recorded, which tells who says it as far as can be."""
 
 _CHANNELS: Final = ("channel", "mediachannel", "channeltag", "channelid")
 _STARTS: Final = (
-    "secondsfromstart", "starttime", "start", "startoffset", "starttimestamp", "startdatetime", "begin", "begintime",
-    "beginoffset", "timebegin", "datastart", "offset", "snippettime", "timeincall", "datetime", "timestamp",
-    "time", "ts", "sent", "createdat", "createtime", "absolutestarttime", "date", "timestamps",
+    "secondsfromstart", "starttime", "start", "startoffset", "starttimestamp", "startdatetime", "begin",
+    "begintime", "beginoffset", "timebegin", "datastart", "offset", "snippettime", "timeincall", "datetime",
+    "timestamp", "time", "ts", "sent", "contentoffset", "createdat", "createtime", "absolutestarttime", "date",
+    "timestamps",
 )  # fmt: skip
 _ENDS: Final = (
     "endtime", "end", "endoffset", "endtimestamp", "enddatetime", "timeend", "dataend", "stop", "absoluteendtime",
@@ -81,6 +83,10 @@ _BEGUN: Final = (
 )  # fmt: skip
 _MADE: Final = ("createdat", "createtime")
 _MEETINGS: Final = ("data", "transcript", "meeting", "metadata", "call", "transcription", "recording", "conversation")
+_KINDS: Final = ("type", "event", "kind")
+_PARTIES: Final = frozenset(("user", "human", "ai", "assistant", "model", "bot", "agent", "gemini", "customer"))
+"""Who says a turn, where its kind tells: of programs for chats with models."""
+
 _UNSPOKEN: Final = frozenset({"system", "developer", "tool", "function"})
 """Roles of messages to a model that nobody speaks."""
 
@@ -91,6 +97,7 @@ _EPOCH: Final = 100_000_000.0
 _LONGEST_SPAN: Final = 500.0
 """Seconds that an utterance does not take as a rule; whole numbers that are larger are milliseconds."""
 
+_MARKED: Final = re.compile(r"\s*<(?:p|div|span|br)\b[^<>]*>", re.IGNORECASE)
 _DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 
 
@@ -103,14 +110,25 @@ def turn_of(entry: Object) -> dict[str, Any]:
     while len(entry) == 1 and isinstance(only := next(iter(entry.values())), dict):
         entry = only
     found = {_plainly(key): value for key, value in entry.items() if isinstance(key, str)}
-    for wrapper in ("payload", "transcript", "transcription", "message", "text", "punctuated", "alternatives"):
+    for wrapper in (
+        "payload",
+        "transcript",
+        "transcription",
+        "message",
+        "text",
+        "punctuated",
+        "alternatives",
+        "kwargs",
+    ):
         inside = found.get(wrapper)
         if isinstance(inside, list) and wrapper == "alternatives" and inside:
             inside = inside[0]
         if isinstance(inside, dict) and (words := _text(inside)):
             found = {**{_plainly(key): value for key, value in inside.items()}, **found, "text": words}
+    if isinstance(inside := found.get("data"), dict) and not _is_text(found, "text") and (words := _text(inside)):
+        found = {**{_plainly(key): value for key, value in inside.items()}, **found, "text": words}
     for beside in ("data", "metadata", "meta"):
-        if isinstance(inside := found.get(beside), dict) and _text_here(found):
+        if isinstance(inside := found.get(beside), dict) and _is_text(found, "text"):
             found = {**{_plainly(key): value for key, value in inside.items()}, **found}
     if isinstance(places := found.get("instances"), list) and places and isinstance(places[0], dict):
         found |= {_plainly(key): value for key, value in places[0].items()}
@@ -125,17 +143,13 @@ def text_of(turn: Mapping[str, Any]) -> str:
     return ""
 
 
-def _text_here(turn: Mapping[str, Any]) -> bool:
-    return isinstance(turn.get("text"), str)
-
-
 def _text(entry: Object) -> str:
     return text_of({_plainly(key): value for key, value in entry.items() if isinstance(key, str)})
 
 
 def _words_in(value: object) -> str:
     if isinstance(value, str):
-        return plain(value)
+        return text_of_page(value).replace("\n", " ") if _MARKED.match(value) else plain(value)
     if isinstance(value, list):
         parts = [one for one in value if isinstance(one, str) or (isinstance(one, dict) and not one.get("isThought"))]
         texts = [one if isinstance(one, str) else _part(one) for one in parts]
@@ -163,7 +177,14 @@ def _is_turn(entry: object) -> bool:
 
 
 def _tells_who(turn: Mapping[str, Any]) -> bool:
-    return any(turn.get(key) is not None for key in (*_WHO, *_CHANNELS)) or turn.get("source") in _SOURCES
+    has_party = (_is_text(turn, "source") and turn["source"] in _SOURCES) or any(
+        turn.get(kind) in _PARTIES for kind in _KINDS if _is_text(turn, kind)
+    )
+    return has_party or any(turn.get(key) is not None for key in (*_WHO, *_CHANNELS))
+
+
+def _is_text(turn: Mapping[str, Any], key: str) -> bool:
+    return isinstance(turn.get(key), str)
 
 
 def is_list(entries: Sequence[Any]) -> bool:
@@ -181,11 +202,30 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
                 if isinstance(one, dict | list):
                     yield from lists_in(one, depth + 1)
     elif isinstance(document, dict) and depth <= _DEEPEST:
+        if several := _by_name(document):
+            yield several
+            return
         for key in (*_LISTS, *(key for key in document if key not in _LISTS)):
             inside = document.get(key)
             if isinstance(inside, dict | list) and (found := [*lists_in(inside, depth + 1)]):
                 yield from found
                 return
+
+
+def _by_name(document: Object) -> list[Any]:
+    """Return the turns of an object that has them by their numbers, or a list for each speaker; else nothing."""
+    values = [*document.values()]
+    if len(values) > 1 and all(key.isdigit() for key in document) and all(_is_turn(one) for one in values[:20]):
+        return values
+    if len(values) < 2 or document.keys() & {*_LISTS, *_TIMED_PARTS, "chunks", "word_segments", "paragraphs"}:
+        return []
+    if not all(isinstance(one, list) and is_list(one) for one in values):
+        return []
+    named = [{"speaker": key, **one} for key, some in document.items() for one in some if isinstance(one, dict)]
+    starts = [one.get("start", one.get("start_time")) for one in named]
+    if not all(isinstance(start, int | float) for start in starts):
+        return named
+    return [one for _, one in sorted(zip(starts, named, strict=True), key=lambda pair: float(str(pair[0])))]
 
 
 def lists_in_words(entry: Object) -> bool:
@@ -319,8 +359,9 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
             return (people or {}).get(str(value)) or speaker_name(
                 value.strip().lstrip("#@") if isinstance(value, str) else value
             )
-    if (origin := turn.get("source")) in _SOURCES:
-        return speaker_name(origin)
+    for party in (turn.get("source"), *(turn.get(kind) for kind in _KINDS)):
+        if isinstance(party, str) and (party in _SOURCES or party in _PARTIES):
+            return speaker_name(party)
     channel = next((one for key in _CHANNELS if isinstance(one := turn.get(key), str | int)), None)
     return UNKNOWN_SPEAKER if channel is None else channel_name(channel)
 

@@ -19,6 +19,7 @@ _WORDS: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH: Final = f"{_WORDS}p"
 _MARKS: Final = {f"{_WORDS}br": "\n", f"{_WORDS}cr": "\n", f"{_WORDS}tab": "\t"}
 _BODY: Final = "word/document.xml"
+_TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 
 def is_word_document(raw: bytes) -> bool:
@@ -35,15 +36,19 @@ def is_word_document(raw: bytes) -> bool:
 
 def text_of(raw: bytes) -> str:
     """Return the paragraphs of a Word document, an empty line between two. Raises :class:`ValueError`."""
+    root = parse_xml(_packed(raw, _BODY).decode("utf-8-sig", "replace"))
+    return "\n\n".join("".join(_said_in(one)) for one in root.iter(_PARAGRAPH))
+
+
+def _packed(raw: bytes, name: str) -> bytes:
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(_BODY) as file:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(name) as file:
             written = file.read(LARGEST + 1)
     except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"not a Word document: {type(error).__name__}") from None
     if len(written) > LARGEST:
         raise ValueError(f"a Word document that unpacks to more than {LARGEST / 2**20:g} MiB")
-    root = parse_xml(written.decode("utf-8-sig", "replace"))
-    return "\n\n".join("".join(_said_in(one)) for one in root.iter(_PARAGRAPH))
+    return written
 
 
 def _said_in(element: Element) -> Iterator[str]:
@@ -71,3 +76,21 @@ def text_of_rich_text(raw: bytes) -> str:
         return str(rtf_to_text(raw.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
     except (LookupError, IndexError, RecursionError) as error:
         raise ValueError(f"not Rich Text: {type(error).__name__}") from None
+
+
+def is_open_document(raw: bytes) -> bool:
+    """Return whether it is a text of LibreOffice or others (.odt), by what it says of itself first."""
+    return raw.startswith(b"PK\x03\x04") and b"application/vnd.oasis.opendocument.text" in raw[:200]
+
+
+def text_of_open_document(raw: bytes) -> str:
+    """Return the paragraphs of an OpenDocument text. Raises :class:`ValueError`."""
+    root = parse_xml(_packed(raw, "content.xml").decode("utf-8-sig", "replace"))
+    paragraphs = [one for one in root.iter() if one.tag in (f"{_TEXT}p", f"{_TEXT}h")]
+    return "\n\n".join(_open_paragraph(one) for one in paragraphs)
+
+
+def _open_paragraph(element: Element) -> str:
+    marks = {f"{_TEXT}line-break": "\n", f"{_TEXT}tab": "\t", f"{_TEXT}s": " "}
+    inside = (marks.get(one.tag, "") + _open_paragraph(one) + (one.tail or "") for one in element)
+    return (element.text or "") + "".join(inside)

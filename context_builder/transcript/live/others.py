@@ -86,7 +86,9 @@ def _is_unfinished(message: Message) -> bool:
 
 
 def _is_interim(turn: Mapping[str, Any]) -> bool:
-    return any(turn.get(key) is False for key in _FINAL)
+    return any(turn.get(key) is False for key in _FINAL) or any(
+        turn.get(key) is True for key in ("isinterim", "interim")
+    )
 
 
 def _says(entry: Mapping[str, Any]) -> bool:

@@ -14,6 +14,9 @@ _TIME: Final = re.compile(
     rf"\s*[\[(]?\s*{CLOCK}(?:\s?[AaPp][Mm])?(?:\s*(?:-+>|[-–—])\s*{CLOCK})?\s*[\])]?\s+(?:[-–—|]\s+)?"
 )
 _NICK: Final = re.compile(r"\s*<[ @+%~&!]?([^\s<>]{1,64})>\s+(\S.*)")
+_PRIVATE_MESSAGE: Final = re.compile(r"(?:@\S+ )?:([^\s!]{1,64})!\S+ PRIVMSG \S+ :(.+)")
+"""As a server of IRC sends it: https://modern.ircdocs.horse/#privmsg-message."""
+
 _ONE_WORD: Final = re.compile(r"\s*([^\W\d_][\w.'’-]{0,39}):\s+(\S.*)")
 _EVENT: Final = re.compile(r"\s*data:\s*")
 _OF_STREAM: Final = re.compile(r"\s*(?::.*|(?:event|id|retry):.*|data:\s*\[DONE\]\s*)")
@@ -24,7 +27,7 @@ _SOCKET_IO: Final = re.compile(r"\s*4?\d{1,3}(?=\[)")
 
 def carried(line: str) -> str | None:
     """Return the JSON that a line of server-sent events or of Socket.IO carries; None where it carries nothing."""
-    if _OF_STREAM.fullmatch(line):
+    if _OF_STREAM.fullmatch(line) and not _PRIVATE_MESSAGE.fullmatch(line.strip()):
         return None
     return _SOCKET_IO.sub("", _EVENT.sub("", line, count=1), count=1)
 
@@ -37,7 +40,7 @@ class PlainLines:
 
     def read(self, line: str) -> Utterance | None:
         """Return what a line says; None where it has neither a name nor a time, and none before had one."""
-        if nick := _NICK.fullmatch(line.rstrip()):
+        if nick := _PRIVATE_MESSAGE.fullmatch(line.strip()) or _NICK.fullmatch(line.rstrip()):
             return self._said(nick[1], nick[2])
         time = _TIME.match(line)
         rest = plain(line[time.end() :] if time else line)

@@ -25,6 +25,7 @@ _WHO: Final = (
 """How programs of one's own call what was said, and who says it."""
 
 _FINAL: Final = ("completed", "final", "is_final", "isFinal")
+_INTERIM: Final = ("is_interim", "isInterim", "interim")
 _PARTS: Final = ("chunk_id", "utterance_id", "segment_id", "utteranceId", "segmentId")
 """What names a part of what is said that may come again, with more words."""
 
@@ -73,7 +74,8 @@ def read_plain(message: Message, stream: Stream) -> Iterator[Heard]:
 
 
 def _is_interim(message: Message) -> bool:
-    return any(message.get(key) is False for key in _FINAL)
+    told = [message.get(key) for key in _INTERIM]
+    return any(message.get(key) is False for key in _FINAL) or any(one is True for one in told)
 
 
 def _said(message: Message, name: str, stream: Stream) -> Iterator[Utterance]:
