@@ -28,8 +28,7 @@ from context_builder.errors import (
     ProjectUnknown,
     StoreUnavailable,
 )
-from context_builder.server.trace import current_trace
-from context_builder.tracing import TraceContext
+from context_builder.tracing import TraceContext, current_trace
 
 MEDIA_TYPE: Final = "application/problem+json"
 
