@@ -242,9 +242,9 @@ async def _tell(client: SessionClient, console: Console, seen: DemoSighting, sto
 
 def closing(seen: DemoSighting, stored: str) -> RenderableType:
     """Return lines about what happened, where it is kept, and what to try next."""
-    page = Published(seen.latest)
     from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
 
+    page = Published(seen.latest)
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim")
     facts.add_column()

@@ -365,4 +365,6 @@ def _value(source: RankedSource, likeness: float) -> float:
 def _too_large(tokens: int | None, room: int) -> str:
     if tokens is None:
         return f"does not fit: {room} tokens are left"
+    if tokens <= room:
+        return f"worth less than what is in it, and the budget is as good as full: {room} tokens are left"
     return f"does not fit: {tokens} tokens where {room} are left"

@@ -416,7 +416,9 @@ def _short(points: Sequence[JsonObject]) -> list[JsonObject]:
     size = 0
     for one in points:
         told: JsonObject = {name: one[name] for name in _SHORT if name in one}
-        size += len(orjson.dumps(told)) + 1
+        size += len(
+            orjson.dumps({"points": [told]}, option=orjson.OPT_INDENT_2)
+        )  # as the library writes it for a model
         if size > _SHORT_BYTES and shown:
             break
         shown.append(told if size <= _SHORT_BYTES else told | {"text": str(told["text"])[:_CUT] + "…", "cites": []})

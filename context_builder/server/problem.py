@@ -163,7 +163,7 @@ _WORDS: Final = {
 def _wrong(error: Mapping[str, Any]) -> str:
     if (words := _WORDS.get(error["type"])) is not None:
         return words
-    if error["type"] in ("too_long", "too_short"):  # of texts and arrays alike
+    if error["type"] in ("too_long", "too_short", "string_too_long", "string_too_short"):  # of texts and arrays alike
         bounds = error["ctx"]
         return f"is longer than {bounds['max_length']:,}" if "max_length" in bounds else "is empty"
     text = str(error["msg"]).removeprefix("Value error, ")

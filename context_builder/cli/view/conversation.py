@@ -23,7 +23,7 @@ class DomainBars:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if not self._domains:
-            yield Text("not enough said yet", style="dim italic")
+            yield Text("no domain recognized", style="dim italic")
         width = options.max_width
         names = [name if width >= 64 else short_name(name) for name, _ in self._domains]
         longest = min(max((len(name) for name in names), default=0), max(8, width // 2))
@@ -57,7 +57,7 @@ def keyword_line(keywords: Sequence[str]) -> Text:
     line = Text(overflow="ellipsis")
     for index, keyword in enumerate(keywords):
         line.append(" · " if index else "", "dim").append(keyword, "bold" if index < 3 else "")
-    return line or Text("no topic yet", style="dim italic")
+    return line or Text("no keywords yet", style="dim italic")
 
 
 LONGEST_NAME: Final = 14

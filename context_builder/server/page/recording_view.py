@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -82,7 +83,9 @@ def strip(moment: Moment) -> Strip:
     bars = []
     for place, count in enumerate(moment.talk):
         if count:
-            height = max(2.0, count / highest * (_HEIGHT - _TOP))
+            height = math.sqrt(count / highest) * (
+                _HEIGHT - _TOP
+            )  # beside a backlog that came at once, talk still shows
             bars.append(Bar(round(place * width, 1), round(_HEIGHT - height, 1), round(width - 1, 1), round(height, 1)))
     return Strip(tuple(bars), tuple(round(share * _WIDTH, 1) for share in moment.summaries))
 

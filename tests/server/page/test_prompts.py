@@ -52,7 +52,8 @@ async def asked(visitor: Visitor, session: str, message: str = MESSAGE, budget: 
     await expect(page.get_by_label("Session")).to_have_value(session)
     await page.get_by_role("textbox", name="Message").fill(message)
     await page.get_by_label("Tokens at most").fill(budget)
-    await page.get_by_role("button", name="Show the prompt").click()
+    async with page.expect_response(lambda answer: answer.request.method == "POST"):  # a prompt is there before
+        await page.get_by_role("button", name="Show the prompt").click()
 
 
 async def test_one_sees_each_part_drags_the_budget_and_says_what_helped(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from playwright.async_api import expect
 
 from context_builder.server.access.caller import Role
+from context_builder.server.page.recording_view import strip
 from tests.recording.written import WrittenRecording
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in
@@ -35,6 +37,12 @@ def monday(folder: Path) -> WrittenRecording:
     written.say(SAID)
     written.write()
     return written
+
+
+def test_talk_still_shows_beside_a_backlog_that_came_at_once() -> None:
+    moment = SimpleNamespace(talk=(100, 0, 1), summaries=())
+    backlog, one = strip(moment).bars  # type: ignore[arg-type]
+    assert one.height * 10 == pytest.approx(backlog.height, rel=0.05)
 
 
 async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, visitor: Visitor) -> None:
