@@ -25,8 +25,8 @@ _WORD: Final = re.compile(r"\w+(?:['’.,-]\w+)*")
 ALIKE: Final = 0.5
 """Part of the words of both texts that are the same, below which a message is said to be another one altogether."""
 
-_LONG: Final = 4
-"""Letters of a word that says something."""
+_LONG: Final = 6
+"""Letters of a word that says something: function words are short in every language with an alphabet."""
 
 _SEVERAL: Final = 2
 """Words of a message that a point has from it and not by chance."""

@@ -92,7 +92,9 @@ def test_a_point_that_names_what_a_struck_message_alone_named_tells_it() -> None
 
 @pytest.mark.parametrize(("struck", "expected"), [(3, True), (30, False)])
 def test_a_point_that_rests_on_an_answer_tells_what_was_asked(struck: int, expected: bool) -> None:
-    beside = {struck: long_words("Shall we fire the marketing lead?")}
-    assert tells(point("Ida agrees to fire the marketing lead.", "I agree"), frozenset(), {}, beside) is expected
-    assert not tells(point("Ida agrees to lead.", "I agree"), frozenset(), {}, beside)
-    assert not tells(point("We fire the lead.", "I agree"), frozenset(), {1: cited("We fire the lead.")}, beside)
+    beside = {struck: long_words("Shall we dismiss the marketing manager?")}
+    assert tells(point("Ida agrees to dismiss the marketing manager.", "I agree"), frozenset(), {}, beside) is expected
+    assert not tells(point("Ida agrees with the manager that we shall.", "I agree"), frozenset(), {}, beside)
+    assert not tells(
+        point("We dismiss the manager.", "I agree"), frozenset(), {1: cited("We dismiss the manager.")}, beside
+    )
