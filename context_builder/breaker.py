@@ -31,7 +31,7 @@ from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 
 
 class BreakerState(StrEnum):
-    """Tells whether a breaker lets calls through, refuses them, or lets through a single one as a trial."""
+    """Whether a breaker lets calls through, refuses them, or lets through a single one as a trial."""
 
     CLOSED = "closed"
     OPEN = "open"

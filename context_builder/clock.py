@@ -33,7 +33,7 @@ class Instant:
 
 
 class Clock(Protocol):
-    """Tells the present moment."""
+    """A clock returns the present moment."""
 
     def now(self) -> Instant: ...
 

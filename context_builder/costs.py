@@ -79,7 +79,7 @@ LIST_PRICES: Final[Mapping[str, Price]] = {
 
 
 class Prices:
-    """Knows the list prices, with ``own`` ones added or in their place."""
+    """The list prices of models, with ``own`` prices added or in their place."""
 
     def __init__(self, own: Mapping[str, Price] | None = None) -> None:
         self._of = {**LIST_PRICES, **(own or {})}

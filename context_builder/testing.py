@@ -114,7 +114,8 @@ class StubAnalyst(Analyst):
 
 
 class InMemoryArchive:
-    """Keeps rows in a dictionary, as a database holds them. While ``failure`` is set every call raises it."""
+    """An archive in a dictionary, with the rows that a database would have. While ``failure`` is set every call raises
+    it."""
 
     name = "memory"
 
@@ -166,7 +167,7 @@ class InMemoryArchive:
 
 
 class InMemoryStore:
-    """Keeps memories in a dictionary and finds them by the words they share with the query.
+    """A memory in a dictionary, which finds memories by the words they share with the query.
 
     A memory's score is the fourth root of the share of the query's words that it has, as in SQL. Without a query
     everything counts as found, the newest first. While ``failure`` is set every call raises it; while ``gate`` is

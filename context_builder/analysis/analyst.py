@@ -30,7 +30,7 @@ MAX_QUOTES: Final = 5
 
 
 class PreferenceKind(StrEnum):
-    """Tells the kind of a preference."""
+    """The kind of a preference."""
 
     PREFERS = "prefers"
     LIKES_WHEN = "likes when"
@@ -59,7 +59,7 @@ _FORMS: Final[Mapping[PreferenceKind, str]] = {
 
 
 class PointKind(StrEnum):
-    """Tells what sort of thing a summary point records.
+    """What sort of thing a summary point records.
 
     A question was raised and not answered; a decision is settled: somebody accepted it; an action is what somebody is
     to do; a proposal was suggested and not accepted yet; a disagreement has two views, each with its holder;
@@ -247,7 +247,7 @@ class CompactionResult:
 
 @dataclass(frozen=True, slots=True)
 class StatedPreference:
-    """Tells a preference that the message ``message_id`` states, or takes back: ``what`` of which ``kind``."""
+    """A preference that the message ``message_id`` states, or takes back: ``what`` of which ``kind``."""
 
     message_id: int
     kind: PreferenceKind

@@ -81,7 +81,7 @@ class BackupWriter:
 
 
 class _Told(FileIO):
-    """Tells as an error of ours that a disk is full."""
+    """A file that reports a full disk as an error of ours."""
 
     def __init__(self, number: int, path: Path) -> None:
         super().__init__(number, "wb")

@@ -30,7 +30,7 @@ _LARGEST: Final = 2**53
 
 @dataclass(slots=True)
 class SessionPosition:
-    """Tells how far the database may be ahead of a session's copy: its highest message, summary and point.
+    """How far the database may be ahead of a session's copy: its highest message, summary and point.
 
     Where the checkpoint cannot be read, nothing in the database counts as ahead of it.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AuditAction(StrEnum):
-    """Tells what to do with the audit."""
+    """What to do with the audit."""
 
     VERIFY = "verify"
     ANCHORS = "anchors"

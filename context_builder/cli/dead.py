@@ -28,7 +28,7 @@ BESIDE_EXCERPT: Final = 64
 
 
 class DeadLetterAction(StrEnum):
-    """Tells what to do with dead letters."""
+    """What to do with dead letters."""
 
     LIST = "list"
     SHOW = "show"

@@ -163,7 +163,7 @@ async def _model(app: App) -> CheckAnswer:
     result = await app.dependencies.analyst.extract_keywords([message])
     seconds = time.perf_counter() - started
     if result.analyst != app.dependencies.analyst.name:
-        raise AnalystUnavailable(f"{app.model_is.what}: no answer, {result.analyst} stood in")
+        raise AnalystUnavailable(f"{app.model_is.what}: the model gave no answer, {result.analyst} analysis stood in")
     return CheckAnswer(f"{app.model_is.what}: {len(result.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint)
 
 
@@ -171,8 +171,7 @@ async def _model_tasks(app: App) -> list[CheckResult]:
     """Try each task of each model; nothing where no model is configured."""
     from context_builder.cli.model_tasks import try_tasks
 
-    answers = await try_tasks(app.settings, PATIENCE)
-    return [CheckResult(answer.task, answer.ok, answer.found, answer.advice) for answer in answers]
+    return [CheckResult(one.task, one.ok, one.found, one.advice) for one in await try_tasks(app.settings, PATIENCE)]
 
 
 async def _archive(app: App) -> CheckAnswer:

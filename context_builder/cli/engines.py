@@ -16,7 +16,7 @@ from context_builder.errors import SettingError
 
 
 class EngineAction(StrEnum):
-    """Tells what to do with the engines."""
+    """What to do with the engines."""
 
     STATUS = "status"
     START = "start"

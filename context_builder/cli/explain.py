@@ -16,6 +16,7 @@ from context_builder.cli.view.memory import KINDS
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
 from context_builder.session.client import SessionClient
 from context_builder.session.summary.citation import CitedMessage, ExplainedPoint
+from context_builder.timestamps import moment
 
 
 def explain_command(
@@ -62,12 +63,18 @@ def show(points: Sequence[ExplainedPoint], console: Console) -> None:
 def _line(source: CitedMessage, colours: SpeakerColours) -> Text:
     speaker = plain(source.speaker, 60)
     colour = ASSISTANT if source.consilience else colours[speaker]
-    number = "" if source.number is None else f"#{source.number}  "
+    number = "" if source.number is None or source.consilience else f"#{source.number}  "
     text = plain(source.text)
     ending = "…" if source.clipped else ""
     return Text.assemble(
-        (number, "dim"), (speaker, f"bold {colour}"), (f"  {plain(source.timestamp, 40)}  ", "dim"), text, ending
+        (number, "dim"), (speaker, f"bold {colour}"), (f"  {_said_at(source.timestamp)}  ", "dim"), text, ending
     )
+
+
+def _said_at(timestamp: str) -> str:
+    """Return when a message was said, in local time; a timestamp that is none as it is."""
+    said = moment(timestamp)
+    return plain(timestamp, 40) if said is None else f"{said.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _missing(count: int) -> str:

@@ -58,6 +58,7 @@ def forget(
 
 
 async def _forget(session_id: str) -> None:
+    from context_builder.cli.view.status import counted
     from context_builder.memory.memory import TenantMemory
     from context_builder.recording.file import delete, place_of
     from context_builder.session.store.lease import describe, has_died
@@ -115,8 +116,8 @@ async def _forget(session_id: str) -> None:
     if was_recorded:
         typer.echo(f"Deleted the recording {recording}.")
     typer.echo(
-        f"Forgot session {session_id}: {keys} Redis keys, {delivered.rows} archived summaries and "
-        f"{delivered.memories} memories deleted."
+        f"Forgot session {session_id}: {counted(keys, 'Redis key')}, {counted(delivered.rows, 'archived summary')} and "
+        f"{counted(delivered.memories, 'memory')} deleted."
     )
     if left:
         listed = " ".join(f"({number}) {why}." for number, why in enumerate(left, 1))

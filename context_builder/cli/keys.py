@@ -20,7 +20,7 @@ _LONGEST = 200
 
 
 class KeyAction(StrEnum):
-    """Tells what to do with keys."""
+    """What to do with keys."""
 
     CREATE = "create"
     LIST = "list"

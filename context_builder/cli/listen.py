@@ -114,7 +114,7 @@ def _say(line: str) -> None:
 
 
 class _Report:
-    """Tells on standard error what happens; each reason once."""
+    """Prints what happens to standard error, each reason once."""
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id

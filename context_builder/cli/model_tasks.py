@@ -30,7 +30,7 @@ TALK: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ModelTask:
-    """Tells how a task is tried, which returns what came of it, and the settings that it depends on."""
+    """How a task is tried with a model, and the settings that it depends on; ``ask`` returns the answer."""
 
     ask: Callable[[Analyst], Awaitable[str]]
     model: str
@@ -84,26 +84,39 @@ async def _compaction(analyst: Analyst) -> str:
     return f"{len(points)} points as {len(result.points)}"
 
 
+_CHECK_SERVER: Final = "check the server, OPENAI_API_KEY, OPENAI_BASE_URL and the names of the models"
+
+VERIFICATION: Final = "verification"
+
 TASKS: Final[Mapping[str, ModelTask]] = {
     "keywords": ModelTask(_keywords, "KEYWORD_MODEL", "KEYWORD_MAX_TOKENS"),
     "domains": ModelTask(_domains, "DOMAIN_MODEL", "DOMAIN_MAX_TOKENS"),
     "summary": ModelTask(_summary, "SUMMARY_MODEL", "SUMMARY_REPLY_TOKENS"),
-    "verification": ModelTask(_verification, "KEYWORD_MODEL", "KEYWORD_MAX_TOKENS"),
+    VERIFICATION: ModelTask(_verification, "KEYWORD_MODEL", "KEYWORD_MAX_TOKENS"),
     "compaction": ModelTask(_compaction, "SUMMARY_MODEL", "SUMMARY_REPLY_TOKENS"),
 }
 
 
 async def try_tasks(settings: Settings, patience: float) -> list[TaskAnswer]:
-    """Ask each configured model for each task once, all at the same time; no answer takes ``patience`` seconds."""
+    """Ask each configured model for each task once; no answer takes ``patience`` seconds."""
     from context_builder.wiring.analysts import models
 
     configured = models(settings)
     try:
-        tries = [_tried(label, name, model, patience) for label, model in configured.items() for name in TASKS]
-        return list(await asyncio.gather(*tries))
+        tried = [await _all_tried(label, model, patience) for label, model in configured.items()]
+        return [answer for answers in tried for answer in answers]
     finally:
         for model in configured.values():
             await model.close()
+
+
+async def _all_tried(label: str, analyst: Analyst, patience: float) -> list[TaskAnswer]:
+    """Ask for all tasks at the same time; what refuses all of them for one reason is told once."""
+    answers = await asyncio.gather(*(_tried(label, name, analyst, patience) for name in TASKS))
+    refused, *others = {(one.found, one.advice) for one in answers if one.task != VERIFICATION}  # which hides why
+    if refused[1] == _CHECK_SERVER and not others:
+        return [TaskAnswer("tasks", ok=False, found=refused[0], advice=_CHECK_SERVER)]
+    return answers
 
 
 async def _tried(label: str, name: str, analyst: Analyst, patience: float) -> TaskAnswer:
@@ -127,4 +140,4 @@ def _advice(task: ModelTask, error: AnalystError) -> str:
         return f"the server filters or refuses harmless talk: set another model as {task.model}, or loosen its filter"
     if isinstance(error, ReplyInvalid):
         return f"set another model as {task.model}, or a higher {task.limit}"
-    return f"check the server, OPENAI_API_KEY, OPENAI_BASE_URL and {task.model}"
+    return _CHECK_SERVER

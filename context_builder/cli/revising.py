@@ -13,7 +13,7 @@ from context_builder.cli.command import SESSION_ID, confirm, existing, legible, 
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.errors import MessageError, StoreError, StoreUnavailable
 from context_builder.session.client import SessionClient
-from context_builder.session.messages.reference import MessageReference, read_reference
+from context_builder.session.messages.revision import MessageReference, read_reference
 
 if TYPE_CHECKING:
     from context_builder.session.session import Session

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -57,7 +58,7 @@ _AS_SELF: Final = "SET LOCAL role TO DEFAULT"
 
 @dataclass(frozen=True, slots=True)
 class StartedServer:
-    """Tells how to reach a database server that the project starts itself.
+    """A database server that the project starts itself, and how to reach it.
 
     ``start`` returns its address, once it runs and has its tables. ``restarted`` returns the present one, after it has
     started the server again if it was killed; None where somebody stopped it.
@@ -137,7 +138,7 @@ class PostgresDatabase:
 
 
 class PostgresPool:
-    """Keeps the connections to one database, which all of its parts share.
+    """The pool's connections to one database are shared by all of its parts.
 
     A server that the project starts is started at first use; its address is asked for again where it cannot be reached.
     Prepared statements are kept only where no transaction pooler stands before the database.
@@ -313,4 +314,6 @@ def translated(database: str, asked: str = EVERYTHING, *, migrating: bool = Fals
         if isinstance(error, ValueError):  # the client cannot encode a value
             raise DataRejected(f"{database} cannot be sent this: {type(error).__name__}") from None
         reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        raise DatabaseUnavailable(f"{database} cannot be reached: {reason}") from None
+        if isinstance(error, ConnectionError) and error.errno:  # of which asyncio says no more than that it failed
+            reason = os.strerror(error.errno)
+        raise DatabaseUnavailable(f"{database} cannot be reached ({reason}); start it, or correct its URL") from None

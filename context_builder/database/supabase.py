@@ -130,7 +130,7 @@ class SupabaseDatabase:
 
 
 class _Project:
-    """Keeps the one client of a project, which all parts of its database share."""
+    """A project's one client is shared by all parts of its database."""
 
     def __init__(self, url: str, key: str, timeout: float) -> None:
         self._url = url

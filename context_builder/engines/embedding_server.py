@@ -37,8 +37,8 @@ NICE_OF_PASSAGES: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Tells the inherited socket to accept on, the password to ask for, what the model is called, and the user to run
-    as, if not the present one."""
+    """The inherited socket to accept on, the password to ask for, the model's name, and the user to run as, if not the
+    present one."""
 
     socket: int
     password: str

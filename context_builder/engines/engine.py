@@ -84,10 +84,10 @@ def _is_free(port: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Tells where an engine listens.
+    """The address at which an engine listens.
 
-    ``url`` may hold a password and is therefore not shown; ``name`` is for people. ``started``
-    says that this very call started it; ``warning`` what to know about it, if anything; ``access``
+    ``url`` may contain a password and is therefore not shown; ``name`` is for people. ``started``
+    is true if this very call started it; ``warning`` says what to know about it, if anything; ``access``
     is the shell line that lets other programs of the same user in, where they need one.
     """
 

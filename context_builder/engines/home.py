@@ -54,7 +54,7 @@ def make_home(home: Path) -> Path:
 
 @contextmanager
 def exclusive(lock: Path) -> Iterator[None]:
-    """Hold a lock between processes, so that two terminals starting at once share one engine.
+    """Lock out other processes, so that two terminals starting at once share one engine.
 
     The operating system lets go of it when its holder dies. What goes wrong with files of the
     home meanwhile is an :class:`EngineError`.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 STANDARD_PORT: Final = 6379
 ACCESS: Final = 'eval "$(context-builder engines env)"'
-"""Gives the port and the password to the programs of a shell."""
+"""Sets the port and the password for the programs of a shell."""
 
 OPEN: Final = "every user of this machine can read and write it (EMBEDDED_REDIS_PASSWORD=false)"
 

@@ -68,8 +68,8 @@ class FleetSighting:
 
 @dataclass(frozen=True, slots=True)
 class DemonstrationResult:
-    """Tells the result: messages lost, doubled or out of order, how often sessions moved, and how many seconds
-    after each end of a worker all of its sessions were run by others; ``not_taken_over`` are those that never were."""
+    """Messages lost, doubled or out of order, how often sessions moved, and how many seconds after each end of a worker
+    all of its sessions were run by others; ``not_taken_over`` are those that never were."""
 
     sessions: int
     said: int

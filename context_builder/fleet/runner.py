@@ -40,7 +40,7 @@ nothing else. Others may have them meanwhile."""
 
 
 class RunResult(Enum):
-    """Tells how a session left its runner."""
+    """How a session left its runner."""
 
     DONE = "done"
     """It sleeps, or was ended, or was forgotten: nobody need run it before its next message."""

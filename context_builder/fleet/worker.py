@@ -329,7 +329,7 @@ def _session_task(runner: SessionRunner, start: Callable[[Collection[str]], Any]
 
 
 class _Forwarded(logging.Handler):
-    """Tells docket's warnings as ours, without what they were raised with; that Redis is away, the worker tells."""
+    """Logs docket's warnings as our events, without their exceptions; the worker itself logs that Redis is away."""
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage().splitlines()[0]

@@ -131,7 +131,7 @@ class MemoryRetriever(BaseRetriever):
 
 
 class MemoryItems(BaseStore):
-    """Keeps LangGraph's items in a memory, in a space of the tenant's own, where only this store finds them.
+    """LangGraph's items are kept in a memory, in a space of the tenant's own, where only this store finds them.
 
     ``fields`` are the paths of what in a value is found by a query, by default all of it, by words and by meaning as
     the memory can. Items expire as ``ttl`` and :meth:`put` say, by default never; what has expired is not found, and is
@@ -352,7 +352,7 @@ def open_items(
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
             try:
                 runner.run(serve())
-            except BaseException as error:
+            except BaseException as error:  # who waits for the loop is told of it
                 if ready.done():
                     raise
                 ready.set_exception(error)

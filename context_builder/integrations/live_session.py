@@ -20,7 +20,7 @@ from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
 from context_builder.session.messages.message import CONSILIENCE, from_fields
-from context_builder.session.messages.reference import MessageReference
+from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.spoken_dates import undated
 from context_builder.wiring.app import open_builder
@@ -57,7 +57,7 @@ class PushedMessage(NamedTuple):
 
 
 class LiveSession:
-    """Gives an adapter one session that a daemon or a fleet runs.
+    """One session that a daemon or a fleet runs, as an adapter uses it.
 
     ``max_prompt_tokens`` bounds what :meth:`record` returns, by default as the builder's config has it; ``turn`` are
     further keys of a turn, such as ``tenant_id`` and ``user_id``. Raises :class:`SessionIdError` for an id that no

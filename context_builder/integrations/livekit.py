@@ -39,7 +39,7 @@ MOST_HEARD: Final = 100
 
 
 class _SessionSpeech:
-    """Knows what was said lately in one of LiveKit's sessions, some of which may be told again."""
+    """What was said lately in one of LiveKit's sessions, to recognize what comes again."""
 
     def __init__(self) -> None:
         self._heard: deque[str] = deque(maxlen=MOST_HEARD)
@@ -88,7 +88,7 @@ else:  # where something stands in for LiveKit, its emitter may be no generic cl
 
 
 class ConversationFeed(SilenceEmitter):
-    """Says in a session what is said in one or several of LiveKit's, in the background and in order.
+    """Sends what is said in one or several of LiveKit's sessions to one of ours, in the background and in order.
 
     ``names`` are those of participants by identity, of speakers whom a transcriber tells apart, and of agents by id.
     The only agent speaks as the assistant; after a handoff each has its name, else its id. Of a reply that was

@@ -27,7 +27,7 @@ Push = Callable[[], Awaitable[object]]
 
 
 class Outgoing:
-    """Says things in a session, one after the other, for as long as it takes until Redis takes them."""
+    """Pushes messages to a session, one after the other, each until Redis accepts it."""
 
     def __init__(self, live: LiveSession) -> None:
         self._live = live

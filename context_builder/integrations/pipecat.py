@@ -41,7 +41,7 @@ except ModuleNotFoundError as error:
 
 
 class ConversationListener(FrameProcessor):
-    """Says in the session what people and the bot say, in the background and in order; stands after the transcriber.
+    """Sends what people and the bot say to the session, in the background and in order; stands after the transcriber.
 
     A speaker is the transcription's user id, or what ``names`` calls it. The bot speaks as ``agent``, by default as the
     assistant; of a turn that is interrupted, what was spoken is kept, with a dash after it. The event ``on_silence``

@@ -93,7 +93,7 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True)
 class MemoryQuery:
-    """Tells what is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1).
+    """What is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1).
 
     An empty ``text`` looks for the newest. With ``standalone``, memories are found for what they say themselves, as
     passages of a document are; without, also for what was said before and after them. A store may leave empty the texts
@@ -114,7 +114,7 @@ class MemoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """Tells whether a memory helped where it was used: ``score`` from 0, not at all, to 1. Of a user, or of nobody in
+    """Whether a memory helped where it was used: ``score`` from 0, not at all, to 1. Of a user, or of nobody in
     particular, the latest rating of a memory counts."""
 
     id: str

@@ -12,7 +12,7 @@ from context_builder.config import CONFIG, HttpUrl, ModelName, Seconds, setting
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class EmbeddingOptions:
-    """Tells where embeddings come from.
+    """Where embeddings come from.
 
     Some models tell queries from passages: by a prefix (those of the E5 family by ``query: `` and ``passage: ``), or
     their server adds it and is told by ``input_type``, which ``input_types`` sends.
@@ -55,7 +55,7 @@ class EmbeddingOptions:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class SomaBrainOptions:
-    """Tells where SomaBrain is; the defaults are the documented ones.
+    """Where SomaBrain is; the defaults are the documented ones.
 
     ``timeout`` is for one request, in seconds, ``retry_base_ms`` the first wait between tries, which doubles.
     ``namespace`` is the universe that memories live in, and ``memory_namespace`` the part of it;

@@ -37,7 +37,7 @@ from context_builder.session.recorder import (
     TaskFinished,
     TaskStarted,
 )
-from context_builder.session.store.commit import StoredSession
+from context_builder.session.store.recovery import StoredSession
 
 SCHEMA: Final = 1
 

@@ -22,9 +22,8 @@ from context_builder.recording.lines import (
     read_usage,
 )
 from context_builder.recording.recording import Line, RecordedTasks, Recording, read_entries
-from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.conversation.state import conversation_state, restore, session_state
 from context_builder.session.conversation.tasks import AnalysisTask
 from context_builder.tokens.counter import TokenCounter
 
@@ -58,9 +57,7 @@ class Player:
         rules, self._counter = read_rules(written["rules"]), TokenCounter(written["tokens"])
         self.session_id: str = written["session_id"]
         self._version: str = written["version"]
-        self._conversation = checkpoint.restore(
-            self.session_id, fields, written["pending"], rules, begin.at, self._counter.count
-        )
+        self._conversation = restore(self.session_id, fields, written["pending"], rules, begin.at, self._counter.count)
         self._tasks = RecordedTasks(begin)
         self._under_way: dict[int, tuple[str, AnalysisTask]] = {}
 

@@ -16,9 +16,9 @@ from context_builder.clock import Instant
 from context_builder.recording.file import RecordingFile, place_of
 from context_builder.recording.lines import Encoder, digest
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.published_state import PublishedState
+from context_builder.session.conversation.state import PublishedState
 from context_builder.session.recorder import SessionEvent
-from context_builder.session.store.commit import StoredSession
+from context_builder.session.store.recovery import StoredSession
 
 log = structlog.get_logger(__name__)
 

@@ -96,7 +96,7 @@ _WORD_BEFORE: Final = re.compile(r"[A-Za-z][,;]? $")
 
 
 class Syntax(Enum):
-    """Tells how a value is written beside its name."""
+    """How a value is written beside its name."""
 
     COMPARED = "compared"  # name == value
     ASSIGNED = "assigned"  # name = value

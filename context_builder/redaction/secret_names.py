@@ -16,7 +16,7 @@ HINTS: Final = (
 
 
 class NameKind(IntEnum):
-    """Tells what a name says of its value, the surer the greater."""
+    """What a name says about its value; a greater kind is a surer sign of a secret."""
 
     UNKNOWN = 0
     HARMLESS = 1  # a public key, the length of a token, the name of a secret

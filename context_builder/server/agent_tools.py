@@ -23,7 +23,7 @@ from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import MAX_BUDGET, ContextBuildRequest, Scope
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
+from context_builder.server.problem import Missing, Problem, internal_error, invalid, problem_of
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import (
     LONGEST_NAME,
@@ -452,7 +452,7 @@ def _naming(message: str, session_id: str) -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        if problem.status != HTTPStatus.NOT_FOUND or problem.detail != not_found().detail:
+        if problem.status != HTTPStatus.NOT_FOUND or problem.detail != Missing.MESSAGE:
             raise
         raise Problem(404, "not_found", f"there is no message {message} in {session_id}") from None
 

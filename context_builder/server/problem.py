@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -66,9 +67,20 @@ class Problem(Exception):
         self.members = members
 
 
-def not_found() -> Problem:
+class Missing(StrEnum):
+    """Tells of what is asked for that it is not there, and where to look instead."""
+
+    ADDRESS = "there is no such address; GET /docs lists those there are"
+    ARTIFACT = "there is no such artifact, or you may not see it; GET /memories/search finds those you may"
+    MESSAGE = "there is no such message in this session; GET /sessions/{id}/messages lists them"
+    PACKAGE = "there is no such context package, or it is not yours; GET /knowledge/context lists yours"
+    POLICY = "there is no policy text of that name; `context-builder policy list` names them"
+    SESSION = "there is no such session, or you may not see it; GET /sessions lists those you may"
+
+
+def not_found(what: Missing = Missing.SESSION) -> Problem:
     """Return the one answer for what is not there, what is another tenant's, and what may not be read."""
-    return Problem(404, "not_found", "there is nothing here")
+    return Problem(404, "not_found", what)
 
 
 def problem_document(problem: Problem, trace: TraceContext) -> dict[str, Any]:
@@ -112,7 +124,7 @@ def as_problem(error: Exception) -> Problem:
 def _of_framework(error: HTTPException) -> Problem:
     """Return the answer to an address that is none, a method that is not for it, and the like."""
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return not_found()
+        return not_found(Missing.ADDRESS)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         detail = "this address is not for that method"
         return Problem(error.status_code, "method_not_allowed", detail, headers=error.headers)
@@ -138,6 +150,8 @@ _WORDS: Final = {
     "dict_type": "should be an object",
     "tuple_type": "should be an array",
     "list_type": "should be an array",
+    "missing": "is required",
+    "extra_forbidden": "is not known here",
 }
 """What is wrong in JSON's words, by pydantic's, which are Python's."""
 
@@ -161,7 +175,7 @@ def problem_of(error: ContextBuilderError) -> Problem:
         detail = "a store that this needs does not answer; try again"
         return Problem(503, "unavailable", detail, headers={"Retry-After": "1"})
     if isinstance(error, PackageUnknown):
-        return not_found()
+        return not_found(Missing.PACKAGE)
     if isinstance(error, ProjectUnknown):
         return Problem(404, "unknown_project", str(error))
     if isinstance(error, AuditOfAnother):

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from context_builder.errors import MessageError
-from context_builder.server.problem import Problem, not_found
+from context_builder.server.problem import Missing, Problem, not_found
 from context_builder.server.seen_session import SeenSession
 from context_builder.session.client import SessionClient
-from context_builder.session.messages.reference import MessageReference, read_reference
+from context_builder.session.messages.revision import MessageReference, read_reference
 
 MASKED: Final = "you are not shown all of that message, and only who sees the words may correct them"
 
@@ -49,7 +49,7 @@ async def _existing(client: SessionClient, message: str) -> MessageReference:
     reference = read_reference(message, "message")
     held = await client.held_message(reference)
     if held == "struck" or (held == "unknown" and not await client.waiting()):
-        raise not_found()
+        raise not_found(Missing.MESSAGE)
     return reference
 
 

@@ -28,7 +28,7 @@ from context_builder.session.messages.message_index import (
     speaker_field,
     speakers_in,
 )
-from context_builder.session.messages.reference import MessageReference, str_of
+from context_builder.session.messages.revision import MessageReference, str_of
 from context_builder.session.summary.citation import ExplainedPoint, explain
 from context_builder.storage.redis_availability import translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
@@ -285,8 +285,7 @@ def contributed(
 def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> JsonObject:
     """Return the state that a checkpoint holds."""
     from context_builder.session.config import SessionConfig
-    from context_builder.session.conversation.checkpoint import restore
-    from context_builder.session.conversation.published_state import session_state
+    from context_builder.session.conversation.state import restore, session_state
     from context_builder.tokens.counter import estimate_tokens
 
     now = SystemClock().now()

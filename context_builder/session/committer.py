@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,15 +13,20 @@ import structlog
 from context_builder import metrics
 from context_builder.clock import Clock, Instant
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable, WrongKeyType
-from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.conversation.state import (
+    conversation_state,
+    session_state,
+    write_counters,
+    write_head,
+    write_order,
+)
 from context_builder.session.inbox import Batch
 from context_builder.session.messages.message_index import INDEXED
 from context_builder.session.recorder import Recorder
-from context_builder.session.store.commit import Commit, Committed, HeldRevision, StoredSession
-from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.commit import Commit, Committed
 from context_builder.session.store.lease import this_holder
+from context_builder.session.store.recovery import CommitHistory, HeldRevision, StoredSession
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis_availability import until_available
 from context_builder.tracing import note_span
@@ -39,11 +44,12 @@ tells if it is vain too."""
 class Committer:
     """Writes a conversation's changes under this process's lease.
 
-    Until :meth:`stop`, Redis being away is waited for; afterwards it ends the attempt.
+    Redis being away is waited for, unless ``told_to_stop``; then it ends the attempt.
     """
 
-    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder, history: CommitHistory) -> None:
-        self._store = store
+    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder | None, history: CommitHistory) -> None:
+        self.store = store
+        self.told_to_stop = asyncio.Event()
         self._clock = clock
         self._recorder = recorder
         self._history = history
@@ -52,15 +58,7 @@ class Committer:
         self._wrong_key = ""
         self._described_at = clock.now()
         self._incremental = self._next_attempt = Commit(conversation_state=b"", silent_for=0.0)
-        self._stopping = False
         self._committed_at = float("-inf")
-
-    def stop(self) -> None:
-        self._stopping = True
-
-    def attempts(self) -> AsyncIterator[AbstractContextManager[object]]:
-        """Yield attempts at what belongs to a commit, as long as Redis is away and is waited for."""
-        return until_available(self._is_worth_waiting)
 
     def is_late(self, tick: float) -> bool:
         """Return whether Redis has taken no commit for longer than ``tick`` seconds and some to spare."""
@@ -74,17 +72,32 @@ class Committer:
         """Become the session's owner. Raises :class:`SessionOwned` when another process is."""
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
-                await self._store.acquire(this_holder(self._clock.now().wall), takeover=takeover)
+                await self.store.acquire(this_holder(self._clock.now().wall), takeover=takeover)
         self._is_back()
 
     async def load(self) -> StoredSession:
         """Return the session as Redis holds it; commits continue from there."""
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
-                snapshot = await self._store.load()
+                snapshot = await self.store.load()
         self._is_back()
         self._history.begin(snapshot, self._clock.now())
         return snapshot
+
+    async def revise_what_waits(self, conversation: Conversation) -> None:
+        """Let what waits for the archive and the memory, or was refused there, say nothing of what was struck, and put
+        back no summary that no longer holds. It is done before the commit that tells them, since it may be done again.
+        """
+        waiting, since = self.store.waiting_items, conversation.revisions.superseded_since
+        if conversation.struck:
+            await self._through(lambda: waiting.strike(conversation.struck, since))
+        elif since is not None and conversation.undeliverable["archive"]:
+            await self._through(lambda: waiting.supersede(since))
+
+    async def _through(self, revise: Callable[[], Awaitable[None]]) -> None:
+        async for attempt in until_available(self._is_worth_waiting):
+            with attempt:
+                await revise()
 
     async def commit(
         self, conversation: Conversation, batches: Sequence[Batch] = (), *, publish: bool = False
@@ -108,8 +121,8 @@ class Committer:
     def _trace(self, batches: Sequence[Batch], begun: float) -> None:
         """Record in the trace of each message that it was published."""
         for trace in (message.trace for batch in batches for message in batch.messages if message.trace):
-            told: dict[str, str | int] = {"session.id": self._store.keys.session_id}
-            told["session.revision"] = self._store.revision
+            told: dict[str, str | int] = {"session.id": self.store.keys.session_id}
+            told["session.revision"] = self.store.revision
             now = self._clock.now().wall
             note_span("session.publish", told, parent=trace, begin=begun, end=now)
 
@@ -121,13 +134,13 @@ class Committer:
         now = self._described_at = self._clock.now()
         written = changes.dirty or bool(batches)
         published = changes.dirty or publish
-        counted = checkpoint.write_counters(conversation) if written or published else b""
+        counted = write_counters(conversation) if written or published else b""
         return Commit(
             conversation_state=conversation_state(conversation, now),
             silent_for=conversation.silent_for(now),
-            state=session_state(conversation, self._store.revision + 1, now, counted) if published else None,
-            head=checkpoint.write_head(conversation, counted) if written else b"",
-            order=checkpoint.write_order(conversation) if written else b"",
+            state=session_state(conversation, self.store.revision + 1, now, counted) if published else None,
+            head=write_head(conversation, counted) if written else b"",
+            order=write_order(conversation) if written else b"",
             changes=changes,
             acknowledged=[raw for batch in batches for raw in batch.raw],
             identities=[identity for batch in batches for identity in batch.identities],
@@ -155,47 +168,48 @@ class Committer:
         In a Redis that fell back, the lease may be that of somebody who was replaced, or who has just begun with less
         than this process remembers. It is taken from them; should they write first, the next commit is refused.
         """
-        held, lineage = await self._store.held(), self._store.lineage
+        held, lineage = await self.store.held(), self.store.lineage
         fell_back = lineage.knows(held) and lineage.is_behind(held)
         if not (lost.expired or fell_back):
             raise lost
         self._check(held)
         try:
-            await self._store.acquire(this_holder(self._clock.now().wall), takeover=fell_back)
+            await self.store.acquire(this_holder(self._clock.now().wall), takeover=fell_back)
         except SessionOwned:
             raise lost from None
-        log.warning("session.owned_again", session_id=self._store.keys.session_id)
+        log.warning("session.owned_again", session_id=self.store.keys.session_id)
 
     def _check(self, held: HeldRevision) -> None:
         """Raise :class:`LeaseLost` unless this process may write over what Redis holds."""
-        lineage = self._store.lineage
+        lineage = self.store.lineage
         if not lineage.knows(held):
             what = "was forgotten" if lineage.was_forgotten(held) else "was continued by another process"
-            raise LeaseLost(f"session {self._store.keys.session_id} {what}")
+            raise LeaseLost(f"session {self.store.keys.session_id} {what}")
 
     async def _adapt(self, conversation: Conversation) -> None:
         """Let the next attempt build on what Redis holds, with all of the session if that is older than this process.
 
         What is written is kept for the next attempt, should this one fail.
         """
-        held, revision = await self._store.held(), self._store.revision
+        held, revision = await self.store.held(), self.store.revision
         self._check(held)
         self._next_attempt = self._incremental
-        if self._store.lineage.is_behind(held):
-            log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held.revision)
+        if self.store.lineage.is_behind(held):
+            log.error("store.fell_back", session_id=self.store.keys.session_id, revision=revision, held=held.revision)
             self._next_attempt = self._full_rewrite(conversation, held.revision)
-        self._store.rebase(held)
+        self.store.rebase(held)
 
     async def _put(self) -> Committed:
-        commit, revision = self._next_attempt, self._store.revision + 1
-        committed = await self._store.commit(commit)
+        commit, revision = self._next_attempt, self.store.revision + 1
+        committed = await self.store.commit(commit)
         self._wrong_key = ""  # a commit looks at all of them
         now = self._clock.now()
         self._history.position = committed.position
         (self._history.unidentified.fell_back if commit.rewrite else self._history.unidentified.held)(now)
         if commit.head:
-            self._history.keep(revision, self._incremental, now)
-        if commit.state is not None and committed.state_present:
+            kept = self._incremental
+            self._history.keep(revision, kept.lists, kept.identities, kept.unidentified, now)
+        if self._recorder and commit.state is not None and committed.state_present:
             self._recorder.published(revision, commit.state, self._described_at)
         return committed
 
@@ -207,15 +221,15 @@ class Committer:
         everything = conversation.take_changes()
         everything.follow(commit.changes)
         everything.fields["unidentified"] = self._history.unidentified.encode(commit.unidentified)
-        counted = checkpoint.write_counters(conversation)
-        state = session_state(conversation, self._store.revision + 1, now, counted)
+        counted = write_counters(conversation)
+        state = session_state(conversation, self.store.revision + 1, now, counted)
         if commit.state is not None:  # which cannot be had any more
             self._incremental = replace(commit, state=state)
         return replace(
             commit,
             state=state,
-            head=checkpoint.write_head(conversation, counted),
-            order=checkpoint.write_order(conversation),
+            head=write_head(conversation, counted),
+            order=write_order(conversation),
             changes=everything,
             identities=[*self._history.identities, *commit.identities],
             rewrite=True,
@@ -232,12 +246,12 @@ class Committer:
             log.error("store.wrong_type", error=self._wrong_key, advice="delete or rename the key; the session waits")
         self._away_since = self._away_since or self._clock.now()
         self._vain_tries += 1
-        return not self._stopping
+        return not self.told_to_stop.is_set()
 
     def _is_back(self) -> None:
         """Say so, if Redis was away."""
         if self._away_since is not None:
             waited = round(self._clock.now().monotonic - self._away_since.monotonic, 2)
             if waited >= WORTH_TELLING or self._vain_tries > 1:
-                log.warning("redis.back", session_id=self._store.keys.session_id, waited_seconds=waited)
+                log.warning("redis.back", session_id=self.store.keys.session_id, waited_seconds=waited)
             self._away_since, self._vain_tries = None, 0

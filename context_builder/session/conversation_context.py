@@ -18,7 +18,7 @@ from context_builder.clock import Clock, SystemClock
 from context_builder.errors import AnalystError
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.conversation.state import conversation_state, session_state
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import CONSILIENCE, Message, delivered

@@ -14,9 +14,9 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.messages.message import MAX_NUMBER, Delivered, Message, decode
 from context_builder.session.messages.message_index import MessageIndex, fields_wanted
 from context_builder.session.messages.revision import Correction, Revision, Strike
-from context_builder.session.store.commit_history import CommitHistory, position_after
 from context_builder.session.store.dead_letters import DeadLetter, without_words
-from context_builder.session.store.delivery import CutDelivery
+from context_builder.session.store.deliveries import CutDelivery, position_after
+from context_builder.session.store.recovery import CommitHistory
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis_availability import until_available
 from context_builder.values import value

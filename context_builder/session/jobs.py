@@ -28,7 +28,7 @@ from context_builder.costs import Usage, count_usage
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.domain_tracker import DomainGate
+from context_builder.session.conversation.domains import DomainGate
 from context_builder.session.conversation.tasks import (
     AnalysisResult,
     AnalysisTask,
@@ -36,11 +36,11 @@ from context_builder.session.conversation.tasks import (
     DomainTask,
     KeywordTask,
     SummaryTask,
+    task_of,
 )
-from context_builder.session.conversation.usage import task_of
 from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.recorder import PhaseChanged, Recorder, TaskStarted
+from context_builder.session.recorder import PhaseChanged, SessionEvent, TaskStarted
 from context_builder.session.store.store import SessionStore
 from context_builder.values import value
 
@@ -82,6 +82,10 @@ class Jobs:
         self._deliver = deliver
         skips = rules.domain_skip and analyst is not last_resort
         self._gate = DomainGate(last_resort) if skips else None
+        self.reader_at_once = analyst.read_at_once
+        """Reads a little at once, where the analyst has that."""
+        self.can_count = False
+        """Whether tokens can be counted: what counts them is loaded beside the loop."""
         self._useless = 0
         self._running: set[asyncio.Task[None]] = set()
         self._told: dict[str, str] = {}
@@ -89,6 +93,11 @@ class Jobs:
     @property
     def have_room(self) -> bool:
         return len(self._running) < self._limit
+
+    @property
+    def can_start(self) -> bool:
+        """Return whether any task may be started: there is room, and tokens can be counted."""
+        return self.can_count and self.have_room
 
     @property
     def read_both(self) -> ReadBoth | None:
@@ -115,11 +124,6 @@ class Jobs:
     def start(self, task: AnalysisTask, tasks: asyncio.TaskGroup) -> None:
         """Start a task, whose outcome is delivered."""
         self._launch(self._do(task), task_of(task), tasks)
-
-    @property
-    def reader_at_once(self) -> ReadAtOnce | None:
-        """Return what reads a little at once, where the analyst has that."""
-        return self._analyst.read_at_once
 
     def start_both(self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth, tasks: asyncio.TaskGroup) -> None:
         """Start both tasks in one call; the outcome of each is delivered."""
@@ -262,16 +266,19 @@ RIDERS: Final = 3
 """With more messages than this to ask about, keywords do not wait for domains, whose answer takes longer."""
 
 
+Record = Callable[[SessionEvent, Instant], None]
+
+
 class Dispatch:
     """Starts the tasks that a conversation has due."""
 
     def __init__(
-        self, conversation: Conversation, jobs: Jobs, store: SessionStore, recorder: Recorder, clock: Clock
+        self, conversation: Conversation, jobs: Jobs, store: SessionStore, record: Record, clock: Clock
     ) -> None:
         self._conversation = conversation
         self._jobs = jobs
         self._store = store
-        self._recorder = recorder
+        self._record = record
         self._clock = clock
 
     def read_at_once(self, *, more_to_come: bool) -> bool:
@@ -287,21 +294,21 @@ class Dispatch:
         self._jobs.read_at_once(task, read)
         return True
 
-    async def start(self, tasks: asyncio.TaskGroup, *, more_to_come: bool, can_count: bool) -> None:
+    async def start(self, tasks: asyncio.TaskGroup, *, more_to_come: bool) -> None:
         """Start the due tasks, seldom ones first, so that keywords leave room for them; only to be asked after the
         messages have been published.
 
-        With ``more_to_come``, keywords may wait a little for company; until it ``can_count`` tokens, summaries wait.
+        With ``more_to_come``, keywords may wait a little for company; until tokens can be counted, summaries wait.
         """
         now = self._clock.now()
         if self._jobs.have_room:
             self._start_domains(now, tasks, more_to_come=more_to_come)
-        if self._jobs.have_room and can_count and self._conversation.summary_due(now):
+        if self._jobs.can_start and self._conversation.summary_due(now):
             summary = self._conversation.next_summary_task(await self._pending())
-            self._recorder.happened(TaskStarted("summary", summary), now)
+            self._record(TaskStarted("summary", summary), now)
             if summary is not None:
                 self._jobs.start(summary, tasks)
-        if self._jobs.have_room and can_count and self._jobs.can_compact:
+        if self._jobs.can_start and self._jobs.can_compact:
             self._start_compaction(now, tasks)
         while self._jobs.have_room and (keywords := self._keywords(now, more_to_come=more_to_come)) is not None:
             self._jobs.start(keywords, tasks)
@@ -320,13 +327,13 @@ class Dispatch:
 
     def _start_compaction(self, now: Instant, tasks: asyncio.TaskGroup) -> None:
         if (compaction := self._conversation.next_compaction_task()) is not None:
-            self._recorder.happened(TaskStarted("compaction", compaction), now)
+            self._record(TaskStarted("compaction", compaction), now)
             self._jobs.start(compaction, tasks)
 
     def _domains(self, now: Instant, *, longest: int | None = None) -> DomainTask | None:
         domains = self._conversation.next_domain_task(now, longest=longest)
         if domains is not None:
-            self._recorder.happened(TaskStarted("domains", domains), now)
+            self._record(TaskStarted("domains", domains), now)
         return domains
 
     def _keywords(
@@ -334,7 +341,7 @@ class Dispatch:
     ) -> KeywordTask | None:
         keywords = self._conversation.next_keyword_task(now, more_to_come=more_to_come, most=most, longest=longest)
         if keywords is not None:
-            self._recorder.happened(TaskStarted("keywords", keywords), now)
+            self._record(TaskStarted("keywords", keywords), now)
         return keywords
 
     async def _pending(self) -> list[BufferedMessage]:
@@ -345,5 +352,5 @@ class Dispatch:
         if not encoded:
             session_id, lost = self._conversation.session_id, self._conversation.pending_lost()
             log.error("pending.lost", session_id=session_id, messages=lost)
-            self._recorder.happened(PhaseChanged("pending_lost"), now)
+            self._record(PhaseChanged("pending_lost"), now)
         return [BufferedMessage.decode(entry, now) for entry in encoded]

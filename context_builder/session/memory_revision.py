@@ -1,4 +1,4 @@
-"""What was corrected, struck or said by somebody who is called otherwise is changed in the long-term memory here.
+"""The long-term memory follows when messages are corrected or struck, and when speakers are renamed.
 
 Everything may be done again: a message keeps its memory's id, and what is deleted or renamed is not found any more.
 """
@@ -63,7 +63,7 @@ class _MemoryRevision:
         await self._keep(changed, {one.id for one in changed})
 
     async def rename(self, names: Sequence[tuple[str, str]]) -> None:
-        """Let speakers be called otherwise, one after the other."""
+        """Rename speakers, one after the other."""
         if not names:
             return
         for old, new in names:

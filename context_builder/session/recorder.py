@@ -9,12 +9,12 @@ from typing import Literal, Protocol
 from context_builder.clock import Instant
 from context_builder.costs import Usage
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.published_state import PublishedState
+from context_builder.session.conversation.state import PublishedState
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.keys import Receiver
 from context_builder.session.messages.message import Message
 from context_builder.session.messages.revision import Revision
-from context_builder.session.store.commit import StoredSession
+from context_builder.session.store.recovery import StoredSession
 from context_builder.values import value
 
 
@@ -91,7 +91,7 @@ SessionEvent = (
 class Recorder(Protocol):
     """Records what happens in one session. No method waits or raises, whatever becomes of the recording.
 
-    ``place`` is the machine and the file that it is in; empty where nothing is recorded.
+    ``place`` is the machine and the file that it is in.
     """
 
     @property
@@ -118,24 +118,3 @@ class Recorder(Protocol):
     def forget(self) -> None:
         """Delete the recording, because the session was forgotten; no other event follows."""
         ...
-
-
-class NoRecorder:
-    """Records nothing: sessions have it unless somebody asked for a recording."""
-
-    place = ""
-
-    def begin(self, session_id: str, rules: SessionConfig, snapshot: StoredSession, now: Instant) -> None:
-        return None
-
-    def happened(self, what: SessionEvent, now: Instant) -> None:
-        return None
-
-    def published(self, revision: int, state: PublishedState, now: Instant) -> None:
-        return None
-
-    def end(self) -> None:
-        return None
-
-    def forget(self) -> None:
-        return None

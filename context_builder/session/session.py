@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from math import inf
+from typing import Literal
 
 import structlog
 from redis.asyncio import Redis
@@ -23,13 +25,12 @@ from context_builder.clock import Clock, Instant, SystemClock
 from context_builder.costs import NO_USAGE
 from context_builder.errors import LeaseLost, SessionOwned, StoreError, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
-from context_builder.session.alarm import Alarm
 from context_builder.session.committer import Committer
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.published_state import conversation_state
-from context_builder.session.conversation.usage import task_of
+from context_builder.session.conversation.state import conversation_state, restore
+from context_builder.session.conversation.tasks import TaskUsage, UsageTotals, task_of
+from context_builder.session.delivery import Relays
 from context_builder.session.failures import lone_failure_itself, reason_of
 from context_builder.session.host.host import HostedSession, Refresh, SessionHost
 from context_builder.session.inbox import Batch, Inbox
@@ -41,17 +42,15 @@ from context_builder.session.recorder import (
     Charged,
     DeadLettered,
     DeliveriesRejected,
-    NoRecorder,
     PhaseChanged,
     Received,
     Recorder,
     Revised,
+    SessionEvent,
     TaskFinished,
 )
-from context_builder.session.relays import Relays
-from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.recovery import CommitHistory
 from context_builder.session.store.store import END_REQUEST, SessionStore
-from context_builder.session.usage_metrics import hide_totals, show_totals
 from context_builder.storage.redis_availability import until_available
 
 
@@ -77,6 +76,17 @@ Event = Batch | TaskOutcome | DeadLettered | Charged | None
 """Events that the loop applies; ``None`` only wakes it."""
 
 
+@dataclass(slots=True)
+class _Uncommitted:
+    """What was applied since the last commit: deliveries, and the messages that the next commit is the first to
+    contain. A commit that ``is_due`` is made even if there is none of it.
+    """
+
+    batches: list[Batch] = field(default_factory=list)
+    messages: list[BufferedMessage] = field(default_factory=list)
+    is_due: bool = False
+
+
 class Session:
     """Runs one conversation: ``startup``, ``run``, ``shutdown``; ``serve`` is the three in a row."""
 
@@ -89,47 +99,47 @@ class Session:
         recorder: Recorder | None = None,
         host: SessionHost | None = None,
     ) -> None:
-        self.session_id = session_id
-        self.ready = asyncio.Event()
-        self.told_to_stop = asyncio.Event()
-        self._rules = rules = replace(
+        rules = replace(
             rules,
             archives=rules.archives and dependencies.archive is not None,
             feed_memory=rules.feed_memory and dependencies.memory is not None,
         )
-        self._count_tokens = dependencies.count_tokens
-        self._clock = dependencies.clock
-        self._tenant_id = dependencies.memory.tenant_id if dependencies.memory else ""
         client, list_reader = (host.client, host.list_reader) if host else (client, None)
-        self._store = SessionStore(client, session_id, rules, list_reader)
+        store = SessionStore(client, session_id, rules, list_reader)
+        clock, history = dependencies.clock, CommitHistory()
+        self.ready = asyncio.Event()
+        self.conversation = Conversation(session_id, rules, clock.now(), dependencies.count_tokens)
+        self._dependencies = dependencies
+        self._recorder = recorder
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._alarm = Alarm(lambda: self._events.put_nowait(None))
-        history = CommitHistory()
-        self._host = host
-        self._hosted = HostedSession(self._store.keys, self._describe_refresh, self._refreshed, self._attend)
-        self._inbox = Inbox(self._store, rules, self._clock, history, self._hosted.arrived if host else None)
-        self._recorder = recorder or NoRecorder()
-        self._committer = Committer(self._store, self._clock, self._recorder, history)
         put = self._events.put_nowait
-        self.relays = Relays(
-            self._store, dependencies.archive, dependencies.memory, self._clock, put, feeds=rules.feed_memory
-        )
+        self._hosted = HostedSession(store.keys, self._describe_refresh, self._refreshed, self._attend, host)
+        self._inbox = Inbox(store, rules, clock, history, self._hosted.arrived if host else None)
+        self._committer = Committer(store, clock, recorder, history)
+        self.relays = Relays(store, dependencies.archive, dependencies.memory, clock, put, feeds=rules.feed_memory)
         self._jobs = Jobs(dependencies.analyst, dependencies.last_resort, rules, put)
-        self._batches: list[Batch] = []
-        self._received: list[BufferedMessage] = []
-        self._ending = False
-        self._handing_over = False
-        self._can_count = False
-        self._at_rest = False
-        self._must_commit = False
-        self._conversation: Conversation | None = None
+        self._uncommitted = _Uncommitted()
+        self._leaving: Literal["", "ending", "handing over"] = ""
 
     @property
-    def conversation(self) -> Conversation:
-        """Return the conversation, which exists from ``startup`` on."""
-        if self._conversation is None:
-            raise RuntimeError("the session has not started")
-        return self._conversation
+    def session_id(self) -> str:
+        return self.conversation.session_id
+
+    @property
+    def told_to_stop(self) -> asyncio.Event:
+        """Return what is set once the session is told to stop."""
+        return self._committer.told_to_stop
+
+    @property
+    def _rules(self) -> SessionConfig:
+        return self.conversation.rules
+
+    @property
+    def _store(self) -> SessionStore:
+        return self._committer.store
+
+    def _now(self) -> Instant:
+        return self._dependencies.clock.now()
 
     @property
     def is_served(self) -> bool:
@@ -146,12 +156,11 @@ class Session:
     @property
     def silent_for(self) -> float:
         """Return the seconds since somebody spoke."""
-        return self.conversation.silent_for(self._clock.now())
+        return self.conversation.silent_for(self._now())
 
     def stop(self) -> None:
         """Finish the commit under way and leave; the next run continues the rest."""
         self.told_to_stop.set()
-        self._committer.stop()
         self._events.put_nowait(None)
 
     def hand_over(self) -> None:
@@ -159,12 +168,12 @@ class Session:
 
         Should Redis have lost what this process committed, that commit restores it; who comes next could not.
         """
-        self._handing_over = True
+        self._leaving = "handing over"
         self._attend()
 
     def end(self) -> None:
-        """Summarize and archive what remains, then leave."""
-        self._ending = True
+        """Summarize and archive what remains, then leave; unless the session is handed over."""
+        self._leaving = self._leaving or "ending"
         self._events.put_nowait(None)
 
     async def serve(self, *, takeover: bool = False, wait: bool = True) -> None:
@@ -173,7 +182,7 @@ class Session:
         Raises :class:`SessionOwned` when another process runs it and ``wait`` is false, and
         :class:`~context_builder.errors.LeaseLost` when it is taken over or forgotten.
         """
-        share.set(self._tenant_id)
+        share.set(self._dependencies.memory.tenant_id if self._dependencies.memory else "")
         with structlog.contextvars.bound_contextvars(session_id=self.session_id):  # whatever logs on its behalf
             if not await self.startup(takeover=takeover, wait=wait):
                 return
@@ -191,7 +200,8 @@ class Session:
         try:
             held = await self._store.held()
             if self._store.lineage.was_forgotten(held):
-                self._recorder.forget()
+                if self._recorder:
+                    self._recorder.forget()
                 await self.relays.take_back(begun_anew=bool(held.revision))
         except Exception as error:  # noqa: BLE001 a receiver may be anybody's and fail in any way
             log.error("session.forgotten_in_part", advice="forget it again", error=reason_of(error))
@@ -204,7 +214,7 @@ class Session:
             if not await self._acquire(takeover=takeover, wait=wait):
                 return False
             try:
-                async with self._host.starting if self._host else nullcontext():
+                async with self._hosted.host.starting if self._hosted.host else nullcontext():
                     await self._continue()
             except BaseException:  # being cancelled, too: the lease is given back
                 await self.shutdown()
@@ -219,25 +229,24 @@ class Session:
         return True
 
     async def _continue(self) -> None:
-        snapshot, now = await self._committer.load(), self._clock.now()
-        self._recorder.begin(self.session_id, self._rules, snapshot, now)
-        if self._recorder.place:
+        snapshot, now = await self._committer.load(), self._now()
+        if self._recorder:
+            self._recorder.begin(self.session_id, self._rules, snapshot, now)
             with suppress(StoreError):  # a Redis that is full, for one
                 await self._store.note_recording(self._recorder.place)
-        self._conversation = checkpoint.restore(
-            self.session_id, snapshot.fields, snapshot.pending, self._rules, now, self._count_tokens
-        )
-        self._inbox.highest_number = self._conversation.highest_number
-        self._inbox.last_id = self._conversation.last_id
-        self._conversation.index_at_least()  # of what an earlier version took in
-        self._conversation.resume()
-        show_totals(self.session_id, self._conversation.usage_totals)
-        self._received += self._conversation.buffer.ordered()  # the last process may not have fed them
+        count_tokens = self._dependencies.count_tokens
+        self.conversation = restore(self.session_id, snapshot.fields, snapshot.pending, self._rules, now, count_tokens)
+        self._inbox.highest_number = self.conversation.highest_number
+        self._inbox.last_id = self.conversation.last_id
+        self.conversation.index_at_least()  # of what an earlier version took in
+        self.conversation.resume()
+        _show_totals(self.session_id, self.conversation.usage_totals)
+        self._uncommitted.messages += self.conversation.buffer.ordered()  # the last process may not have fed them
         await self._commit(publish=True)
 
     async def run(self) -> None:
         """Apply what happens until told to stop, or until all is summarized and archived after ``end``."""
-        with lone_failure_itself(), self._host.hosting(self._hosted) if self._host else nullcontext():
+        with lone_failure_itself(), self._hosted.by_its_host():
             async with asyncio.TaskGroup() as tasks:
                 beside = (
                     tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
@@ -247,7 +256,6 @@ class Session:
                 try:
                     await self._live(tasks)
                 finally:
-                    self._alarm.cancel()
                     self._jobs.cancel()
                     for task in beside:
                         task.cancel()
@@ -259,20 +267,20 @@ class Session:
         except StoreUnavailable as error:
             log.warning("session.lease_kept", session_id=self.session_id, error=str(error))
         self._inbox.expect(0)
-        if self._conversation:
-            hide_totals(self.session_id, self._conversation.usage_totals)
-        self._recorder.end()
+        _hide_totals(self.session_id, self.conversation.usage_totals)
+        if self._recorder:
+            self._recorder.end()
         log.info("session.stopped", session_id=self.session_id, revision=self._store.revision)
 
     async def _acquire(self, *, takeover: bool, wait: bool) -> bool:
         reported: str | None = None
-        while not (self.told_to_stop.is_set() or self._handing_over):
+        while not (self.told_to_stop.is_set() or self._leaving == "handing over"):
             try:
                 await self._committer.acquire(takeover=takeover)
             except SessionOwned as owned:
                 if not wait:
                     raise
-                if str(owned) != reported and not self._ending:  # its owner was asked to end it
+                if str(owned) != reported and not self._leaving:  # its owner was asked to end it
                     reported = str(owned)
                     log.warning("session.waiting", reason=reported, hint="--takeover takes it, --no-wait gives up")
                 await self._next_event(self._rules.tick)
@@ -283,45 +291,44 @@ class Session:
 
     async def _learn_to_count(self) -> None:
         """Count once in a thread: it may load a vocabulary, for which no message is to wait. Summaries do."""
-        await asyncio.to_thread(self._count_tokens, "")
-        self._can_count = True
+        await asyncio.to_thread(self._dependencies.count_tokens, "")
+        self._jobs.can_count = True
         self._events.put_nowait(None)
 
     async def _live(self, tasks: asyncio.TaskGroup) -> None:
-        dispatch = Dispatch(self.conversation, self._jobs, self._store, self._recorder, self._clock)
+        dispatch = Dispatch(self.conversation, self._jobs, self._store, self._record, self._dependencies.clock)
         while not self.told_to_stop.is_set():
-            now = self._clock.now()
-            ticks = self._host is None or self._ending
-            can_start = self._jobs.have_room and self._can_count
-            moment = self.conversation.next_moment(now, can_start_tasks=can_start, ticks=ticks)
-            self._at_rest = not ticks
+            now = self._now()
+            ticks = self._hosted.host is None or self._leaving == "ending"
+            moment = self.conversation.next_moment(now, can_start_tasks=self._jobs.can_start, ticks=ticks)
+            self._hosted.is_at_rest = not ticks
             self._apply(await self._next_event(moment - now.monotonic))
-            self._at_rest = False
+            self._hosted.is_at_rest = False
             self._apply_all()
-            while self._batches and dispatch.read_at_once(more_to_come=self._inbox.waiting > 0):
+            while self._uncommitted.batches and dispatch.read_at_once(more_to_come=self._inbox.waiting > 0):
                 self._apply_all()
-            ending, leaving = self._ending, self._handing_over  # before the commit, which then has it all
+            leaving = self._leaving  # before the commit, which then has it all
             try:
-                if ticks or self._has_something_to_commit:
+                if ticks or leaving or self._has_something_to_commit:
                     await self._commit()
-                if leaving:
+                if leaving == "handing over":
                     self.stop()
-                if ending and await self._has_ended():
+                if leaving == "ending" and await self._has_ended():
                     return
-                await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0, can_count=self._can_count)
+                await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0)
             except StoreUnavailable:
-                self._must_commit = True  # which waits until Redis is back, and restores what it lost
+                self._uncommitted.is_due = True  # which waits until Redis is back, and restores what it lost
 
     @property
     def _has_something_to_commit(self) -> bool:
-        return bool(self._must_commit or self._ending or self._batches or self.conversation.has_changed)
+        return bool(self._uncommitted.is_due or self._uncommitted.batches or self.conversation.has_changed)
 
     def _describe_refresh(self) -> Refresh | None:
         """Return what the host refreshes while nothing happens here."""
-        if not self._at_rest or not self._events.empty():
+        if not self._events.empty():
             return None
         latest = self._store.lineage.base
-        state = conversation_state(self.conversation, self._clock.now())
+        state = conversation_state(self.conversation, self._now())
         return Refresh(self._store.lease, latest.revision, latest.by, state)
 
     def _refreshed(self, waiting: int) -> None:
@@ -332,16 +339,20 @@ class Session:
 
     def _attend(self) -> None:
         """Commit, which tells what the matter is."""
-        self._must_commit = True
+        self._uncommitted.is_due = True
         self._events.put_nowait(None)
 
-    async def _next_event(self, timeout: float) -> Event:
-        """Return the next event, or None after so many seconds."""
-        if self._events.empty():
-            self._alarm.ring_in(timeout)
-        event = await self._events.get()
-        self._alarm.silence()
-        return event
+    async def _next_event(self, seconds: float) -> Event:
+        """Return the next event, or None after so many seconds; an infinite time means never."""
+        if not self._events.empty():
+            return self._events.get_nowait()
+        if seconds == inf:
+            return await self._events.get()
+        timer = asyncio.get_running_loop().call_later(seconds, self._events.put_nowait, None)
+        try:
+            return await self._events.get()
+        finally:
+            timer.cancel()
 
     def _apply_all(self) -> None:
         """Apply all that has happened."""
@@ -349,9 +360,9 @@ class Session:
             self._apply(self._events.get_nowait())
 
     def _apply(self, event: Event) -> None:
-        now = self._clock.now()
+        now = self._now()
         if isinstance(event, Batch):
-            self._batches.append(event)
+            self._uncommitted.batches.append(event)
             for is_new, events in groupby(event.events, lambda one: isinstance(one, Message)):
                 if is_new:
                     self._receive([one for one in events if isinstance(one, Message)], now)
@@ -359,7 +370,7 @@ class Session:
                     self._revise([one for one in events if not isinstance(one, Message)], now)
             if dead := len(event.dead):
                 self.conversation.count_dead_letters(dead)
-                self._recorder.happened(DeliveriesRejected(dead), now)
+                self._record(DeliveriesRejected(dead), now)
         elif isinstance(event, TaskOutcome) and self.conversation.dismissed(event.task):
             usage = event.usage if event.result is None else event.result.usage
             if usage is not None and usage is not NO_USAGE:
@@ -370,80 +381,98 @@ class Session:
             else:
                 self.conversation.finish(event.task, event.result, now)
             if (event.usage if event.result is None else event.result.usage) is not NO_USAGE:
-                show_totals(self.session_id, self.conversation.usage_totals)
-            self._recorder.happened(TaskFinished(event.task, event.result, event.usage, event.reason), now)
+                _show_totals(self.session_id, self.conversation.usage_totals)
+            self._record(TaskFinished(event.task, event.result, event.usage, event.reason), now)
         elif isinstance(event, Charged):
             self.conversation.charge(event.task, event.usage)
-            show_totals(self.session_id, self.conversation.usage_totals)
-            self._recorder.happened(event, now)
+            _show_totals(self.session_id, self.conversation.usage_totals)
+            self._record(event, now)
         elif isinstance(event, DeadLettered):
             self.conversation.dead_lettered(event.receiver, event.count)
-            self._recorder.happened(event, now)
+            self._record(event, now)
 
     def _receive(self, messages: Sequence[Message], now: Instant) -> None:
-        self._received += self.conversation.receive(messages, now)
-        self._recorder.happened(Received(messages, self.conversation.last_id), now)
+        self._uncommitted.messages += self.conversation.receive(messages, now)
+        self._record(Received(messages, self.conversation.last_id), now)
 
     def _revise(self, revisions: Sequence[Revision], now: Instant) -> None:
-        self._received += self.conversation.revise(revisions, now)
-        self._recorder.happened(Revised(revisions), now)
+        self._uncommitted.messages += self.conversation.revise(revisions, now)
+        self._record(Revised(revisions), now)
+
+    def _record(self, event: SessionEvent, now: Instant) -> None:
+        if self._recorder:
+            self._recorder.happened(event, now)
 
     async def _commit(self, *, publish: bool = False) -> None:
         struck = self.conversation.struck
-        if struck:  # before the commit, since it may be done again
+        if struck:
             self.relays.struck(message.entry_id for message, _ in struck)
-            async for attempt in self._committer.attempts():
-                with attempt:
-                    await self._store.waiting_items.strike(struck, self.conversation.revisions.superseded_since)
-        revisions = self.conversation.revisions
-        if self.conversation.undeliverable["archive"] and revisions.superseded_since is not None and not struck:
-            async for attempt in self._committer.attempts():
-                with attempt:
-                    await self._store.waiting_items.supersede(revisions.superseded_since)
-        batches, self._batches = self._batches, []
+        if self.conversation.was_revised:
+            await self._committer.revise_what_waits(self.conversation)
+        uncommitted, self._uncommitted = self._uncommitted, _Uncommitted()
         gone = {message.entry_id for message, _ in struck}
-        received, self._received = [entry for entry in self._received if entry.id not in gone], []
-        self._must_commit = False
-        self._hosted.committing()
-        committed = await self._committer.commit(self.conversation, batches, publish=publish)
+        messages = [entry for entry in uncommitted.messages if entry.id not in gone]
+        self._hosted.commits += 1
+        committed = await self._committer.commit(self.conversation, uncommitted.batches, publish=publish)
         self._inbox.make_room(has_room=self.conversation.has_room)
         if struck:
             await self._record_anew()
-        for batch in batches:
+        for batch in uncommitted.batches:
             batch.settle()
         self._inbox.expect(committed.waiting)
-        self.relays.committed(committed, received)
-        if self._host:
-            self._hosted.committed(self._rules.tick, self.conversation.silent_in(self._clock.now()))
+        self.relays.committed(committed, messages)
+        if self._hosted.host:
+            self._hosted.committed(self._rules.tick, self.conversation.silent_in(self._now()))
         if not committed.state_present:  # it expired, or is not what an edit was made for: readers come before work
             self.conversation.everything_changed()
             await self._commit()
-        if committed.request == END_REQUEST:
-            self._ending = True
+        if committed.request == END_REQUEST and self._leaving != "handing over":  # or the next owner sees it
+            self._leaving = "ending"
             with suppress(StoreUnavailable):  # it is seen again by the next commit
                 await self._store.clear_request()
 
     async def _record_anew(self) -> None:
         """Delete what was recorded, which tells what was struck, and begin again."""
-        if not self._recorder.place:
+        if not self._recorder:
             return
         self._recorder.forget()
         with suppress(StoreUnavailable):
             async for attempt in until_available(lambda _: not self.told_to_stop.is_set()):
                 with attempt:
                     snapshot = await self._store.read()
-            self._recorder.begin(self.session_id, self._rules, snapshot, self._clock.now())
+            self._recorder.begin(self.session_id, self._rules, snapshot, self._now())
 
     async def _has_ended(self) -> bool:
         if self._inbox.waiting or not self._events.empty():
             return False
         if not self.conversation.all_summarized:
             self.conversation.close()
-            self._recorder.happened(PhaseChanged("closing"), self._clock.now())
+            self._record(PhaseChanged("closing"), self._now())
             return False
         if self.conversation.ended_at is None:
-            now = self._clock.now()
+            now = self._now()
             self.conversation.end(now)
-            self._recorder.happened(PhaseChanged("ended"), now)
+            self._record(PhaseChanged("ended"), now)
             await self._commit()
         return self.relays.are_done_or_given_up(self.session_id)
+
+
+def _show_totals(session_id: str, totals: UsageTotals) -> None:
+    """Set the gauges of a session that runs here."""
+    for task, spent in totals.tasks.items():
+        for kind, tokens in _tokens_by_kind(spent).items():
+            metrics.SESSION_TOKENS.labels(session_id, task, kind).set(tokens)
+        metrics.SESSION_COST_DOLLARS.labels(session_id, task).set(spent.dollars)
+
+
+def _hide_totals(session_id: str, totals: UsageTotals) -> None:
+    """Remove the gauges of a session that no longer runs here."""
+    for task, spent in totals.tasks.items():
+        with suppress(KeyError):
+            for kind in _tokens_by_kind(spent):
+                metrics.SESSION_TOKENS.remove(session_id, task, kind)
+            metrics.SESSION_COST_DOLLARS.remove(session_id, task)
+
+
+def _tokens_by_kind(usage: TaskUsage) -> dict[str, int]:
+    return {"prompt": usage.prompt_tokens, "cached": usage.cached_tokens, "completion": usage.completion_tokens}

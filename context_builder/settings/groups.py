@@ -17,7 +17,7 @@ Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ModelSettings:
-    """Tells where the models and their prompts are, and what they may cost."""
+    """Where the models and their prompts are, and what they may cost."""
 
     openai_api_key: SecretStr | None = setting(
         None, "OPENAI_API_KEY", "OpenAI API key; without a key or OPENAI_BASE_URL, plain text analysis is used. key"
@@ -45,7 +45,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class RedisSettings:
-    """Tells where the queue and the published state are."""
+    """Where the queue and the published state are."""
 
     url: RedisUrl | None = setting(
         None, "REDIS_URL", "URL of your Redis or Valkey, e.g. redis://:password@host:6379/0; wins over REDIS_HOST. URL"
@@ -76,7 +76,7 @@ class RedisSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ArchiveSettings:
-    """Tells where summaries are archived, and memories kept if there is no SomaBrain."""
+    """Where summaries are archived, and memories kept if there is no SomaBrain."""
 
     archive: Literal["auto", "off"] = setting(
         "auto",
@@ -108,7 +108,7 @@ class ArchiveSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class MemorySettings:
-    """Tells whose the long-term memories are, and how long finding them may take."""
+    """Whose the long-term memories are, and how long a search may take."""
 
     memory: Literal["auto", "off"] = setting(
         "auto",
@@ -166,7 +166,7 @@ class PromptSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ProcessSettings:
-    """Tells what a process keeps on disk, serves over HTTP and logs."""
+    """What a process keeps on disk, serves over HTTP and logs."""
 
     home: Path | None = setting(
         None, "CONTEXT_BUILDER_HOME", "Data folder of the embedded engines; default: the user's data folder. path"
@@ -197,7 +197,7 @@ class ProcessSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ServerSettings:
-    """Tells where the server listens, under which names, and whose JWTs it takes beside API keys."""
+    """Where the server listens, under which names, and whose JWTs it accepts beside API keys."""
 
     host: Annotated[str, Field(min_length=1)] = setting(
         "127.0.0.1", "SERVE_HOST", "Address that `context-builder serve` listens on. address"
@@ -241,7 +241,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ListenerSettings:
-    """Tells how `context-builder listen` shows a transcriber who asks."""
+    """How `context-builder listen` authenticates to a transcriber."""
 
     authorization: SecretStr | None = setting(
         None,
@@ -252,7 +252,7 @@ class ListenerSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class RecordSettings:
-    """Tells how long the record of context packages is kept, and how many events about them."""
+    """How long the record of context packages is kept, and how many events about them."""
 
     retention: Annotated[int, Field(ge=1, le=3_650)] = setting(
         90, "PACKAGE_RETENTION", "Time that the record keeps context packages. days"
@@ -264,8 +264,7 @@ class RecordSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class KnowledgeServiceSettings:
-    """Tells which services of context packages are elsewhere, and how long each is waited for; the others are in the
-    process."""
+    """Which services of context packages run elsewhere, and how long each may take; the others run in the process."""
 
     retrieval_time: Seconds = setting(
         0.15, "RETRIEVAL_TIME", "Longest wait for each source of a context package. seconds"

@@ -253,10 +253,22 @@ def _meant(name: str) -> str:
     return close[0] if close else ""
 
 
+_WORDS: Final = {
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
+    "path_not_directory": "must be a folder that exists",
+}
+"""What is wrong with a value, by pydantic's types of errors, whose own words are a programmer's."""
+
+
 def _first_line(error: ValidationError, spelled: Mapping[str, str]) -> str:
     """Return the first thing wrong, as ``NAME: what is wrong``, without the value (it may be a secret)."""
     first = error.errors(include_url=False, include_input=False)[0]
-    text = first["msg"].removeprefix("Value error, ")
+    text = (
+        _WORDS.get(first["type"], first["msg"]).removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    )
     if len(first["loc"]) < 2:  # of several settings together, whose message names them
         return text
     name = next(name for name, one in definitions().items() if (one.group, one.field) == first["loc"][:2])

@@ -50,7 +50,7 @@ class SpokenDate(NamedTuple):
 
 
 class _Meaning(NamedTuple):
-    """Says what words mean: so many of a unit away, or a day of the week in a direction."""
+    """What words mean: so many of a unit away, or a day of the week in a direction."""
 
     unit: str
     times: int

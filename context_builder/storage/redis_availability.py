@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -28,6 +29,9 @@ _WITHHELD: Final = re.compile(
     re.IGNORECASE,
 )
 """How servers, managed services and proxies refuse a command whatever its arguments are."""
+
+_CONNECTING: Final = re.compile(r"Error (?P<number>-?\d+) connecting to (?P<address>\S+)\. (?P<why>.+)")
+"""How redis-py says that it cannot connect."""
 
 _PASSING_ERRORS: Final = (
     redis.exceptions.ReadOnlyError,
@@ -86,9 +90,19 @@ def translation(error: BaseException, patience: float = COMMAND_TIMEOUT) -> Stor
         case TimeoutError():
             return _unavailable(f"Redis does not answer within {patience:g} s")
         case redis.exceptions.RedisError() | OSError():
-            return _unavailable(f"Redis is not available: {error}")
+            return _unavailable(f"Redis is not available: {_reason(error)}")
         case _:
             return None
+
+
+def _reason(error: BaseException) -> str:
+    """Return why Redis cannot be reached: of a connection that was refused, the address and the system's reason."""
+    if refused := _CONNECTING.match(str(error)):
+        why = refused["why"].removesuffix(".")
+        if why.startswith("Connect call failed"):  # as asyncio says it, whatever the reason is
+            why = os.strerror(int(refused["number"]))
+        return f"{refused['address']}: {why}; start it, or correct REDIS_URL or REDIS_HOST and REDIS_PORT"
+    return str(error)
 
 
 def _unavailable(message: str) -> StoreUnavailable:

@@ -21,7 +21,7 @@ _FSYNC_NOTES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """Tells what a server may lose: ``faults`` lose acknowledged data without disaster; ``notes`` are worth knowing."""
+    """What a server may lose: ``faults`` lose acknowledged data without any disaster, ``notes`` are worth knowing."""
 
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -5,12 +5,13 @@ Nothing is written: the files of a ``.zip`` are read where they are, whatever th
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
 from context_builder.errors import TranscriptError
 from context_builder.transcript.fields import parse
@@ -35,6 +36,19 @@ MOST_FILES: Final = 100_000
 
 USERS: Final = ("users.json", "org_users.json")
 """Who a Slack export's users are; the second in exports of an Enterprise Grid."""
+
+MOST_LISTED: Final = 32 * 2**20
+"""Bytes of a ``.zip``'s list of its files."""
+
+_PLAIN: Final = b"PK\x05\x06"
+_END_OF_LIST: Final = re.compile(rb"PK(?:\x05\x06|\x06\x06)")
+"""Begin the records that tell the size of the list, of ZIP and of ZIP64 (APPNOTE.TXT, 4.3.14 and 4.3.16)."""
+
+_LONGEST_END: Final = 2**16 + 200
+"""Bytes of what follows the list of files: these records, and a comment."""
+
+_IN_THE_OTHER: Final = 2**32 - 1
+"""Stands in the plain record for a size that the other one has."""
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ _-]?\d*)?\.json", re.IGNORECASE)
 _HIDDEN: Final = ("__MACOSX", ".")
@@ -72,6 +86,8 @@ def read_zip(
 ) -> Transcript:
     """Return the transcript in a ``.zip``: of Slack, else of its one transcript. Raises :class:`ValueError`."""
     try:
+        with path.open("rb") as file:
+            refuse_long_list(file)
         with zipfile.ZipFile(path) as opened:
             files = _files_of(opened)
             days = [name for name in files if _DAY.fullmatch(PurePosixPath(name).name)]
@@ -82,6 +98,17 @@ def read_zip(
         raise ValueError("not a .zip, or one that is cut off") from None
     except (RuntimeError, NotImplementedError) as error:  # encrypted, or compressed in a way of its own
         raise ValueError(f"cannot be unpacked: {str(error)[:200]}") from None
+
+
+def refuse_long_list(file: BinaryIO) -> None:
+    """Raise :class:`ValueError` for a ``.zip`` whose list of files is longer than it may be, before that is read."""
+    file.seek(max(0, file.seek(0, io.SEEK_END) - _LONGEST_END))
+    end = file.read()
+    for found in _END_OF_LIST.finditer(end):  # whichever zipfile goes by
+        begin, length = (12, 4) if found[0] == _PLAIN else (40, 8)
+        size = int.from_bytes(end[found.start() + begin :][:length], "little")
+        if MOST_LISTED < size != _IN_THE_OTHER:
+            raise ValueError(f"has a list of files of more than {MOST_LISTED / 2**20:g} MiB")
 
 
 def _files_of(opened: zipfile.ZipFile) -> dict[str, Callable[[], bytes]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,12 +15,27 @@ from context_builder.transcript.source import Source
 
 Object = Mapping[str, Any]
 
+_DEEPEST: Final = 200
+_PRINTED: Final = 4 * 2**20
+"""Most characters of what Python printed, which takes long to read."""
+
+_GUARD: Final = re.compile(r"^\s*\)\]\}'?,?\s*")
+"""Stands before JSON that a page must not run as a script."""
+
+_BEGINS: Final = re.compile(
+    r"\s*(?:\)\]\}'?,?\s*)?(?:(?://[^\n]*\n|/\*.{0,2000}?\*/)\s*){0,50}"
+    r"(?:\{\s*(?:[\"'}]|//|/\*|\w+\s*:)|\[\s*(?:[{\]]|//|/\*))",
+    re.DOTALL,
+)
+"""A label or a time may begin with a bracket, too; comments may stand before JSON."""
+
 _DIGITS: Final = 1000
 """Most digits of an integer; Python refuses to read some thousands."""
 
 
 def parse(text: str | bytes) -> Any:
-    """Return what a JSON text holds, also NaN, infinities and control characters, which Python's programs write.
+    """Return what a JSON text holds, also NaN, infinities and control characters, which Python's programs write, JSON5
+    and comments, which people do.
 
     Raises :class:`ValueError` that says where it is no JSON.
     """
@@ -32,7 +49,32 @@ def parse(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("not JSON: nested too deeply") from None
     except ValueError:
+        pass
+    try:
+        return _as_people_write(_GUARD.sub("", lenient, count=1))
+    except ValueError:
         raise ValueError(f"not JSON: {strict}") from None
+
+
+def is_json(text: str) -> bool:
+    """Return whether a text begins as JSON does, or as people write it."""
+    return bool(_BEGINS.match(text[:8000]))
+
+
+def _as_people_write(text: str) -> Any:
+    """Return what JSON5 or JSON with comments holds, or an object as Python prints it. Raises :class:`ValueError`."""
+    import pyjson5
+
+    try:
+        return pyjson5.decode(text, maxdepth=_DEEPEST)
+    except pyjson5.Json5Exception:
+        pass
+    if len(text) > _PRINTED or not text.lstrip().startswith(("{'", "[{'")):
+        raise ValueError("not JSON")
+    try:
+        return ast.literal_eval(text.strip())
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(f"not what Python prints: {error}") from None
 
 
 def _integer(digits: str) -> int | float:

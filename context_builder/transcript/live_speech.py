@@ -11,6 +11,7 @@ from typing import Final
 
 import orjson
 
+from context_builder.transcript.fields import is_json, parse
 from context_builder.transcript.live import (
     assemblyai,
     chats,
@@ -18,6 +19,8 @@ from context_builder.transcript.live import (
     finals,
     gladia,
     openai_realtime,
+    others,
+    plain_lines,
     segments,
     speechmatics,
 )
@@ -82,7 +85,34 @@ OTHERS: Final = (
     Service("Whisper's servers", lambda message: "segments" in message, segments.read_segments),
     Service("Gladia", lambda message: message.get("type") == "transcript" and "data" in message, gladia.read_gladia),
     Service("plain", lambda message: _is_plain(message), segments.read_plain),
+    Service("another program", others.is_other, others.read_other),
 )
+
+
+_CHATS: Final = (
+    "Discord",
+    "Telegram",
+    "another chat",
+    "Slack",
+    "Matrix",
+    "a call",
+    "Soniox",
+    "WhisperLiveKit",
+    "plain",
+    "Whisper's servers",
+    "another program",
+)
+"""What is told otherwise of lines in a file."""
+
+
+def is_of_service(raw: str) -> bool:
+    """Return whether a line is a message of a transcriber that has a form of its own."""
+    try:
+        message = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return False
+    services = [one for one in (*SERVICES, *OTHERS) if one.name not in _CHATS]
+    return isinstance(message, dict) and any(one.matches(message) for one in services)
 
 
 class LiveSpeech:
@@ -93,6 +123,7 @@ class LiveSpeech:
 
     def __init__(self) -> None:
         self._stream = Stream()
+        self._lines = plain_lines.PlainLines()
 
     @property
     def holds(self) -> bool:
@@ -108,10 +139,31 @@ class LiveSpeech:
         try:
             message = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
-            raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
-        if not isinstance(message, dict):
-            raise ValueError("not a JSON object")
-        return [*self._read(message)]
+            return self._read_line(raw, f"not JSON: {error.msg} at character {error.pos}")
+        if isinstance(message, dict):
+            return [*self._read(message)]
+        if isinstance(message, list) and any(isinstance(one, dict) for one in message):
+            return [heard for one in message if isinstance(one, dict) for heard in self._read(one)]
+        raise ValueError("not a JSON object")
+
+    def _read_line(self, raw: str | bytes, wrong: str) -> list[Heard]:
+        """Return what a line says that is no JSON, or carries some. Raises :class:`ValueError`."""
+        line = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+        within = plain_lines.carried(line)
+        if within is None:
+            return []
+        if is_json(within) or (within != line and within.startswith("[")):
+            if within != line:
+                return self.read(within)
+            try:
+                message = parse(within)
+            except ValueError:
+                raise ValueError(wrong) from None
+            return [*self._read(message)] if isinstance(message, dict) else []
+        said = self._lines.read(line)
+        if said is None:
+            raise ValueError(wrong)
+        return [said]
 
     def _read(self, message: Message) -> Iterable[Heard]:
         kind = message.get("type")

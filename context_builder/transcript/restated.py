@@ -29,7 +29,7 @@ class _Speaker:
 
 
 class RestatedSpeech:
-    """Knows what each speaker said lately."""
+    """What each speaker said lately, to recognize speech that comes again."""
 
     def __init__(self) -> None:
         self._speakers: dict[str | None, _Speaker] = {}

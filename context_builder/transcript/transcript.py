@@ -17,19 +17,26 @@ from context_builder.transcript.formats import (
     html_exports,
     irc,
     json_lines,
+    library_subtitles,
     lines,
+    mail,
     message_blocks,
+    proceedings,
+    scoring,
     speaker_blocks,
     subtitles,
     tables,
+    talkbank,
+    textgrid,
     ttml,
     whatsapp,
     word_document,
+    xml_documents,
     zoom_chat,
 )
 from context_builder.transcript.moments import in_file_name
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import Transcript
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript
 
 Read = Callable[[Source], Transcript]
 
@@ -45,22 +52,45 @@ class TextFormat:
 
 TEXTS: Final = (
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
-    TextFormat("a page of a chat", html_exports.is_html, html_exports.read_html),
-    TextFormat("XML of captions", ttml.is_xml, ttml.read_ttml),
+    TextFormat("older subtitles", library_subtitles.is_library_subtitles, library_subtitles.read_library_subtitles),
+    TextFormat("a page of a chat", html_exports.is_chat_page, html_exports.read_html),
+    TextFormat("a page", html_exports.is_html, lambda source: _read_page(source)),
+    TextFormat("XML", ttml.is_xml, xml_documents.read_xml),
     TextFormat("JSON", documents.is_json, documents.read_document),
     TextFormat("Audacity's labels", tables.is_labels, tables.read_tsv),
     TextFormat("SubStation Alpha", ass.is_ass, ass.read_ass),
+    TextFormat("TextGrid", textgrid.is_textgrid, textgrid.read_textgrid),
+    TextFormat("CHAT", talkbank.is_chat, talkbank.read_chat_file),
+    TextFormat("e-mail", mail.is_mail, mail.read_mail),
     TextFormat("IRC", irc.is_irc, irc.read_irc),
     TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
+    TextFormat("proceedings", proceedings.is_proceedings, proceedings.read_proceedings),
     TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),
     TextFormat("lines", lambda _: True, lines.read_lines),
 )
 
 
-def _read_text(source: Source) -> Transcript:
+def read_text(source: Source) -> Transcript:
+    """Return the transcript in a text, in the format that it shows by itself."""
     return next(one for one in TEXTS if one.matches(source.text)).read(source)
+
+
+def _read_page(source: Source) -> Transcript:
+    source.text = html_exports.text_of_page(source.text)
+    return _read_unnamed(source)
+
+
+def _read_unnamed(source: Source) -> Transcript:
+    """Return the transcript in a text whose name does not tell what it is: by what it holds, or its labels.
+
+    Raises :class:`ValueError` for a text that is like no transcript.
+    """
+    found = read_text(source)
+    if all(one.speaker == UNKNOWN_SPEAKER and one.at is None for one in found.utterances):
+        raise ValueError(f"like no transcript; {READ}")
+    return found
 
 
 ENDINGS: Final[dict[str, Read]] = {
@@ -68,29 +98,64 @@ ENDINGS: Final[dict[str, Read]] = {
     ".ndjson": json_lines.read_json_lines,
     ".json": documents.read_document,
     ".json3": documents.read_document,
+    ".json5": documents.read_document,
+    ".jsonc": documents.read_document,
+    ".otr": documents.read_document,
     ".vtt": subtitles.read_subtitles,
     ".srt": subtitles.read_subtitles,
     ".sbv": subtitles.read_subtitles,
-    ".ttml": ttml.read_ttml,
-    ".dfxp": ttml.read_ttml,
-    ".xml": ttml.read_ttml,
-    ".srv1": ttml.read_ttml,
-    ".srv2": ttml.read_ttml,
-    ".srv3": ttml.read_ttml,
+    ".ttml": xml_documents.read_xml,
+    ".dfxp": xml_documents.read_xml,
+    ".xml": xml_documents.read_xml,
+    ".srv1": xml_documents.read_xml,
+    ".srv2": xml_documents.read_xml,
+    ".srv3": xml_documents.read_xml,
     ".tsv": tables.read_tsv,
     ".aud": tables.read_tsv,
     ".csv": tables.read_csv,
     ".ass": ass.read_ass,
     ".ssa": ass.read_ass,
     ".lrc": lines.read_lyrics,
-    ".txt": _read_text,
-    ".md": _read_text,
-    ".log": _read_text,
-    ".html": html_exports.read_html,
-    ".htm": html_exports.read_html,
-    ".weechatlog": _read_text,
-    ".docx": _read_text,
+    ".stm": scoring.read_stm,
+    ".ctm": scoring.read_ctm,
+    ".mbox": mail.read_mail,
+    ".sub": read_text,
+    ".txt": read_text,
+    ".md": read_text,
+    ".log": read_text,
+    ".html": read_text,
+    ".htm": read_text,
+    ".weechatlog": read_text,
+    ".docx": read_text,
+    ".rtf": read_text,
 }
+"""By the ending of a file's name; any other file shows by itself what it is."""
+
+READ: Final = (
+    "what is read: transcripts of speech services and meeting tools (JSON, text, .docx, tables),"
+    " subtitles, chats,"
+    " e-mail, and .zip of an export"
+)
+
+_KNOWN: Final = (
+    (b"%PDF", "a PDF document"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"ID3", "a sound recording"),
+    (b"RIFF", "a sound recording"),
+    (b"OggS", "a sound recording"),
+    (b"fLaC", "a sound recording"),
+    (b"\x1a\x45\xdf\xa3", "a video"),
+    (b"\x1f\x8b", "a packed file"),
+    (b"SQLite format 3", "a database"),
+    (b"PK\x03\x04", "a packed file"),
+)
+"""What is no text, by its first bytes."""
+
+_PROBE: Final = 4096
+_CONTROL: Final = 0.05
+"""Part of the characters of a text that may be control characters."""
 
 
 def read_transcript(path: Path, *, channel: str | None = None, strict: bool = False) -> Transcript:
@@ -126,20 +191,30 @@ def _read(path: Path, source: Source, channel: str | None) -> Transcript:
         return read_folder(path, source, channel)
     if path.suffix.lower() == ".zip":
         return read_zip(path, source, channel, _read_bytes)
-    if path.suffix.lower() not in ENDINGS:
-        raise ValueError(f"unknown format; use .zip, {', '.join(ENDINGS)}")
     refuse_large(path)
     return _read_bytes(path.name, path.read_bytes(), source)
 
 
 def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
-    """Return the transcript in a file's bytes; the name's ending tells what they are."""
+    """Return the transcript in a file's bytes; the name's ending tells what they are, or they do."""
     if word_document.is_word_document(raw):
         source.text = word_document.text_of(raw)
-        return _read_text(source)
+        return read_text(source)
+    if word_document.is_rich_text(raw):
+        source.text = word_document.text_of_rich_text(raw)
+        return read_text(source)
+    if known := next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None):
+        raise ValueError(f"{known}, not a transcript; {READ}")
     source.text = decode(raw, source)
-    ending = PurePosixPath(name).suffix.lower()
-    read = ENDINGS.get(ending, _read_text)
-    if read is ttml.read_ttml and not source.text.lstrip().startswith("<"):
-        read = _read_text
+    if _is_binary(source.text[:_PROBE]):
+        raise ValueError(f"not text; {READ}")
+    read = ENDINGS.get(PurePosixPath(name).suffix.lower(), _read_unnamed)
+    if read is xml_documents.read_xml and not source.text.lstrip().startswith("<"):
+        read = read_text
     return read(source)
+
+
+def _is_binary(text: str) -> bool:
+    allowed = "\n\t\f\x15\x1b\x02\x03\x0f\x16\x1d\x1f"  # of IRC, CHAT and terminals
+    control = sum(one < " " and one not in allowed for one in text)
+    return control > _CONTROL * len(text)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,10 +17,10 @@ ASSISTANT: Final = "Consilience"
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """Tells what was said, by whom, and when.
+    """An utterance is what somebody said at some time.
 
     ``at`` is in seconds from the start of the recording, ``None`` when the recording does not
-    say; ``until`` is when it ended. ``contribution`` holds the metadata of an assistant's contribution and is ``None``
+    say; ``until`` is when it ended. ``contribution`` is the metadata of an assistant's contribution, ``None``
     for what people said. ``key`` names it in its stream, where it may be corrected later.
     """
 
@@ -34,7 +34,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedUtterance:
-    """Tells what the utterance with a ``key`` says instead, or who says it; what is None stays."""
+    """A later text or speaker of the utterance with a ``key``; what is None stays as it was."""
 
     key: Hashable
     text: str | None = None
@@ -42,6 +42,21 @@ class CorrectedUtterance:
 
 
 Heard = Utterance | CorrectedUtterance
+
+
+def corrected(heard: Iterable[Heard]) -> list[Utterance]:
+    """Return the utterances of a stream as they are at its end."""
+    said: list[Utterance] = []
+    places: dict[Hashable, int] = {}
+    for one in heard:
+        if isinstance(one, Utterance):
+            if one.key is not None:
+                places[one.key] = len(said)
+            said.append(one)
+        elif (place := places.get(one.key)) is not None:
+            before = said[place]
+            said[place] = replace(before, text=one.text or before.text, speaker=one.speaker or before.speaker)
+    return said
 
 
 @dataclass(frozen=True, slots=True)

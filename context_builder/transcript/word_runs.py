@@ -54,11 +54,13 @@ def of_channels(channels: Sequence[Sequence[SpokenWord]]) -> list[Utterance]:
     for place, words in enumerate(channels):
         others = [moments for other, moments in enumerate(starts) if other != place]
         turn: list[SpokenWord] = []
+        timed: SpokenWord | None = None  # the last one, as punctuation has no times
         for word in words:
-            if turn and _interrupted(turn[-1], word, others):
+            if turn and timed and _interrupted(timed, word, others):
                 said += runs(turn)
                 turn = []
             turn.append(word)
+            timed = timed if word.at is None else word
         said += runs(turn)
     return sorted(said, key=lambda one: one.at or 0.0)
 

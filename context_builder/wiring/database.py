@@ -22,7 +22,7 @@ _OF_ARCHIVE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ChosenDatabase:
-    """Holds the database and its parts, of which none can take another's connections; not connected yet."""
+    """The chosen database, not connected yet: each of its parts has connections of its own."""
 
     whole: PostgresDatabase | SupabaseDatabase
     archive: PostgresDatabase | SupabaseDatabase

@@ -31,7 +31,7 @@ INSTALL_EMBEDDED: Final = "pip install 'context-builder[embedded]'"
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Tells the banner what a part is, what to set to have another, and the shell line that lets other programs in.
+    """What the banner says of a part: its name, the setting for another one, and the shell line for other programs.
 
     ``embedded`` says that the project started it.
     """

@@ -45,7 +45,7 @@ class _Rules(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Holds the archive and the memory, where there are any, and their names for people."""
+    """The archive and the memory, where there are any, and their names for people."""
 
     archive: Archive | None
     archive_is: Described

@@ -24,7 +24,7 @@ MOST_SPANS: Final = 2048
 
 
 class _Told(logging.Handler):
-    """Tells once that spans cannot be sent; the SDK would report each try, and not as the log has it."""
+    """Logs once that spans cannot be sent; the SDK would report each attempt, in a format of its own."""
 
     _tells = True
 

@@ -48,7 +48,7 @@ from context_builder.costs import LIST_PRICES
 from context_builder.domains import DOMAINS
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.domain_tracker import DomainGate
+from context_builder.session.conversation.domains import DomainGate
 from context_builder.session.conversation.tasks import DomainTask
 from context_builder.session.jobs import Jobs, TaskOutcome
 from context_builder.session.messages.message import from_fields

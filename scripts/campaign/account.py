@@ -21,7 +21,7 @@ def hostile_name(begins: str, number: int) -> str:
 
 
 class Account:
-    """Holds a session, its listener, and what is known of its messages; ``crowded`` sessions do without the model."""
+    """A session, its listener, and what is known of its messages; ``crowded`` sessions do without the model."""
 
     def __init__(
         self, world: World, host: RedisHost, tally: Tally, session_id: str, talk: random.Random, *, crowded: bool

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from context_builder.session.store.commit_history import SECONDS
+from context_builder.session.store.recovery import SECONDS
 from scripts.campaign.audit import Places
 from scripts.campaign.daemon import LEASE
 from scripts.campaign.lane import Lane

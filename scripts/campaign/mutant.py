@@ -12,11 +12,10 @@ from context_builder.__main__ import main
 from context_builder.analysis.evidence import EvidenceCheck, Findings
 from context_builder.errors import StoreUnavailable
 from context_builder.fleet.runner import SessionRunner
+from context_builder.session.delivery import OutboxRelay
 from context_builder.session.inbox import Inbox
-from context_builder.session.outbox_relay import OutboxRelay
-from context_builder.session.store.commit_history import CommitHistory, UnidentifiedDeliveries
-from context_builder.session.store.lineage import Lineage
-from context_builder.session.store.list_reader import ListRead
+from context_builder.session.store.deliveries import ListRead
+from context_builder.session.store.recovery import CommitHistory, Lineage, UnidentifiedDeliveries
 from context_builder.session.store.store import SessionStore
 from scripts.alteration import alter_commit, replace
 

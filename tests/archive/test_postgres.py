@@ -83,7 +83,9 @@ async def test_a_role_that_may_not_write_is_found_out(
 
 async def test_a_database_that_is_not_there_is_worth_another_try(database_url: str, unused_tcp_port: int) -> None:
     archive = PostgresArchive(PostgresDatabase(f"postgresql://me:secret@127.0.0.1:{unused_tcp_port}/x"))
-    with pytest.raises(DatabaseUnavailable, match=rf"^PostgreSQL at 127.0.0.1:{unused_tcp_port} cannot be reached"):
+    with pytest.raises(
+        DatabaseUnavailable, match=rf"^PostgreSQL at 127.0.0.1:{unused_tcp_port} cannot be reached .Connection refused"
+    ):
         await archive.deliver(summary())
     with pytest.raises(DatabaseUnavailable):
         await apply(f"postgresql://me:secret@127.0.0.1:{unused_tcp_port}/x")

@@ -16,7 +16,7 @@ from context_builder.cli.view.status import dollars, figures
 from context_builder.costs import Usage
 from context_builder.errors import StoreError
 from context_builder.session.client import JsonObject, SessionClient
-from context_builder.session.conversation.usage import UsageTotals
+from context_builder.session.conversation.tasks import UsageTotals
 from tests.cli.samples import NOW, sample, sample_state
 
 

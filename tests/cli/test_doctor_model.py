@@ -56,9 +56,10 @@ def test_what_to_set_is_told_of_a_reply_that_is_cut_off(model: FakeModel) -> Non
     assert "KEYWORD_MAX_TOKENS" in answers["keywords"].advice
 
 
-def test_a_refused_key_is_told(model: FakeModel) -> None:
+def test_a_refused_key_is_told_once_for_all_tasks(model: FakeModel) -> None:
     model.oddly = lambda *_: JSONResponse({}, 401)
-    assert "OPENAI_API_KEY" in tried()["domains"].found
+    (told,) = tried().values()
+    assert (told.task, "OPENAI_API_KEY" in told.found) == ("tasks", True)
 
 
 def test_a_model_that_hangs_is_given_up(model: FakeModel) -> None:

@@ -11,7 +11,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from context_builder.session.keys import Keys
-from context_builder.session.store.commit_history import SECONDS
+from context_builder.session.store.recovery import SECONDS
 from context_builder.storage.redis import client_for
 from scripts.campaign.audit import Places
 from tests.faults.forgetful import ForgetfulRedis

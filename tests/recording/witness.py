@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from context_builder.clock import Instant
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.published_state import PublishedState
+from context_builder.session.conversation.state import PublishedState
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.tokens.counter import count_tokens
 from tests.session.live import TICK, Live

@@ -18,10 +18,15 @@ from context_builder.memory.preferences import stated_preferences
 from context_builder.memory.rows import as_row
 from context_builder.redaction.secrets import SecretRedactor
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
-from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.conversation.state import (
+    conversation_state,
+    restore,
+    session_state,
+    write_head,
+    write_order,
+)
 from context_builder.session.messages.message import MAX_NUMBER, Message, from_fields
 from context_builder.testing import ManualClock
 from context_builder.tokens.counter import count_tokens
@@ -40,8 +45,8 @@ def heard(said: Sequence[dict[str, object]], clock: ManualClock) -> Conversation
     understand(subject, clock)
     subject.everything_changed()
     fields = subject.take_changes().encoded_fields()
-    fields |= {"head": checkpoint.write_head(subject), "order": checkpoint.write_order(subject)}
-    return checkpoint.restore("monday", fields, 0, RULES, clock.now(), count_tokens)
+    fields |= {"head": write_head(subject), "order": write_order(subject)}
+    return restore("monday", fields, 0, RULES, clock.now(), count_tokens)
 
 
 def understand(subject: Conversation, clock: ManualClock) -> None:

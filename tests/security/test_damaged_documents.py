@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
+from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
 from context_builder.errors import TranscriptError
 from context_builder.knowledge.ingest.conversion import Converter, NotReadable, convert
 from context_builder.transcript import archive
-from context_builder.transcript.formats import word_document
+from context_builder.transcript.formats import html_exports, ttml, word_document
 from context_builder.transcript.formats.word_document import text_of
+from context_builder.transcript.source import Source
 from context_builder.transcript.transcript import read_transcript
 
 
@@ -56,6 +59,51 @@ def test_a_file_of_an_export_that_is_packed_absurdly_small_is_named(
     monkeypatch.setattr(archive, "_SMALL", 1_000)
     with pytest.raises(TranscriptError, match=r"export\.zip: its 'talk\.json' is packed more than 200 times smaller"):
         read_transcript(path)
+
+
+WORDS = b"xmlns:w='http://schemas.openxmlformats.org/wordprocessingml/2006/main'"
+
+
+def document(body: bytes) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("word/document.xml", b"<a " + WORDS + b">" + body + b"</a>")
+    return written.getvalue()
+
+
+@pytest.mark.timeout(20)
+def test_elements_without_end_within_each_other_are_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        text_of(document(b"<w:p>" * 200_000 + b"</w:p>" * 200_000))
+    box = b"<w:p><w:r><w:t>Out</w:t></w:r><w:pict><w:p><w:r><w:t>In</w:t></w:r></w:p></w:pict></w:p>"
+    assert text_of(document(box)) == "Out\n\nIn"
+
+
+def test_more_elements_or_files_than_anybody_needs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ttml, "MOST_ELEMENTS", 100)
+    with pytest.raises(ValueError, match="more than 100 elements"):
+        text_of(document(b"<w:p/>" * 200))
+    monkeypatch.setattr(archive, "MOST_LISTED", 50)
+    listed = zipped(tmp_path / "export.zip", "PK\x05\x06talk.json", b"[]")
+    with pytest.raises(TranscriptError, match=r"export\.zip: has a list of files of more than"):
+        read_transcript(listed)
+    (minutes := tmp_path / "minutes.docx").write_bytes(document(b""))
+    with pytest.raises(TranscriptError, match=r"minutes\.docx: has a list of files of more than"):
+        read_transcript(minutes)
+
+
+@pytest.mark.timeout(60)
+def test_a_page_that_takes_the_square_of_its_length_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python's parser takes that long; later versions read it at once."""
+    with closing(Converter(seconds=0.3)) as converter, suppress(NotReadable):
+        converter.convert(".html", b"<a " * 100_000)
+
+    def call(*_: object) -> None:
+        raise TookTooLong
+
+    monkeypatch.setattr(BoundedProcess, "call", call)
+    with pytest.raises(ValueError, match="takes more than 30 s to read"):
+        html_exports.read_html(Source("messages.html", "<a " * 100_000))
 
 
 def page(operators: bytes) -> bytes:

@@ -24,7 +24,7 @@ from context_builder.server.app import ROUTERS
 from context_builder.server.asgi.body_limit import MOST_BYTES
 from context_builder.session.client import SessionClient
 from context_builder.session.messages.message_index import IndexedMessage, id_field
-from context_builder.session.messages.reference import read_reference
+from context_builder.session.messages.revision import read_reference
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
 from tests.services.waiting import wait_until

@@ -90,7 +90,8 @@ async def test_another_tenant_has_no_sessions(api: ApiServer, redis: Redis) -> N
 async def test_a_session_that_never_was_is_not_found(api: ApiServer, redis: Redis) -> None:
     async with api.client(api.key()) as client:
         for page in ("state", "messages", "events"):
-            assert (await client.get(f"/sessions/never/{page}")).status_code == 404
+            refused = await client.get(f"/sessions/never/{page}")
+            assert (refused.status_code, "no such session" in refused.json()["detail"]) == (404, True)
         turn = {"query": "What was said?", "tokenBudget": 500}
         assert (await client.post("/sessions/never/turn", json=turn)).status_code == 404
 

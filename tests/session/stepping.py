@@ -150,7 +150,7 @@ class Owner:
             self._refreshing = asyncio.create_task(self._refresh(self._host))
 
     async def _refresh(self, host: SessionHost) -> None:
-        self.session._at_rest = not self.busy
+        self.session._hosted.is_at_rest = not self.busy
         with contextlib.suppress(StoreUnavailable):  # it is tried again at the next tick
             await host._refresh_batch([self.session._hosted])
 
@@ -178,12 +178,12 @@ class Owner:
 
     async def _summarize(self) -> None:
         session, conversation = self.session, self.session.conversation
-        dispatch = Dispatch(conversation, session._jobs, session._store, session._recorder, session._clock)
+        dispatch = Dispatch(conversation, session._jobs, session._store, session._record, session._dependencies.clock)
         conversation.close()
         with contextlib.suppress(StoreUnavailable):
             work = conversation.next_summary_task(await dispatch._pending())
             if work is not None:
-                conversation.finish(work, points_of(work), session._clock.now())
+                conversation.finish(work, points_of(work), session._now())
         await self._turn()
 
     async def _leave(self, why: Exception) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.state import restore, write_head, write_order
 from context_builder.session.conversation.tasks import AnalysisTask, DomainTask, KeywordTask, SummaryTask
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
@@ -87,8 +87,8 @@ class AnyInterleaving(RuleBasedStateMachine):
 
     @rule()
     def everything_is_committed(self) -> None:
-        self.live.fields["head"] = checkpoint.write_head(self.subject)
-        self.live.fields["order"] = checkpoint.write_order(self.subject)
+        self.live.fields["head"] = write_head(self.subject)
+        self.live.fields["order"] = write_order(self.subject)
         self.committed = deepcopy(self.live)
         self.unacknowledged = []
 
@@ -96,9 +96,7 @@ class AnyInterleaving(RuleBasedStateMachine):
     def the_process_dies_and_another_continues(self) -> None:
         self.live = deepcopy(self.committed)
         self.running = []
-        self.subject = checkpoint.restore(
-            "monday", self.live.fields, len(self.live.pending), self.bounds, self.clock.now(), words
-        )
+        self.subject = restore("monday", self.live.fields, len(self.live.pending), self.bounds, self.clock.now(), words)
         for batch in self.unacknowledged:
             self.receive(batch)
 

@@ -15,15 +15,15 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import CONSILIENCE
-from context_builder.session.store.commit import Lists, StoredSession
-from context_builder.session.store.commit_history import (
+from context_builder.session.store.deliveries import ListRead, position_after
+from context_builder.session.store.recovery import (
     MOST_POSITIONS,
     SECONDS,
     CommitHistory,
+    Lists,
+    StoredSession,
     UnidentifiedDeliveries,
-    position_after,
 )
-from context_builder.session.store.list_reader import ListRead
 from context_builder.session.store.store import SessionStore
 from context_builder.testing import ManualClock
 

@@ -12,7 +12,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.host.host import open_host
 from context_builder.session.keys import Keys
 from context_builder.session.store.dead_letters import DeadLetters
-from context_builder.session.store.delivery import BEGINNING_BYTES
+from context_builder.session.store.deliveries import BEGINNING_BYTES
 from context_builder.storage.redis import client_for
 from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer

@@ -118,7 +118,7 @@ def test_times_are_positive_numbers_of_seconds(name: str, value: str) -> None:
 @pytest.mark.parametrize("value", ["many", "-5", "0", "2.5"])
 @pytest.mark.parametrize("name", ["RAW_BUFFER_MAX_MESSAGES", "DOMAIN_INFERENCE_INTERVAL", "SUMMARY_MAX_TOKENS"])
 def test_counts_are_whole_numbers_from_one(name: str, value: str) -> None:
-    assert fault(**{name: value}).startswith(f"{name}: ")
+    assert fault(**{name: value}).startswith(f"{name}: must be ")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.errors import SettingError, StoreError, StoreUnavailable
-from context_builder.session.store.oldest_delivery import OldestDelivery
+from context_builder.session.store.deliveries import OldestDelivery
 from context_builder.settings.settings import load_settings
 from context_builder.storage.redis import check_server, client_for, host_url
 from context_builder.storage.redis_availability import translated

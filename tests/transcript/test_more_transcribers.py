@@ -197,7 +197,7 @@ def test_a_row_of_a_table_whose_date_cannot_be_read_is_said(tmp_path: Path) -> N
     rows = "Author,Date,Content\nida,2023-05-03T09:00:00Z,Hello\nbo,last May,Yes\nida,2023-05-03T09:00:07Z,Good\n"
     found = transcript(tmp_path, "a.csv", rows)
     assert [(one.at, one.text) for one in found.utterances] == [(0.0, "Hello"), (None, "Yes"), (7.0, "Good")]
-    assert [problem.rpartition(":3: ")[2] for problem in found.problems] == ["'last May' is not ISO 8601"]
+    assert [problem.rpartition(":3: ")[2] for problem in found.problems] == ["'last May' is not a date"]
 
 
 def test_words_with_times_in_place_of_segments_have_the_punctuation_of_the_text(tmp_path: Path) -> None:

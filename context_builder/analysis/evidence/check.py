@@ -30,7 +30,7 @@ from context_builder.analysis.refusal_words import SUSPICIOUS, reads_like_a_refu
 
 
 class Rejection(StrEnum):
-    """Tells why a point is not published."""
+    """Why a point is not published."""
 
     NO_QUOTE = "no_quote"
     QUOTE_NOT_SAID = "quote_not_said"
@@ -46,7 +46,7 @@ _CERTAIN: Final = frozenset({PointKind.CLAIM, PointKind.ACTION})
 
 
 class Doubt(StrEnum):
-    """Tells what code suspects of a point, for a model to look at."""
+    """What code suspects of a point, for a model to look at."""
 
     NEGATION = "negation"
     ACCEPTANCE = "acceptance"
@@ -155,7 +155,7 @@ class EvidenceCheck:
     def was_said(self, message: int, quote: str) -> bool:
         """Return whether the words are a quote of the message."""
         source = self._readings.get(message)
-        return bool(quote.strip()) and source is not None and source.quotable.said(quote) is not None
+        return source is not None and source.quotable.said(quote) is not None
 
     def _spoken(self, draft: DraftPoint) -> dict[str, list[_Source]]:
         """Return the quoted messages of each speaker."""

@@ -1,4 +1,4 @@
-"""Tells whether a sentence says no where others say yes (``words.json``)."""
+"""The check whether a sentence says no where others say yes (``words.json``)."""
 
 from __future__ import annotations
 

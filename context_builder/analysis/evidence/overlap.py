@@ -1,4 +1,4 @@
-"""Tells how much of a text's words others have too, by what the words tell, in any language.
+"""The share of a text's words that other texts have too, each word weighed by what it tells, in any language.
 
 Words are compared by their character 4-grams, which stand in for a stemmer (McNamee and Mayfield 2004, "Character
 n-gram tokenization for European language text retrieval"), and scripts whose words are short and unspaced by character

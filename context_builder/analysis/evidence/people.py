@@ -1,4 +1,4 @@
-"""Knows who speaks, by whatever part or spelling of a name a model writes."""
+"""The people who speak, recognized by any part or spelling of a name that a model may write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_TITLES: Final = 1
 
 
 class People:
-    """Knows the names of those who speak."""
+    """The names of those who speak."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = {name: _name_words(name) for name in names if _name_words(name)}

@@ -1,4 +1,4 @@
-"""Tells whether a quote was said: word for word, but for case, signs, stutter, fillers and false starts."""
+"""The check whether a quote was said: word for word, but for case, signs, stutter, fillers and false starts."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class CheckedText:
 
 
 class Vocabulary:
-    """Tells whether a text has one of its words, or one of its parts where scripts part no words."""
+    """Whether a text has one of its words, or one of its parts where scripts part no words."""
 
     def __init__(self, words: Collection[str], parts: Collection[str] = ()) -> None:
         self._words = frozenset(word for each in words for word in words_of(plain(each)))

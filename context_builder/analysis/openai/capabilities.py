@@ -81,7 +81,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Tells which parts of the API may be used, and how.
+    """Which parts of the API may be used, and how.
 
     ``schema_in_prompt`` puts the schema into the prompt. ``whole_answer`` is an answer that is not streamed.
     ``thinks_less`` asks a model for less effort, since its thoughts used up a limit, and ``thoughts`` are the tokens

@@ -218,7 +218,8 @@ def _over(
         if not (1 <= entry.known <= len(request.known) and 1 <= entry.message <= len(request.messages)):
             continue
         point, message = request.known[entry.known - 1], request.messages[entry.message - 1]
-        if point.id not in replaced and check.was_said(message.id, entry.quote):
+        is_quoted = bool(entry.quote.strip()) and check.was_said(message.id, _quote(entry.quote, message).text)
+        if point.id not in replaced and is_quoted:
             over.setdefault(point.id, (point, message))
     return [*over.values()]
 

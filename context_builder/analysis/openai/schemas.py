@@ -119,8 +119,8 @@ _NO_QUOTE: Final = QuoteEntry(message=0, quote="")
 class PointEntry(Reply):
     """A point of a summary. Its quotes come before its sentence, so that the model looks before it writes.
 
-    Replies to prompts that folders made for earlier versions hold name messages in ``cites``, without quotes: they are
-    read as quotes of nothing, which stand for the whole message. They replace one point, or none (0).
+    Prompt folders made for earlier versions ask for messages in ``cites``, without quotes. These are read as empty
+    quotes, which stand for the whole message; such a point replaces one other, or none (0).
     """
 
     evidence: Annotated[
@@ -194,7 +194,7 @@ _NONE_SETTLED: Final = SettledEntry(number=0, by=0)
 class CompactionReply(Reply):
     """Sentences that take the place of points, and the numbers of points that can be left out.
 
-    Of a reply that was cut off nothing counts: a point might be left out whose sentence it had not come to.
+    A reply that was cut off is rejected whole: it might leave a point out before it came to its sentence.
     """
 
     counts_in_part: ClassVar[bool] = False

@@ -4,6 +4,7 @@ a view and the other view, a reversal instead of what it reverses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -29,6 +30,16 @@ SUBSTANCE_OF_QUESTION: Final = 2.0
 
 _WANTS: Final = frozenset({Marker.REQUESTS, Marker.PROPOSES})
 _SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
+_AGREES: Final = frozenset({Marker.ACCEPTS, Marker.NODS, Marker.REQUESTS})
+_OFFERS: Final = re.compile(r"(?:should|shall) I |do you want me to |soll ich |dois-je |debo ", re.IGNORECASE)
+"""How a question begins whose asker offers to do something."""
+
+_IS_DONE: Final = re.compile(
+    r"(?:(?:I|we)['’]ve (?!got to)|I have (?!to)|already|it['’]s |there |ich hab|hab ich|schon |j['’]ai |ya )",
+    re.IGNORECASE,
+)
+"""How a reply begins that tells of what was done rather than promises it."""
+
 _SPEAKER_CHANGES: Final = " – "
 
 
@@ -136,7 +147,9 @@ class Exchanges:
                 self._told.add(accepted)
                 told = (asked, self._statements[accepted])
                 is_promise = told[1].kind is PointKind.ACTION or Marker.PROPOSES not in asked.markers
-                yield PointCandidate(PointKind.ACTION if is_promise else PointKind.DECISION, told, by=_speakers(*told))
+                kind = PointKind.ACTION if is_promise else PointKind.DECISION
+                kind = PointKind.CLAIM if _IS_DONE.match(told[1].text) else kind
+                yield PointCandidate(kind, told, by=_speakers(*told))
                 return
         yield from self._questioned(place, asked)
 
@@ -160,7 +173,9 @@ class Exchanges:
             return
         accepted = self._replies.acceptance(replies[-1]) if told[-1].kind is PointKind.PROPOSAL else None
         self._told.update(replies)
-        if told[-1].kind in (PointKind.ACTION, PointKind.DECISION):
+        if _OFFERS.match(asked.text) and told[-1].is_thin and told[-1].markers & _AGREES:
+            yield PointCandidate(PointKind.ACTION, told, by=_speakers(asked))
+        elif told[-1].kind in _SETTLED and not _only_asks(told[-1]):
             yield PointCandidate(told[-1].kind, told, by=_speakers(told[-1]))
         elif accepted is None:
             yield PointCandidate(PointKind.CLAIM, told, by=_speakers(*told))
@@ -221,6 +236,12 @@ class Exchanges:
             yield PointCandidate(PointKind.DISAGREEMENT, (view, own), support, _speakers(view, own))
         else:
             yield PointCandidate(PointKind.CLAIM, (own,), reverses=Marker.REVERSES in said.markers)
+
+
+def _only_asks(said: Statement) -> bool:
+    """Return whether an answer only asks for something, such as "Please.", and promises nothing."""
+    is_promised = said.is_labelled or said.markers & {Marker.PROMISES, Marker.IS_DUE, Marker.DECIDES}
+    return Marker.REQUESTS in said.markers and said.is_thin and not is_promised
 
 
 def _length(told: Sequence[Statement]) -> int:

@@ -105,6 +105,8 @@ def markers(lower: Sequence[str], names: Set[str]) -> set[Marker]:
         for key in keys:
             for phrase in _PHRASES.get(key, ()):
                 if (at == 0 or not phrase.is_opening) and _continues(lower, at + 1, phrase.rest):
+                    if phrase.marker is Marker.PROPOSES and at + 1 + len(phrase.rest) >= len(lower):
+                        continue  # "we should" at the end of a sentence is about what somebody else said
                     if phrase.marker is Marker.IDLE:
                         idle.update(range(at, at + 1 + len(phrase.rest)))
                     else:

@@ -13,7 +13,7 @@ from context_builder.analysis.analyst import PointKind
 
 
 class Marker(Enum):
-    """Tells what a phrase does."""
+    """What a phrase does."""
 
     DECIDES = auto()
     PROPOSES = auto()
@@ -97,7 +97,9 @@ _ENGLISH: Final = {
         you repeat; can you repeat; would you say; do you know what; what do you mean; you know what; no problem; no
         doubt; no one; no wonder; no matter; no worries; no longer than; fine art; rather than later; can we start;
         shall we start; let's start; let's move on; let's go on; let's continue; let's begin; let's get started; i'd
-        say; we should have; we could have; i wouldn't have; i don't think so either; what if we had; not only …
+        say; we should have; we could have; he'll want; she'll
+        want; he will want; she will want; he'll love; she'll love; he'll know; she'll know; he'll like; she'll like; i
+        wouldn't have; i don't think so either; what if we had; not only …
         but; i'm going to go; i'll be back; i'll stop; i'll shut; i have to go; i'll let you; what about you; how
         about you; he will be; she will be; she'll be; he'll be; i have to ask; i'll pick up on; i'll think; i'll
         explain; i'll talk; i'll come back; i'll come to; i'll go through; i'll leave it; i'll turn to; i will not;

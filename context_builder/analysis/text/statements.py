@@ -59,6 +59,13 @@ _FIGURES: Final = frozenset(
 )
 """Words of larger numbers; smaller ones are said without counting."""
 
+_NOT_TO_DO: Final = re.compile(
+    r"\b(?:(?:should|would|could|might) have|not|never|only (?:until|till)|was|were|had been"
+    r"|nicht|nie|kein\w*|nur bis|hätten?|war(?:en)?|wurden?|pas|jamais|aurait|était|nunca|habría|era)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words with which a day is not the one by which something is still to be done."""
+
 _CONDITIONS: Final = frozenset("if when unless wenn falls si".split())
 
 
@@ -237,7 +244,7 @@ def _kind(text: str, found: list[Word], marked: Set[Marker], is_question: bool) 
             return PointKind.ACTION
         if Marker.PROPOSES in marked:
             return PointKind.PROPOSAL
-        if marked & {Marker.REQUESTS, Marker.IS_DUE}:
+        if Marker.REQUESTS in marked or (Marker.IS_DUE in marked and not _NOT_TO_DO.search(text)):
             return PointKind.ACTION
     return PointKind.DISAGREEMENT if Marker.DISAGREES in marked else PointKind.CLAIM
 

@@ -73,7 +73,7 @@ _SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
 
 @dataclass(frozen=True, slots=True)
 class SummarySize:
-    """Tells how many points a stretch of messages gets."""
+    """How many points a stretch of messages gets."""
 
     messages_per_point: float = 6.0
     """Messages with substance for one point."""

@@ -71,7 +71,7 @@ TIMES_FROM: Final = 64
 
 
 class Scrollback:
-    """Keeps messages that have left the buffer while the view was open, oldest first."""
+    """Messages that left the buffer while the view was open, oldest first."""
 
     def __init__(self) -> None:
         self.earlier: deque[Mapping[str, Any]] = deque(maxlen=SCROLLBACK)

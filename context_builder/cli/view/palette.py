@@ -92,7 +92,7 @@ def domain_colour(domain: str) -> str:
 
 
 class SpeakerColours:
-    """Keeps a colour for each speaker for as long as the view is open.
+    """Each speaker has a colour for as long as the view is open.
 
     A name prefers one colour, so that it has the same in every view; of two that prefer the
     same, the second to come takes the next free one.

@@ -16,10 +16,13 @@ LARGEST: Final = 30_000_000
 """Bytes of a file that is converted."""
 
 LONGEST: Final = 30.0
-"""Seconds of the processor's time in which a PDF file is read."""
+"""Seconds of the processor's time in which a page or a PDF file is read."""
 
 MEMORY: Final = 2**30
-"""Bytes that reading a PDF file may take."""
+"""Bytes that reading a page or a PDF file may take."""
+
+_IN_PLACE: Final = frozenset({".ipynb"})
+"""Endings of files whose reading takes no longer than they are long."""
 
 MOST_PAGES: Final = 2_000
 """Pages of a PDF file that are read."""
@@ -40,8 +43,8 @@ class NotReadable(ValueError):
 
 
 class Converter:
-    """Converts files. What is packed within, a PDF file, is read in a process of its own, which is ended when it takes
-    too long or too much memory. Close it in the end.
+    """Converts files. What may take long, a page of HTML or a PDF file, is read in a process of its own, which is ended
+    when it takes too long or too much memory. Close it in the end.
     """
 
     def __init__(self, seconds: float = LONGEST) -> None:
@@ -50,7 +53,7 @@ class Converter:
 
     def convert(self, suffix: str, data: bytes) -> str:
         """Return the text of a file as Markdown. Raises :class:`NotReadable`."""
-        if suffix != ".pdf":
+        if suffix in _IN_PLACE:
             return convert(suffix, data)
         self._process = self._process or BoundedProcess(self._seconds, _bound_memory)
         try:

@@ -8,7 +8,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from context_builder.server.json_body import read_json
-from context_builder.server.problem import Problem, problem_response
+from context_builder.server.problem import Missing, Problem, problem_response
 
 AGENTS: Final = "/mcp"
 """Path at which agents are answered; to read it opens a stream."""
@@ -18,7 +18,7 @@ RECHECK: Final = 0.5
 
 _REFUSALS: Final = {
     400: ("malformed", "this is no message of the Model Context Protocol"),
-    404: ("not_found", "there is nothing here"),
+    404: ("not_found", Missing.ADDRESS),
     405: ("method_not_allowed", "this address is not for that method"),
     406: ("not_acceptable", "Accept has to name application/json and text/event-stream"),
     409: ("conflict", "there is such a stream already"),

@@ -21,8 +21,8 @@ from context_builder.server.shared_look import Changes
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import is_assistants
+from context_builder.session.store.commit import MARK_BYTES
 from context_builder.session.store.lease import describe, is_forgotten
-from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 from context_builder.timestamps import epoch
 

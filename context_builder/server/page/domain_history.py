@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from context_builder.domains import DOMAINS
-from context_builder.session.conversation.topic import LASTING, Topic
+from context_builder.session.conversation.domains import LASTING, Topic
 
 MOST_COLUMNS: Final = 48
 MOST_DOMAINS: Final = 6

@@ -16,9 +16,9 @@ from context_builder.server.page.session_status import SessionActivity, status_o
 from context_builder.server.page.trouble import failing_tasks
 from context_builder.session.keys import Keys
 from context_builder.session.servers import SessionServers
+from context_builder.session.store.commit import MARK_BYTES
 from context_builder.session.store.lease import describe
 from context_builder.session.store.registry import RegisteredSession, SessionRegistry, most_recent_first
-from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 
 MOST_SHOWN: Final = 200

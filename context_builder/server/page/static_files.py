@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from context_builder.server.problem import not_found
+from context_builder.server.problem import Missing, not_found
 
 router = APIRouter(include_in_schema=False)
 
@@ -38,7 +38,7 @@ async def static_file(name: str, request: Request) -> Response:
     """Return a file; browsers ask again each time whether it is another one."""
     file = _files().get(name)
     if file is None:
-        raise not_found()
+        raise not_found(Missing.ADDRESS)
     headers = {"Cache-Control": "no-cache", "ETag": file.etag}
     if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)

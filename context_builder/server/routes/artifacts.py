@@ -30,7 +30,7 @@ from context_builder.knowledge.store import SEPARATOR
 from context_builder.knowledge.view import missing_source, said_in
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
-from context_builder.server.problem import Problem, not_found
+from context_builder.server.problem import Missing, Problem, not_found
 from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import CallerHere, Services, ServicesHere
 from context_builder.session.keys import is_session_id
@@ -166,7 +166,7 @@ async def get_artifact(
         found = (await services.knowledge.get(caller.tenant_id, [ref], version)).get(ref)
     shown = await _shown(services, caller, ref, current, found)
     if shown is None:
-        raise not_found()
+        raise not_found(Missing.ARTIFACT)
     tag = _tag(shown)
     if if_none_match is not None and _names(if_none_match, tag):
         return Response(status_code=304, headers={"ETag": tag})
@@ -230,12 +230,12 @@ async def delete_artifact(
     """Erase all versions of an artifact, what it is found by, its edges and assessments, and what was served of it."""
     found = await _current(services, caller, ref)
     if found is None:
-        raise not_found()
+        raise not_found(Missing.ARTIFACT)
     await _check_change(services, caller, ref, found)
     if if_match is not None:
         _check_matches(if_match, None, await _shown(services, caller, ref, found, found))
     if not await services.knowledge.erase(caller.tenant_id, ref):
-        raise not_found()
+        raise not_found(Missing.ARTIFACT)
     await services.packages.erasure.uncache(caller.tenant_id, ref)
     return ErasedAnswer(ref=ref, version=found.version)
 
@@ -310,7 +310,7 @@ async def _check_change(services: Services, caller: Caller, ref: str, held: Stor
         return
     (access,) = await services.packages.viewer.access(caller.agent, [source])
     if access is Access.DENIED:
-        raise not_found()
+        raise not_found(Missing.ARTIFACT)
     if is_session and access is Access.REDACTED:
         raise Problem(403, "forbidden", "what was said there is shown to you redacted; this needs the role admin")
 

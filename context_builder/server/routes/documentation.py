@@ -12,7 +12,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from context_builder.server.guarded_route import READER
-from context_builder.server.problem import MEDIA_TYPE, not_found
+from context_builder.server.problem import MEDIA_TYPE, Missing, not_found
 
 router = APIRouter(include_in_schema=False)
 
@@ -177,7 +177,7 @@ async def docs() -> HTMLResponse:
 async def asset(name: str) -> Response:
     """Return a file of the page."""
     if name not in _ASSETS:
-        raise not_found()
+        raise not_found(Missing.ADDRESS)
     return Response(_file(name), media_type=_ASSETS[name], headers={"Cache-Control": "max-age=86400"})
 
 

@@ -22,7 +22,7 @@ from context_builder.server.services import OwnRedis, ServicesHere, SessionId
 from context_builder.server.shared_look import Changes, SharedLook
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys
-from context_builder.session.store.state_patch import MARK_BYTES
+from context_builder.session.store.commit import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 
 ReadState: TypeAlias = Callable[[], Awaitable[JsonObject | None]]
@@ -36,14 +36,14 @@ MOST_PATCH_BYTES: Final = 4_000_000
 
 
 class Patch(NamedTuple):
-    """Holds operations of RFC 6902 that led the state from the revision ``since`` to the next one that was seen."""
+    """The RFC 6902 operations that lead the state from the revision ``since`` to the next one that was seen."""
 
     since: int
     operations: list[Any]
 
 
 class StateLook(NamedTuple):
-    """Holds a reader as it was after so many changes of the state, and whether the session was silent then."""
+    """A reader's copy of the state after so many changes, and whether the session was silent then."""
 
     reader: StateReader
     number: int

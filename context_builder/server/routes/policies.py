@@ -10,7 +10,7 @@ from fastapi import Path, Request, Response
 from context_builder.errors import PolicyError
 from context_builder.knowledge.artifact import CamelModel
 from context_builder.server.guarded_route import ADMIN, READER, guarded_router
-from context_builder.server.problem import Problem, not_found
+from context_builder.server.problem import Missing, Problem, not_found
 from context_builder.server.services import CallerHere, ServicesHere
 
 router = guarded_router("policies")
@@ -59,7 +59,7 @@ async def get_policy(name: PolicyName, request: Request, services: ServicesHere,
     """Return a policy text; alone, where ``Accept`` prefers ``text/plain``."""
     governance = await services.policies.governance(caller.tenant_id)
     if (text := governance.texts.get(name)) is None:
-        raise not_found()
+        raise not_found(Missing.POLICY)
     version = governance.policy_set.version
     headers = {"X-Policy-Version": version, "Vary": "Accept"}
     if _prefers_text(",".join(request.headers.getlist("accept"))):
@@ -72,7 +72,7 @@ async def get_policy(name: PolicyName, request: Request, services: ServicesHere,
 async def delete_policy(name: PolicyName, services: ServicesHere, caller: CallerHere) -> PolicyAnswer:
     """Delete a policy text. A tenant without any policy sees nothing."""
     if not await services.policies.delete(caller.tenant_id, name):
-        raise not_found()
+        raise not_found(Missing.POLICY)
     governance = await services.policies.governance(caller.tenant_id)
     return PolicyAnswer(name=name, policy_version=governance.policy_set.version)
 

@@ -24,9 +24,8 @@ from context_builder.clock import Instant
 from context_builder.costs import Usage
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
-from context_builder.session.conversation.domain_tracker import DomainTracker
-from context_builder.session.conversation.failing import FailingTasks
-from context_builder.session.conversation.keyword_batches import KeywordBatches
+from context_builder.session.conversation.domains import DomainTracker
+from context_builder.session.conversation.keywords import KeywordBatches
 from context_builder.session.conversation.memory_batch import StruckMessage, memory_batch
 from context_builder.session.conversation.responses import Responses
 from context_builder.session.conversation.revisions import Revisions
@@ -36,11 +35,12 @@ from context_builder.session.conversation.tasks import (
     AnalysisTask,
     CompactionTask,
     DomainTask,
+    FailingTasks,
     KeywordTask,
     SummaryTask,
+    UsageTotals,
+    task_of,
 )
-from context_builder.session.conversation.triggers import Triggers
-from context_builder.session.conversation.usage import UsageTotals, task_of
 from context_builder.session.keys import RECEIVERS, Receiver, dead_count_field
 from context_builder.session.messages.buffer import Buffer
 from context_builder.session.messages.buffered_message import BufferedMessage
@@ -84,12 +84,11 @@ class Conversation:
         self.ended_at: float | None = None
         self.last_id = 0
         self._changes = Changes()
-        self._triggers = Triggers(rules)
         self._batches = KeywordBatches(rules)
         self._recurrence = Recurrence()
-        self.domain_tracker = DomainTracker(rules, self.buffer, self._triggers, now)
+        self.domain_tracker = DomainTracker(rules, self.buffer, now)
         self._may_compact = self._compacting = False
-        self._summary_scheduler = SummaryScheduler(rules, self.buffer, self._triggers, count_tokens)
+        self._summary_scheduler = SummaryScheduler(rules, self.buffer, count_tokens)
         self._under_way: dict[int, AnalysisTask] = {}
         self._dismissed: dict[int, AnalysisTask] = {}
         self._compaction_is_stale = False
@@ -109,8 +108,8 @@ class Conversation:
         for message in messages:
             self.last_id += 1
             entry = BufferedMessage(self.last_id, message, now)
-            if not message.consilience:
-                entry.revise(speaker=self.revisions.name_of(message.speaker))
+            if not message.consilience and (name := self.revisions.names.get(message.speaker)):
+                entry.revise(speaker=name)
             if message.consilience:
                 self.responses.add(entry, message, self._changes)
             elif message.number is not None:
@@ -141,6 +140,11 @@ class Conversation:
             self._dismiss_tasks()
         self._move_to_pending()
         return revised
+
+    @property
+    def was_revised(self) -> bool:
+        """Return whether anything was corrected, struck or renamed since the last commit."""
+        return self._changes.revised
 
     @property
     def struck(self) -> Sequence[tuple[StruckMessage, str]]:
@@ -214,8 +218,7 @@ class Conversation:
         if usage is not None:
             self._charge(task, usage)
         if isinstance(task, KeywordTask):
-            self._batches.over(task.messages)
-            self._triggers.keywords_failed(now)
+            self._batches.failed(task.messages, now)
         elif isinstance(task, DomainTask):
             self.domain_tracker.failed(now)
         elif isinstance(task, SummaryTask):
@@ -275,7 +278,8 @@ class Conversation:
 
     def take_changes(self) -> Changes:
         """Return what changed since the last call; the caller writes it down."""
-        self.revisions.flush(self.domain_tracker.topic.active, self._changes)
+        if self._changes.revised:
+            self.revisions.flush(self.domain_tracker.topic.active, self._changes)
         changes, self._changes = self._changes, Changes()
         return changes
 
@@ -289,7 +293,7 @@ class Conversation:
         there is ``more_to_come`` they wait a little for company. A task with a limit is to be done before anything
         else happens.
         """
-        if now.monotonic < self._triggers.keywords_due_at():
+        if now.monotonic < self._batches.retry_at:
             return None
         together = self.domain_tracker.was_asked_at(now)
         batch = self._batches.next(
@@ -359,7 +363,7 @@ class Conversation:
         """
         moments = [now.monotonic + self.rules.tick] if ticks else [inf]
         if can_start_tasks:
-            moments += [max(self._batches.due_at, self._triggers.keywords_due_at()), self.domain_tracker.due_at()]
+            moments += [self._batches.due_at, self.domain_tracker.due_at()]
         if can_start_tasks and not self._summary_scheduler.running:
             moments.append(self._summary_scheduler.due_at())
         if ticks and (silent_in := self.silent_in(now)) > 0:

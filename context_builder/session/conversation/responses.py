@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -66,7 +66,3 @@ class Responses:
     def decoded(self) -> list[dict[str, Any]]:
         """Return the responses as plain data, oldest first."""
         return [orjson.loads(record) for record in self.records.values()]
-
-    def fragments(self) -> Iterable[orjson.Fragment]:
-        """Return the responses as parts of a larger JSON text, oldest first."""
-        return map(orjson.Fragment, self.records.values())

@@ -1,5 +1,5 @@
-"""Revisions are applied here to all that a conversation holds: what was corrected, struck, or said by somebody who is
-called otherwise (``docs/explanation/corrections.md``).
+"""Revisions change all of a conversation: corrected and struck messages, and renamed speakers
+(``docs/explanation/corrections.md``).
 
 What archive and memory are to be told is collected until the next commit, so that many revisions make one summary row.
 """
@@ -19,7 +19,7 @@ from context_builder.clock import Instant
 from context_builder.quoting import LONGEST_NAME
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
-from context_builder.session.conversation.domain_tracker import DomainTracker
+from context_builder.session.conversation.domains import DomainTracker
 from context_builder.session.conversation.memory_batch import (
     Amendment,
     MemoryBatch,
@@ -46,7 +46,7 @@ MOST_STRUCK: Final = 100
 """Newest messages that were struck, which those who look on are told of."""
 
 MOST_NAMES: Final = 500
-"""Newest names that speakers are sent with and called otherwise."""
+"""How many of the newest renamed speakers are remembered."""
 
 
 @dataclass(slots=True)

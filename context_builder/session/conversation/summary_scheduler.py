@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Final
 
 from context_builder.analysis.analyst import KnownPoint
@@ -12,9 +13,11 @@ from context_builder.analysis.chunking import line_of, most_tokens_of, tokens_of
 from context_builder.clock import Instant
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.tasks import SummaryPart
-from context_builder.session.conversation.triggers import Triggers
 from context_builder.session.messages.buffer import Buffer
 from context_builder.session.messages.buffered_message import BufferedMessage
+
+SHORTEST_WAIT: Final = 0.5
+"""Seconds between two tries of a summary, however soon another one would be allowed."""
 
 MOST_TRIES: Final = 3
 """Second looks at the same messages that come to nothing."""
@@ -86,24 +89,23 @@ SECOND_LOOK_PARTS: Final = 10
 class SummaryScheduler:
     """Chooses from the buffer and the pending list; lets go of nothing before :meth:`taken`."""
 
-    def __init__(
-        self, rules: SessionConfig, buffer: Buffer, triggers: Triggers, count_tokens: Callable[[str], int]
-    ) -> None:
+    def __init__(self, rules: SessionConfig, buffer: Buffer, count_tokens: Callable[[str], int]) -> None:
         self._rules = rules
         self._buffer = buffer
-        self._triggers = triggers
         self._count_tokens = count_tokens
         self._taking: set[int] | None = None
         self._second_look = DegradedBacklog(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
         self._corrected: dict[int, BufferedMessage] = {}
         self._room = rules.summary_input
         self._closing = False
+        self._retry_at = 0.0
+        self._failures = 0
         self.running = False
 
     def close(self) -> None:
         """Schedule everything from here on without waiting for its age."""
         self._closing = True
-        self._triggers.hurry()
+        self._retry_at = 0.0
 
     @property
     def to_look_at(self) -> Sequence[BufferedMessage]:
@@ -132,12 +134,14 @@ class SummaryScheduler:
         self.running = False
 
     def due_at(self) -> float:
-        """Return the monotonic time when the oldest message is old enough; at once while a summary is under way."""
+        """Return the monotonic time when the oldest message has been buffered for the window; at once while a summary
+        is under way.
+        """
         under_way = self._taking is not None or self._buffer.pending > 0 or self._may_look_again() or self._corrected
-        return self._triggers.summary_due_at(
-            self._buffer.oldest_entered(keep_last=self._keep_last()),
-            at_once=bool(under_way) or (self._closing and bool(self._buffer.entries)),
-        )
+        if under_way or (self._closing and self._buffer.entries):
+            return self._retry_at
+        oldest = self._buffer.oldest_entered(keep_last=self._keep_last())
+        return inf if oldest is None else max(oldest + self._rules.buffer_window, self._retry_at)
 
     @property
     def takes_pending_next(self) -> bool:
@@ -157,7 +161,10 @@ class SummaryScheduler:
         return part
 
     def failed(self, part: SummaryPart, now: Instant, retry_after: float | None) -> None:
-        """Note that the part failed; it is chosen again after a while."""
+        """Note that the part failed; it is chosen again after a while.
+
+        It waits no longer than a breaker that let nothing through, or the model's return would go unnoticed.
+        """
         self.running = False
         if part.corrected:
             pass  # they stay to be looked at
@@ -165,12 +172,16 @@ class SummaryScheduler:
             self._second_look.failed(part.entries)
         else:
             self._second_look.put_off()
-        self._triggers.summary_failed(now, retry_after)
+        self._failures += 1
+        wait = self._rules.summary_retry
+        if retry_after is not None:
+            wait = min(wait, max(retry_after, SHORTEST_WAIT))
+        self._retry_at = now.monotonic + wait
 
     def taken(self, part: SummaryPart, *, degraded: bool) -> None:
         """Note that the part is summarized, by the last resort if ``degraded``; its messages leave buffer or list."""
         self.running = False
-        self._triggers.summary_succeeded()
+        self._failures = 0
         if part.corrected:
             for entry in part.entries:
                 if self._corrected.get(entry.id) is entry:
@@ -191,7 +202,7 @@ class SummaryScheduler:
     def put_off(self, part: SummaryPart) -> None:
         """Wait for the model, since only the last resort answered a second summary."""
         self.running = False
-        self._triggers.summary_succeeded()
+        self._failures = 0
         self._second_look.failed(part.entries)
 
     def _corrected_next(self) -> bool:
@@ -234,7 +245,7 @@ class SummaryScheduler:
         """
         if self._buffer.pending_bytes() > self._rules.pending_max_bytes / 2:
             return True
-        return self._triggers.summary_failures > 0 and (self._closing or self._too_much_waits())
+        return self._failures > 0 and (self._closing or self._too_much_waits())
 
     def _too_much_waits(self) -> bool:
         waiting = self._buffer.pending + len(self._buffer.entries)

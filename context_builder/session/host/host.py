@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.session.config import SessionConfig
 from context_builder.session.host.arrivals import Arrivals
 from context_builder.session.keys import Keys
-from context_builder.session.store.list_reader import ListReader
+from context_builder.session.store.deliveries import ListReader
 from context_builder.session.store.scripts import script
 from context_builder.storage.multiplexed import MultiplexedRedis
 from context_builder.storage.redis_availability import translated, until_available
@@ -54,17 +54,20 @@ class HostedSession:
     ``refreshed`` is called when Redis has it, with 1 if deliveries wait in the input and 0 if not; ``attend`` when the
     session has to commit, to see what is the matter.
     ``arrived`` is set when its input may have something in it. ``due`` is the event loop's time of the next refresh,
-    and ``silent_from`` the one at which the conversation falls silent.
+    and ``silent_from`` the one at which the conversation falls silent. The session counts the ``commits`` that it has
+    begun of its own, and ``is_at_rest`` while it waits for something to happen: then alone it is refreshed.
     """
 
     keys: Keys
     describe: Callable[[], Refresh | None]
     refreshed: Callable[[int], None]
     attend: Callable[[], None]
+    host: SessionHost | None = None
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     due: float = field(default=float("inf"), init=False)
     silent_from: float = field(default=0.0, init=False)
     commits: int = field(default=0, init=False)
+    is_at_rest: bool = field(default=False, init=False)
     renew_at: float = field(default=0.0, init=False)
     script_keys: tuple[str, ...] = field(default=(), init=False)
 
@@ -75,9 +78,9 @@ class HostedSession:
             *(keys.outbox, keys.memory_outbox, keys.control, keys.input),
         )
 
-    def committing(self) -> None:
-        """Note that the session has begun a commit of its own."""
-        self.commits += 1
+    def by_its_host(self) -> AbstractContextManager[None]:
+        """Let the host, if there is one, look after the session inside the context."""
+        return self.host.hosting(self) if self.host else nullcontext()
 
     def committed(self, tick: float, silent_in: float) -> None:
         """Note that Redis has all, so that it is to be refreshed after ``tick`` seconds, or when silence begins."""
@@ -150,7 +153,7 @@ class SessionHost:
         args: list[Any] = [int(1000 * t) for t in (rules.lease, rules.state_ttl, rules.conversation_state_ttl)]
         described: list[tuple[HostedSession, int]] = []
         for session in due:
-            refresh = session.describe()
+            refresh = session.describe() if session.is_at_rest else None
             if refresh is None:
                 continue
             described.append((session, session.commits))

@@ -16,8 +16,7 @@ from context_builder.clock import Instant
 from context_builder.errors import MessageError
 from context_builder.memory.rows import as_key
 from context_builder.redaction.secret import PLACEHOLDER
-from context_builder.session.messages.reference import MessageReference, read_reference
-from context_builder.session.messages.revision import SpeakerRename, StrikeRequest
+from context_builder.session.messages.revision import MessageReference, SpeakerRename, StrikeRequest, read_reference
 from context_builder.timestamps import epoch
 from context_builder.tracing import TRACEPARENT, TraceContext
 from context_builder.values import value
@@ -122,7 +121,8 @@ def _rename(fields: Mapping[str, Any]) -> SpeakerRename:
 
 
 def _trace(fields: Mapping[str, Any]) -> TraceContext | None:
-    return TraceContext.parse(fields.get(TRACEPARENT))
+    written = fields.get(TRACEPARENT)
+    return None if written is None else TraceContext.parse(written)
 
 
 def is_assistants(fields: Mapping[str, Any]) -> bool:

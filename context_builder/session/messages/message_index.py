@@ -16,8 +16,14 @@ import orjson
 
 from context_builder.errors import MessageError
 from context_builder.session.messages.message import Delivered, Message
-from context_builder.session.messages.reference import MessageReference
-from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike, StrikeRequest
+from context_builder.session.messages.revision import (
+    Correction,
+    MessageReference,
+    Revision,
+    SpeakerRename,
+    Strike,
+    StrikeRequest,
+)
 
 MOST_NAMESAKES: Final = 64
 """Newest messages of one number that are told apart: a recorder counts anew, and some count to one."""
@@ -42,7 +48,7 @@ _NONE: Final = (1.0, 0.0)
 """A range in which nothing lies."""
 
 HeldMessage = Literal["there", "struck", "unknown"]
-"""Tells whether a session has a message."""
+"""A function that returns whether a session has a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ def speaker_field(speaker: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Dropped:
-    """Tells which messages were dropped from the index: about which of them a number, an id or a time may be."""
+    """Bounds of the messages dropped from the index: a number, an id or a time within them may be of one."""
 
     below: int = 1
     n: tuple[float, float] = _NONE

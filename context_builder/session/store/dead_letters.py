@@ -20,8 +20,8 @@ from context_builder.clock import Instant
 from context_builder.errors import EntryUnreadable, MessageError, StoreError
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_field
-from context_builder.session.messages.reference import read_reference
-from context_builder.session.store.delivery import WHOLE_BYTES, CutDelivery
+from context_builder.session.messages.revision import read_reference
+from context_builder.session.store.deliveries import WHOLE_BYTES, CutDelivery
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 

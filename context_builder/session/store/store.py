@@ -13,17 +13,20 @@ from redis.asyncio import Redis
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
 from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FENCE, FORGOTTEN, SUMMARY_SEQS, Keys
-from context_builder.session.store.commit import Commit, Committed, HeldRevision, Lists, StoredSession
-from context_builder.session.store.commit_arguments import CommitArguments, commit_keys, constant_arguments
-from context_builder.session.store.delivery import WHOLE_BYTES
+from context_builder.session.store.commit import (
+    Commit,
+    CommitArguments,
+    Committed,
+    StatePatch,
+    StoredState,
+    commit_keys,
+    constant_arguments,
+)
+from context_builder.session.store.deliveries import ANSWER_TIMEOUT, WHOLE_BYTES, ListRead, ListReader, OldestDelivery
 from context_builder.session.store.lease import describe, has_died, is_forgotten
-from context_builder.session.store.lineage import Lineage
-from context_builder.session.store.list_reader import ListRead, ListReader
-from context_builder.session.store.oldest_delivery import ANSWER_TIMEOUT, OldestDelivery
-from context_builder.session.store.outbox import Outbox
+from context_builder.session.store.outboxes import Outbox, WaitingItems
+from context_builder.session.store.recovery import HeldRevision, Lineage, Lists, StoredSession
 from context_builder.session.store.scripts import BoundScript, script
-from context_builder.session.store.state_patch import StatePatch, StoredState
-from context_builder.session.store.waiting_items import WaitingItems
 from context_builder.storage.redis_availability import translated, translation
 
 END_REQUEST: Final = "end"

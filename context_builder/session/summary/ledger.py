@@ -172,7 +172,7 @@ class Ledger:
         return LedgerUpdate(written, replaced)
 
     def revise(self, revise: Callable[[Point], Point | None]) -> LedgerUpdate:
-        """Hold each point against what was corrected, and return what changed.
+        """Check each point against what was corrected, and return what changed.
 
         A point whose words are others is another point, in its place; where only names are, it stays the same one.
         """
@@ -266,15 +266,16 @@ class Ledger:
         speakers = dict.fromkeys(quoted_name(entry.speaker) for entry in cited)
         new = [_quoted(quote, entries[quote.message]) for quote in draft.evidence]
         kind = PointKind.CONSILIENCE if all(entry.consilience for entry in cited) else draft.kind
+        by = tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers)
         point = Point(
             id=self._next_id,
             text=text,
             kind=kind,
-            by=(tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers))[:MOST_HOLDERS],
+            by=by[:MOST_HOLDERS],
             evidence=_bounded([quote for point in old for quote in point.evidence], new),
             time=min(entry.time for entry in cited),
             first_number=min(numbers, default=None),
-            spoken=_is_spoken(draft, text, speakers),
+            spoken=_is_spoken(draft, text, [*speakers, *by, *(name for each in old for name in each.by)]),
             unconfirmed=draft.unconfirmed,
             said_on=_said_on(cited),
         )

@@ -25,6 +25,17 @@ _WORD: Final = re.compile(r"\w+(?:['’.,-]\w+)*")
 ALIKE: Final = 0.5
 """Part of the words of both texts that are the same, below which a message is said to be another one altogether."""
 
+_LONG: Final = 4
+"""Letters of a word that says something."""
+
+_SEVERAL: Final = 2
+"""Words of a message that a point has from it and not by chance."""
+
+_NEAR: Final = 8
+"""Messages before and after one that may be about it."""
+
+_NOTHING: Final[Mapping[int, Set[str]]] = {}
+
 MOST_COMPARED: Final = 4_000
 """Characters of a message that are compared word by word, which takes milliseconds."""
 
@@ -82,12 +93,26 @@ def words_that_tell(text: str) -> frozenset[str]:
     return frozenset((*named, *(word for word in _plain(_WORD.finditer(text)) if any(map(str.isdigit, word)))))
 
 
-def tells(point: Point, words: Set[str], sources: Mapping[int, CitedMessage]) -> bool:
-    """Return whether a point has one of the words, though nothing that it rests on has."""
-    told = words & frozenset(_plain(_WORD.finditer(point.text)))
+def long_words(text: str) -> frozenset[str]:
+    """Return the words of a text that are long enough to say something."""
+    return frozenset(word for word in _plain(_WORD.finditer(text)) if len(word) >= _LONG)
+
+
+def tells(
+    point: Point, words: Set[str], sources: Mapping[int, CitedMessage], beside: Mapping[int, Set[str]] = _NOTHING
+) -> bool:
+    """Return whether a point has one of the words, though nothing that it rests on has; or several of the long words of
+    a message that was said beside one that it rests on, as the answer to what was asked has. ``beside`` has these words
+    by the message's id.
+    """
     own = [sources[entry_id].text for entry_id in point.ids if entry_id in sources]
     own += [text for quote in point.evidence for text in (quote.text, quote.speaker)]
-    return bool(told) and not told <= {word for text in own for word in _plain(_WORD.finditer(text))}
+    said = {word for text in own for word in _plain(_WORD.finditer(text))}
+    added = {word for word in _plain(_WORD.finditer(point.text)) if word not in said}
+    return not added.isdisjoint(words) or any(
+        len(added & near) >= _SEVERAL and any(abs(entry_id - one) <= _NEAR for one in point.ids)
+        for entry_id, near in beside.items()
+    )
 
 
 class _Changes:

@@ -16,7 +16,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
 from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
-from context_builder.session.summary.revising import CitedChange, renamer, revised, tells, words_that_tell
+from context_builder.session.summary.revising import CitedChange, long_words, renamer, revised, tells, words_that_tell
 from context_builder.timestamps import with_offset
 
 MOST_PARTS: Final = 10_000
@@ -80,8 +80,8 @@ class Summary:
         return next((seq for seq, highest in self._parts if highest >= entry_id), None)
 
     def correct(self, changes: Mapping[int, CitedChange], now: Instant, also: Collection[int] = ()) -> LedgerUpdate:
-        """Hold the points that cite corrected messages, by id, or whose own ids are among ``also``, against what these
-        say now.
+        """Check the points that cite corrected messages, by id, or whose own ids are among ``also``, against what the
+        messages say now.
         """
         cited = {entry_id: change for entry_id, change in changes.items() if entry_id in self.sources}
         self.sources = {**self.sources, **{entry_id: change.new for entry_id, change in cited.items()}}
@@ -96,20 +96,21 @@ class Summary:
         return self._revised(self.ledger.revise(held_against), now)
 
     def strike(self, texts: Mapping[int, str], now: Instant) -> LedgerUpdate:
-        """Retract the points that rest on messages, by id with their texts, and those that name what only these do, of
-        all that they rest on.
+        """Retract the points that rest on messages, by id with their texts; those that name what only these do, of all
+        that they rest on; and those that rest on what was said beside them, and have several of their words from them.
         """
         self.sources = {source_id: source for source_id, source in self.sources.items() if source_id not in texts}
         struck = frozenset[str]().union(*map(words_that_tell, texts.values()))
+        beside = {entry_id: long_words(text) for entry_id, text in texts.items()}
 
         def kept(point: Point) -> Point | None:
-            is_told = not texts.keys().isdisjoint(point.ids) or tells(point, struck, self.sources)
+            is_told = not texts.keys().isdisjoint(point.ids) or tells(point, struck, self.sources, beside)
             return None if is_told else point
 
         return self._revised(self.ledger.revise(kept), now)
 
     def rename(self, names: Mapping[str, str], now: Instant) -> LedgerUpdate:
-        """Let speakers be called otherwise in all points: by the ``names`` that these have, by the old ones."""
+        """Rename speakers in all points; ``names`` are the new names by the old ones."""
         others = {quoted_name(old): quoted_name(new) for old, new in reversed([*names.items()])}
         in_text = renamer(others)
 

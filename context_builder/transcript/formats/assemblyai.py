@@ -14,10 +14,16 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 from context_builder.transcript.word_runs import SpokenWord, runs, sentences
 
 _MILLISECOND: Final = 0.001
+_OTHERS: Final = frozenset(
+    ("speakerId", "speaker_id", "speaker_name", "speakerName", "start_time", "startTime", "snippet")
+)
+"""Fields of utterances that are not its own."""
 
 
 def is_assemblyai(document: Object) -> bool:
-    if "utterances" in document or _parts(document):
+    utterances = document.get("utterances")
+    some = [one for one in utterances[:5] if isinstance(one, dict)] if isinstance(utterances, list) else []
+    if ("utterances" in document and not any(one.keys() & _OTHERS for one in some)) or _parts(document):
         return True
     return "audio_url" in document or ("status" in document and ("words" in document or "text" in document))
 

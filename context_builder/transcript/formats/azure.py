@@ -5,7 +5,9 @@ https://learn.microsoft.com/azure/ai-services/speech-service/batch-transcription
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from context_builder.transcript.fields import Object, each_object, optional_text, seconds
 from context_builder.transcript.source import Source
@@ -13,6 +15,7 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 from context_builder.transcript.word_runs import sentences
 
 _TICK, _MILLISECOND = 1e-7, 1e-3
+_DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 
 
 def is_azure(document: Object) -> bool:
@@ -41,8 +44,20 @@ def _phrases(entries: object, key: str, source: Source) -> Iterator[Utterance]:
         if text := optional_text(best, "display", "text", "itn", "lexical"):
             name, unit = ("InTicks", _TICK) if "offsetInTicks" in one else ("Milliseconds", _MILLISECOND)
             at, long = (seconds(one, f"{key}{name}", where, source, unit) for key in ("offset", "duration"))
+            at = _duration(one.get("offset")) if at is None else at
+            long = _duration(one.get("duration")) if long is None else long
             until = None if at is None or long is None else at + long
             yield Utterance(_who(one, several=several), text, at, until=until)
+
+
+def _duration(value: object) -> float | None:
+    """Return the seconds of a duration such as ``PT1M3.5S``."""
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    return (
+        None
+        if found is None
+        else sum(float(one or 0) * unit for one, unit in zip(found.groups(), (3600, 60, 1), strict=True))
+    )
 
 
 def _who(phrase: Object, *, several: bool) -> str:

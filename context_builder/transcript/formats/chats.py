@@ -69,6 +69,15 @@ def lists_of(document: Any, source: Source) -> Iterator[list[Any]]:
     chats, key = inner(document, "chats").get("list"), "messages"  # Telegram
     if not isinstance(chats, list):
         chats, key = document.get("conversations"), "MessageList"  # Skype
+    if isinstance(chats, list) and any("events" in one for one in chats if isinstance(one, dict)):  # Hangouts
+        key = "events"
+        for one in chats:
+            people = (
+                inner(one, "conversation", "conversation").get("participant_data") if isinstance(one, dict) else None
+            )
+            for person in people if isinstance(people, list) else []:
+                if isinstance(person, dict) and (name := optional_text(person, "fallback_name")):
+                    source.names = {**source.names, str(inner(person, "id").get("gaia_id")): name_of(name)}
     if isinstance(chats, list):
         each = [one[key] for one in chats if isinstance(one, dict) and isinstance(one.get(key), list)]
         if len(each) > 1:

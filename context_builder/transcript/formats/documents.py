@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, optional_text, parse
+from context_builder.transcript.fields import Object, inner, is_json, optional_text, parse
 from context_builder.transcript.formats import (
     assemblyai,
     aws,
@@ -16,6 +16,7 @@ from context_builder.transcript.formats import (
     elevenlabs,
     google_speech,
     rev,
+    soniox,
     speechmatics,
     turns,
     watson,
@@ -24,6 +25,7 @@ from context_builder.transcript.formats import (
     youtube,
 )
 from context_builder.transcript.formats.chats import CHATS, read_chat
+from context_builder.transcript.formats.html_exports import is_html
 from context_builder.transcript.formats.json_lines import read_json_lines
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript
@@ -38,6 +40,8 @@ class Format:
     read: Callable[[Any, Source], Transcript]
 
 
+__all__ = ["is_json", "read_document", "read_parsed"]
+
 SPEECH: Final = (
     Format("Deepgram", deepgram.is_deepgram, deepgram.read_deepgram),
     Format("Watson", watson.is_watson, watson.read_watson),
@@ -46,6 +50,7 @@ SPEECH: Final = (
     Format("Azure", azure.is_azure, azure.read_azure),
     Format("Amazon Transcribe", aws.is_aws, aws.read_aws),
     Format("Rev", rev.is_rev, rev.read_rev),
+    Format("Soniox", soniox.is_soniox, soniox.read_soniox),
     Format("ElevenLabs", elevenlabs.is_elevenlabs, elevenlabs.read_elevenlabs),
     Format("YouTube", youtube.is_json3, youtube.read_json3),
     Format("AssemblyAI", assemblyai.is_assemblyai, assemblyai.read_assemblyai),
@@ -58,9 +63,17 @@ _WRAPPERS: Final = ("result", "results", "data", "output", "response", "transcri
 """Where services put what they return of another one's."""
 
 
-def is_json(text: str) -> bool:
-    """Return whether a text begins as JSON does; a label or a time may begin with a bracket, too."""
-    return bool(re.match(r"\s*(?:\{\s*[\"}]|\[\s*[{\]])", text[:400]))
+_WHOLE: Final = (
+    "transcript", "transcription", "full_transcript", "text", "content", "concatenated_transcript", "vtt", "srt",
+    "body", "message",
+)  # fmt: skip
+"""Where a document has the whole transcript as a text, when it has it in no other way."""
+
+
+_OTHERS: Final = frozenset(
+    ("speaker_name", "speakerName", "startTime", "start_time", "participant", "start_ms", "startMs", "offset", "user")
+)
+"""Fields of segments that are not Whisper's."""
 
 
 def read_document(source: Source) -> Transcript:
@@ -71,8 +84,27 @@ def read_document(source: Source) -> Transcript:
         lines = [line for line in source.text.split("\n") if line.strip()]
         if len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines[:2]) and _is_json(lines[0]):
             return read_json_lines(source)
-        raise
+        if not (several := _one_after_another(source.text)):
+            raise
+        source.text = "\n".join(several)
+        return read_json_lines(source)
     return read_parsed(document, source)
+
+
+def _one_after_another(text: str) -> list[str]:
+    """Return the objects that stand one after another, a line each; none where they are not all that there is."""
+    decoder = json.JSONDecoder(strict=False)
+    place, found = 0, []
+    text = text.strip()
+    while place < len(text):
+        try:
+            one, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return []
+        found.append(json.dumps(one))
+        while place < len(text) and (text[place].isspace() or text[place] == ","):
+            place += 1
+    return found
 
 
 def read_parsed(document: Any, source: Source) -> Transcript:
@@ -82,18 +114,45 @@ def read_parsed(document: Any, source: Source) -> Transcript:
         raise ValueError(f"an error instead of a transcript: {error[:200]}")
     if (chat := read_chat(document, source)) is not None:
         return chat
-    if (speech := _speech_of(document)) is not None:
-        return speech.read(document, source)
+    if (speech := _speech_of(document)) is not None and not _is_written(document):
+        found = speech.read(document, source)
+        begun = turns.begun(document, made=False) if speech.name == "Whisper" else None
+        return found if found.started is not None else replace(found, started=begun)
     if isinstance(document, dict):
         for key in _WRAPPERS:
             if (speech := _speech_of(document.get(key))) is not None:
                 return speech.read(document[key], source)
+    if said := turns.words_by_paragraph(document):
+        return Transcript(said)
     if turns.turns_in(document) is not None:
         return turns.read_turns(document, source)
     if isinstance(document, list) and not document:
         return Transcript([])
+    if text := _text_in(document):
+        from context_builder.transcript.transcript import read_text  # which reads JSON here
+
+        source.text = text
+        return replace(read_text(source), started=turns.begun(document))
     known = ", ".join(one.name for one in (*SPEECH, *CHATS))
     raise ValueError(f"not a document as {known} or a meeting tool write it")
+
+
+def _is_written(document: Object) -> bool:
+    """Return whether all that a document has is a text of several lines, or with markup."""
+    text = document.get("text")
+    is_alone = isinstance(text, str) and not any(isinstance(value, list | dict) for value in document.values())
+    return is_alone and ("\n" in str(text).strip() or is_html(str(text)))
+
+
+def _text_in(document: Any) -> str:
+    """Return the text that is the whole transcript of a document, with its line ends."""
+    if not isinstance(document, dict):
+        return ""
+    for holder in (document, *(inner(document, key) for key in _WRAPPERS)):
+        for key in _WHOLE:
+            if isinstance(text := holder.get(key), str) and text.strip():
+                return text
+    return ""
 
 
 def _speech_of(document: Any) -> Format | None:
@@ -108,7 +167,8 @@ def _is_of_turns(document: Object) -> bool:
     """Return whether segments have names for fields that Whisper's have not."""
     segments = document.get("segments")
     some = [one for one in segments[:5] if isinstance(one, dict)] if isinstance(segments, list) else []
-    return bool(some) and not any("text" in one for one in some) and turns.turns_in(document) is not None
+    is_own = any("text" in one for one in some) and not any(one.keys() & _OTHERS for one in some)
+    return bool(some) and not is_own and turns.turns_in(document) is not None
 
 
 def _is_json(line: str) -> bool:

@@ -1,17 +1,25 @@
-"""Chats that are exported as pages: Telegram's (``messages.html``) and DiscordChatExporter's."""
+"""Chats that are exported as pages: Telegram's, DiscordChatExporter's, Facebook's; and the text of any other page."""
 
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Final
 
+from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
 from context_builder.transcript.fields import plain
 from context_builder.transcript.moments import iso, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 from context_builder.transcript.written_dates import WrittenDate, moment_of, order_of, written
+
+SMALL: Final = 4_000
+"""Characters of a page that is read in no time, whatever it holds."""
+
+LONGEST: Final = 30.0
+"""Seconds of the processor's time in which a page is read."""
 
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
@@ -24,11 +32,15 @@ _CLASSES: Final = {
     "date": "at",
     "chatlog__timestamp": "at",
     "chatlog__short-timestamp": "at",
+    "_a6-h": "who",
+    "_a6-p": "text",
+    "_a6-o": "at",
     "forwarded": "aside",
     "reply_to": "aside",
     "chatlog__reply": "aside",
     "chatlog__reactions": "aside",
     "chatlog__embed": "aside",
+    "_a6-q": "aside",
 }
 """What an element holds, by one of its classes; in what is aside there are names and texts of other messages."""
 
@@ -57,7 +69,7 @@ class _Page(HTMLParser):
             self.handle_data(" ")
             return
         kind = next((_CLASSES[one] for one in classes if one in _CLASSES), "")
-        is_message = "chatlog__message" in classes or {"message", "default"} <= set(classes)
+        is_message = "chatlog__message" in classes or "_a6-g" in classes or {"message", "default"} <= set(classes)
         if is_message:
             self.messages.append(_Message())
         if self.messages and kind == "at" and not self.messages[-1].at:
@@ -70,23 +82,92 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         kind = "" if "aside" in self._open else next((one for one in reversed(self._open) if one), "")
-        if self.messages and kind in ("who", "text"):
+        is_title = (
+            bool(self.messages and self.messages[-1].at) and kind == "at"
+        )  # Telegram's and Discord's have it there
+        if self.messages and kind in ("who", "text", "at") and not is_title:
             setattr(self.messages[-1], kind, getattr(self.messages[-1], kind) + data)
 
 
+_BLOCKS: Final = frozenset(
+    {"p", "div", "br", "li", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "dd", "blockquote", "section"}
+)
+_UNSEEN: Final = frozenset({"script", "style", "head", "title", "template", "noscript"})
+
+
+class _Text(HTMLParser):
+    """Collects the text that a page shows, a line for each of its blocks."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.lines = [""]
+        self._unseen = 0
+        self._is_time = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._unseen += tag in _UNSEEN
+        if tag in _BLOCKS:
+            self.lines.append("")
+        self._is_time = "timestamp" in str(dict(attrs).get("class"))  # of oTranscribe
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unseen -= tag in _UNSEEN and self._unseen > 0
+        if tag in _BLOCKS:
+            self.lines.append("")
+        if self._is_time:
+            self.lines[-1] += " "
+            self._is_time = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._unseen:
+            self.lines[-1] += data.replace("\n", " ")
+
+
+def text_of_page(page: str) -> str:
+    """Return what a page shows, a line for each of its blocks."""
+    parser = _Text()
+    parser.feed(page)
+    return "\n".join(" ".join(line.split()) for line in parser.lines if line.strip())
+
+
 def is_html(text: str) -> bool:
-    return bool(re.match(r"\s*<(?:!doctype html|html)\b", text[:200], re.IGNORECASE))
+    """Return whether a text is a page, or a part of one."""
+    return bool(re.match(r"\s*<(?:!doctype html|html|head|body|p|div|span|table|h[1-6])\b", text[:200], re.IGNORECASE))
+
+
+def is_chat_page(text: str) -> bool:
+    """Return whether a page is a chat's that is known."""
+    return is_html(text) and bool(re.search(r"class=[\"']?[^\"'>]*(?:chatlog__message|message default|_a6-g)", text))
+
+
+def _messages(text: str) -> list[_Message]:
+    """Return the messages of a page, which is read in a process of its own: of some, the time grows with its square."""
+    if len(text) <= SMALL:
+        return _messages_in(text)
+    with closing(BoundedProcess(LONGEST)) as process:
+        try:
+            return process.call(_messages_in, text)
+        except TookTooLong:
+            raise ValueError(f"a page that takes more than {LONGEST:g} s to read") from None
+
+
+def _messages_in(text: str) -> list[_Message]:
+    page = _Page()
+    page.feed(text)
+    return page.messages
 
 
 def read_html(source: Source) -> Transcript:
-    """Return what was said in a chat; a message without a name is by whoever wrote the one before."""
-    page = _Page()
-    page.feed(source.text)
-    dates = [_ZONE.sub("", one.at) for one in page.messages]
+    """Return what was said in a chat; a message without a name is by whoever wrote the one before.
+
+    Raises :class:`ValueError` for a page that takes too long to read.
+    """
+    messages = _messages(source.text)
+    dates = [_ZONE.sub("", one.at) for one in messages]
     order = order_of([told for told in map(written, dates) if told is not None])
     said: list[tuple[float, Utterance]] = []
     who = UNKNOWN_SPEAKER
-    for one, date in zip(page.messages, dates, strict=True):
+    for one, date in zip(messages, dates, strict=True):
         who = plain(one.who) or who
         if text := plain(one.text):
             with source.one_entry():

@@ -40,6 +40,7 @@ _SERVERS: Final = re.compile(
 _WEECHAT: Final = re.compile(rf"{_TIME}\t *(?:-->|<--|--|=!=)\t")
 _DAYS: Final = re.compile(
     r"(?:--- (?:Log opened|Day changed)|\*\*\*\* (?:BEGIN|ENDING) LOGGING AT|Session Start:)\s+(?P<date>\S.*?)\s*|"
+    r"(?:[^\W\d_]{2,4}\.?, )?(?P<other>\d{1,2}[./]\d{1,2}[./]\d{4})\s*(?:\([^\W\d_]{1,12}\))?\s*|"
     r"(?P<line>\d{4}[./]\d{1,2}[./]\d{1,2})\.?\s*\(?[^\W\d_]{1,12}\)?\s*|"
     r"-{3,}\s*(?P<kakao>\d{4}년 \d{1,2}월 \d{1,2}일)[^-]*-{3,}\s*"
 )

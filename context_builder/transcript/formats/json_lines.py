@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from context_builder.timestamps import epoch, moment
+from context_builder.transcript import live_speech
 from context_builder.transcript.fields import inner, parse
+from context_builder.transcript.formats import turns
 from context_builder.transcript.formats.chats import chat_of
 from context_builder.transcript.formats.messengers import is_about
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import ASSISTANT, UNKNOWN_SPEAKER, Transcript, Utterance
+from context_builder.transcript.utterance import ASSISTANT, UNKNOWN_SPEAKER, Heard, Transcript, Utterance, corrected
 
 _TEXT: Final = ("content", "transcript", "message")
 _WHO: Final = ("speaker_name", "name", "role", "user")
 """How other programs call ``text`` and ``speaker``."""
+
+_UNSAID: Final = frozenset({"summary", "system", "file-history-snapshot", "session_meta", "tool", "user", "assistant"})
+"""Types of lines of programs for chats with models in which nothing is said."""
+
+_PROBE: Final = 20
+"""Lines by which a saved stream is known."""
 
 
 def read_json_lines(source: Source) -> Transcript:
@@ -24,6 +34,8 @@ def read_json_lines(source: Source) -> Transcript:
     from the first one in the file. Other fields are ignored, but for ``type`` and ``metadata`` of an assistant's
     contribution. Lines that cannot be read are noted. Messages of chat programs are read as such.
     """
+    if (live := _live(source)) is not None:
+        return live
     utterances: list[Utterance] = []
     events: list[Any] = []
     start: float | None = None
@@ -37,9 +49,18 @@ def read_json_lines(source: Source) -> Transcript:
             if is_about(entry) or chat_of([entry]) is not None:
                 events.append(entry)
                 continue
+            if isinstance(entry.get("text"), str):
+                entry = {**entry, **_when(turns.turn_of(entry), source, number)}
             if not isinstance(entry.get("text"), str):
                 entry = {**entry, "text": next((entry[key] for key in _TEXT if isinstance(entry.get(key), str)), None)}
+            if entry["text"] is None and (told := _turn(entry, source, number)):
+                entry = told
+            if entry["text"] is None and turns.turns_in(entry) is not None:  # a conversation
+                utterances += [replace(one, at=None) for one in turns.read_turns(entry, source).utterances]
+                continue
             if entry["text"] is None:
+                if entry.get("type") in _UNSAID or "partial" in entry:
+                    continue
                 raise ValueError('no "text"')
             at = _timestamp(entry, before, source, number)
             before = before if at is None else at
@@ -52,6 +73,42 @@ def read_json_lines(source: Source) -> Transcript:
     if not utterances and (chat := chat_of(events)) is not None:
         return chat.read(events, source)
     return Transcript(utterances, started)
+
+
+def _turn(entry: dict[str, Any], source: Source, line: int) -> dict[str, Any] | None:
+    """Return a turn of another program's as a line of ours; None where it says nothing."""
+    turn = turns.turn_of(entry)
+    if not (words := turns.text_of(turn)) or turns.lists_in_words(entry):
+        return None
+    return {**entry, "text": words, "speaker": turns.who_of(turn)} | _when(turn, source, line)
+
+
+def _when(turn: Mapping[str, Any], source: Source, line: int) -> dict[str, Any]:
+    """Return when a turn of another program begins, as a line of ours has it."""
+    if isinstance(turn.get("timestamp"), str):
+        return {}
+    at, moment = turns.when_of(turn, f"line {line}", source)
+    if moment is not None:
+        return {"timestamp": moment.isoformat()}
+    return {} if at is None else {"t_est": at}
+
+
+def _live(source: Source) -> Transcript | None:
+    """Return what a stream of a transcriber says that was saved, message by message; None for other lines."""
+    lines = [(number, line) for number, line in enumerate(source.text.split("\n"), start=1) if line.strip()]
+    if not any(live_speech.is_of_service(line) and not _is_of_chat(line) for _, line in lines[:_PROBE]):
+        return None
+    speech = live_speech.LiveSpeech()
+    said: list[Heard] = []
+    for number, line in lines:
+        with source.one_entry(number):
+            said += speech.read(line)
+    return Transcript([*corrected([*said, *speech.rest()])])
+
+
+def _is_of_chat(line: str) -> bool:
+    entry = parse(line)
+    return is_about(entry) or chat_of([entry]) is not None
 
 
 def _object(line: str) -> dict[str, Any]:

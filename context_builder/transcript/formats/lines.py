@@ -34,7 +34,7 @@ _NAMED_FORMS: Final = (
 """``SPEAKER_00 [0.00s - 2.50s]: …``, ``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
 
 _BEFORE: Final = re.compile(
-    r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)\)|"
+    r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\)|"
     r"<(?P<angle>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:\s?[AaPp]\.?[Mm]\b\.?)?)>|"
     r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)(?=\s))\s*(?:[-–—|]\s+)?"
 )
@@ -50,13 +50,19 @@ _WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
 """A line of lyrics with each time at which it is sung, and the times of its words."""
 
 _NAMES: Final = re.compile(r"[^\s:][^:]{0,79}:\s")
-_ALONE: Final = re.compile(r"\s*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?\s*")
+_ALONE: Final = re.compile(r"[\s#*]*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?[\s*]*(?:\{#[\d:.]*\}\s*)?")
+"""Also as a heading of Markdown."""
+
+_MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
+"""A time as f4, MAXQDA and others write it, behind a paragraph or before it: ``#00:01:02-5#``."""
+
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
-_MEET_BEGINS: Final = re.compile(r"\W*Transcript\s*|.* [-–] Transcript\s*")
-_MEET_ENDS: Final = re.compile(r"\s*(?:Meeting|Transcription) ended (?:after|at) .*")
+_MEET_BEGINS: Final = re.compile(r"\W*Transcript\W*|.* \\?[-–] Transcript\s*")
+_MEET_ENDS: Final = re.compile(r"[\s#*]*(?:Meeting|Transcription) ended (?:after|at) .*")
 _MEET_UNSAID: Final = re.compile(
-    r"\s*(?:This editable transcript was computer generated.*|Attendees|Invited .*|Attachments .*|Meeting started .*)"
+    r"[\s#*]*(?:This editable transcript was computer generated.*|Attendees|Invited "
+    r".*|Attachments .*|Meeting started .*)"
 )
 _SHARE: Final = 0.5
 
@@ -75,7 +81,7 @@ class _Line:
 
 def read_lines(source: Source) -> Transcript:
     """Return what the lines say; those before the first label of a file that has some are its heading."""
-    written = _with_colons(source.text.split("\n"))
+    written = _with_colons([_mark_before(line) for line in source.text.split("\n")])
     heading, written, first = _without_frame(written)
     lines = [*_lines(written, first, source)]
     if all(line.is_of_day for line in lines if line.at is not None):
@@ -108,6 +114,15 @@ def read_lines(source: Source) -> Transcript:
         source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
     heading += [line.text for line in lines[:above]]
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
+
+
+def _mark_before(line: str) -> str:
+    """Return a line with the time of its mark before it, where one stands before or behind what is said."""
+    if "#" not in line or not (marks := [*_MARK.finditer(line)]):
+        return line
+    begins = marks[0].start() == 0
+    text = _MARK.sub(" ", line).strip()
+    return f"[{marks[0][1]}.{marks[0][2]}] {text}" if begins and text else text
 
 
 def _with_colons(lines: list[str]) -> list[str]:

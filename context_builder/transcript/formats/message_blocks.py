@@ -25,6 +25,13 @@ _OPEN: Final = re.compile(rf"(?:> )?(?P<name>[^\s:][^\n:]{{0,99}}?)(?: \[\w+\] @
 _ALONE: Final = re.compile(
     r"(?P<stamp>[A-Z][a-z]{2} \d{1,2}, \d{4},? +\d{1,2}:\d{2}:\d{2}\s?[AP]M)(?: \(.{1,80}\))?\s*"
 )
+_ON_ONE_LINE: Final = re.compile(r"[\u200e\u200f]*\[[^\[\]\n]{8,40}\]\s+[^\n:]{1,80}:\s+\S")
+"""A message of WhatsApp, of which some have a line below."""
+
+_DATED: Final = re.compile(
+    r"(?P<stamp>\d{4}[-/.]\d{1,2}[-/.]\d{1,2} \d{1,2}:\d{2}:\d{2})\s+(?!From\s)"
+    r"(?P<name>[^\n:]{1,80}?)(?:\([^()\n]*\))?:?\s*"
+)
 _FRAME: Final = re.compile(r"={20,}")
 _SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
 _UNSAID: Final = re.compile(
@@ -71,7 +78,9 @@ def read_message_blocks(source: Source) -> Transcript:
 
 def _headings(lines: Sequence[str]) -> list[_Heading]:
     """Return the headings in the form that most of them have."""
-    found = max(([*_of_form(lines, form)] for form in (_BEFORE, _BEHIND, _OPEN, _ALONE)), key=len)
+    if sum(bool(_ON_ONE_LINE.match(line)) for line in lines) > sum(1 for _ in _of_form(lines, _BEFORE)):
+        return []
+    found = max(([*_of_form(lines, form)] for form in (_BEFORE, _BEHIND, _OPEN, _DATED, _ALONE)), key=len)
     is_sure = (found and "[" in lines[found[0].line]) or len(found) > 1
     return found if is_sure else []
 

@@ -74,6 +74,12 @@ def _google_chat(one: Object) -> Iterator[Said]:
     yield Said(optional_text(inner(one, "creator"), "name", "email"), one.get("text"), one.get("created_date"))
 
 
+def _hangouts(one: Object) -> Iterator[Said]:
+    content = inner(one, "chat_message", "message_content").get("segment")
+    parts = [_part(part) for part in content] if isinstance(content, list) else []
+    yield Said(inner(one, "sender_id").get("gaia_id"), "".join(parts), one.get("timestamp"))
+
+
 def _skype(one: Object) -> Iterator[Said]:
     if str(one.get("messagetype")).startswith(("RichText", "Text")) and "_" not in str(one.get("messagetype")):
         who = one.get("displayName") or re.sub(r"^\d+:(?:live:)?", "", str(one.get("from") or ""))
@@ -123,14 +129,22 @@ def _chat_gpt(conversation: Object) -> Iterator[Said]:
         parts = inner(message, "content").get("parts")
         role = inner(message, "author").get("role")
         if isinstance(parts, list) and role in ("user", "assistant"):
-            yield Said(role, " ".join(part for part in parts if isinstance(part, str)), message.get("create_time"))
+            yield Said(role, " ".join(map(_part, parts)), message.get("create_time"))
+
+
+def _part(part: object) -> str:
+    """Return a part of a message: a text, or what was spoken."""
+    found = part.get("text") if isinstance(part, dict) else part
+    return found if isinstance(found, str) else ""
 
 
 def _claude(conversation: Object) -> Iterator[Said]:
     messages = conversation.get("chat_messages")
     for one in messages if isinstance(messages, list) else []:
         if isinstance(one, dict):
-            yield Said(one.get("sender"), one.get("text"), one.get("created_at"))
+            parts = one["content"] if isinstance(one.get("content"), list) else []
+            text = optional_text(one, "text") or " ".join(_part(part) for part in parts)
+            yield Said(one.get("sender"), text, one.get("created_at"))
 
 
 MESSENGERS: Final = (
@@ -140,6 +154,7 @@ MESSENGERS: Final = (
     Messenger("Zulip", ("sender", "content", "date_sent"), _zulip_export),
     Messenger("Messenger", ("sender_name", "timestamp_ms"), _facebook),
     Messenger("Google Chat", ("creator", "created_date"), _google_chat),
+    Messenger("Hangouts", ("sender_id", "timestamp", "chat_message"), _hangouts),
     Messenger("Skype", ("originalarrivaltime", "messagetype"), _skype),
     Messenger("Teams", ("messageType", "createdDateTime", "body"), _teams),
     Messenger("signal-cli", ("envelope",), _signal_cli),

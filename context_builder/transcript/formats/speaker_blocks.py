@@ -59,12 +59,27 @@ class _Heading:
 
 def has_speaker_blocks(text: str) -> bool:
     """Return whether a text is in blocks with a line for who speaks and when."""
-    return bool(_headings(text.split("\n")))
+    return bool(_headings(_lines(text)))
+
+
+_BOLD: Final = re.compile(
+    r"(?:#+\s*)?\*\*(?P<name>[^*\n]+?):?\*\*:?\s*[-–—|]?\s*[*_`]*(?P<time>[\[(]?(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?)[*_`]*\s*"
+)
+"""A heading in Markdown."""
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    if "**" not in text:
+        return lines
+    return [
+        f"{bold['name']}  {bold['time'].strip('[]()')}" if (bold := _BOLD.fullmatch(line)) else line for line in lines
+    ]
 
 
 def read_speaker_blocks(source: Source) -> Transcript:
     """Return what was said in the blocks."""
-    lines = source.text.split("\n")
+    lines = _lines(source.text)
     headings = _headings(lines)
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
     said: list[Utterance] = []
@@ -110,7 +125,10 @@ def _is_consistent(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
     if not found or any(_SENTENCE.fullmatch(one.name) for one in found):
         return False
     times = _times(found)
-    begins = all(one.line == 0 or not lines[one.line - 1].strip() or lines[one.line][0] == "[" for one in found)
+    begins = all(
+        one.line == 0 or not lines[one.line - 1].strip() or lines[one.line][0] == "[" or " | " in lines[one.line]
+        for one in found
+    )
     again = len({one.name for one in found}) < len(found)
     starts = {-1, *(one.line for one in found)}
     has_text = all(_next(lines, one.text) not in starts for one in found)

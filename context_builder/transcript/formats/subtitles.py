@@ -10,12 +10,15 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final
 
 from context_builder.transcript.fields import optional_text, parse
 from context_builder.transcript.labels import LabelledLine, spoken
+from context_builder.transcript.moments import iso
 from context_builder.transcript.offsets import CLOCK, offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -35,6 +38,9 @@ _UNPADDED: Final = re.compile(r"^\s*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->"
 
 _WEBEX: Final = re.compile(r"\s*\d+\s+\"(?P<name>[^\"<>]{1,120})\"\s*(?:\(\d+\))?\s*")
 """Names a cue: ``1 "Ida Lind" (2837465)``."""
+
+_HEADER: Final = re.compile(r"\s*\[[A-Z]{2,20}( [A-Z]{2,20})?\].*|\s*")
+"""Stands above the subtitles of SubViewer: ``[INFORMATION]``, ``[TITLE]The talk``."""
 
 _INDEX: Final = re.compile(r"\s*\d{1,9}\s*")
 # A tag ends before the next one begins, so that looking for the end of one that has none does not read on to the end.
@@ -56,17 +62,20 @@ class Cue:
     until: float | None
     name: str = ""
     lines: list[str] = field(default_factory=list)
+    began: datetime | None = None  # the moment at which the recording began, where the cue tells
 
 
 def is_subtitles(text: str) -> bool:
     """Return whether a text is subtitles, by its first lines."""
     lines = [line for line in text[:4000].split("\n") if line.strip()][:12]
-    return bool(lines) and (lines[0].startswith("WEBVTT") or any(_times(line) and "-->" in line for line in lines[:4]))
+    return bool(lines) and (lines[0].startswith("WEBVTT") or any(_is_times(line) for line in lines[:8]))
 
 
 def read_subtitles(source: Source) -> Transcript:
     """Return the transcript in subtitles; what cannot be read of them is noted by line."""
-    return Transcript(once([*_utterances(cues(source))]))
+    found = cues(source)
+    said = once([*_utterances(found)])
+    return Transcript(said, next((cue.began for cue in found if cue.began is not None), None))
 
 
 def read_subtitles_in_text(source: Source) -> Transcript:
@@ -124,12 +133,19 @@ def _read_block(block: list[tuple[int, str]], found: list[Cue], source: Source) 
 def _go_on(cue: Cue | None, lines: list[tuple[int, str]], source: Source) -> None:
     if cue is not None:
         cue.lines += [line for _, line in lines]
-    elif lines:
-        source.problem("text without a line of times above it", lines[0][0])
+    elif told := [number for number, line in lines if not _HEADER.fullmatch(line)]:
+        source.problem("text without a line of times above it", told[0])
 
 
 def _times(line: str) -> re.Match[str] | None:
     return _TIMES.fullmatch(line) or _PAIR.fullmatch(line) if ":" in line else None
+
+
+def _is_times(line: str) -> bool:
+    """Return whether a line is one of times; of two with a comma between (SubViewer), both have fractions."""
+    return ("-->" in line and _TIMES.fullmatch(line) is not None) or (
+        line.count(".") == 2 and bool(_PAIR.fullmatch(line))
+    )
 
 
 def _cue(times: re.Match[str] | None, source: Source, number: int) -> Cue:
@@ -163,6 +179,9 @@ def _named(cue: Cue) -> list[str]:
             return cue.lines
         if isinstance(told, dict) and (text := optional_text(told, "spokenText")):
             name = optional_text(told, "speakerName") or UNKNOWN_SPEAKER
+            if cue.at is not None and (moment := optional_text(told, "startDateTime")):
+                with suppress(ValueError):
+                    cue.began = iso(moment) - timedelta(seconds=cue.at)
             return [f"<v {html.escape(name)}>{html.escape(text)}"]
     return cue.lines
 

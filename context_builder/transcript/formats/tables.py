@@ -17,40 +17,34 @@ from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of, speaker_name
+from context_builder.transcript.written_dates import WrittenDate, moment_of, order_of, written
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d")
+_EPOCH: Final = 10**9
 _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
-    "start": ("start", "start time", "start_time", "starttime", "begin", "from", "time", "timestamp", "timecode"),
-    "date": ("date", "datetime", "created_at", "post creation time"),
-    "end": ("end", "end time", "end_time", "endtime", "to", "stop"),
+    "start": (
+        "start", "starttime", "starttimestamp", "startseconds", "startms", "begin", "from", "time", "timestamp",
+        "timecode", "timespan", "timerange", "offset", "in",
+    ),
+    "date": (
+        "date", "datetime", "createdat", "postcreationtime", "messagedate", "createtime", "sentat", "senttime", "day",
+    ),
+    "end": ("end", "endtime", "endtimestamp", "endseconds", "endms", "to", "stop", "out"),
     "speaker": (
-        "speaker",
-        "speaker name",
-        "speaker_name",
-        "speakername",
-        "name",
-        "who",
-        "author",
-        "username",
-        "sender",
+        "speaker", "speakername", "name", "who", "author", "username", "sender", "sendername", "fromname", "user",
+        "participant", "participantname", "talker", "nickname", "displayname", "role", "speakerlabel", "from",
     ),
     "text": (
-        "text",
-        "sentence",
-        "transcript",
-        "content",
-        "contents",
-        "post message",
-        "message",
-        "body",
-        "utterance",
-        "words",
-        "caption",
-        "dialogue",
+        "text", "sentence", "transcript", "transcription", "content", "contents", "postmessage", "message",
+        "messagetext", "body", "utterance", "words", "caption", "dialogue", "msg",
     ),
-}
-"""How the columns are called, in small letters."""
+}  # fmt: skip
+"""How the columns are called, without capitals and blanks."""
+
+_RANGE: Final = re.compile(r"\s*[\[(]?(?P<start>[\d:.,]+)\s*(?:-+>|[-–—])\s*(?P<end>[\d:.,]+)[\])]?\s*")
+_DAY: Final = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\s*")
+_CLOCK: Final = re.compile(r"\s*\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp][Mm])?\s*")
 
 
 def read_tsv(source: Source) -> Transcript:
@@ -77,7 +71,7 @@ def _read(source: Source, delimiter: str) -> Transcript:
         quoting=csv.QUOTE_MINIMAL if delimiter != "\t" else csv.QUOTE_NONE,
     )
     said: list[Utterance] = []
-    dates: list[float | None] = []
+    dates: list[tuple[int, str]] = []
     columns: dict[str, int] | None = None
     unit, width = 1.0, 0
     try:
@@ -90,43 +84,71 @@ def _read(source: Source, delimiter: str) -> Transcript:
                 width = len(row) if is_heading else columns["text"] + 1
                 if is_heading:
                     continue
-            if (place := columns.get("start", len(row))) < len(row) and _ISO.match(row[place]):
+            if (place := columns.get("start", len(row))) < len(row) and _is_date(row[place]):
                 columns["date"] = columns.pop("start")
+            elif (
+                "start" in columns
+                and (place := columns.get("date", len(row))) < len(row)
+                and _DAY.fullmatch(row[place])
+            ):
+                columns["clock"] = columns.pop("start")  # the time of the day that another column names
             with source.one_entry(rows.line_num):
                 found = _utterance(row, columns, unit, width)
                 said += found
-                dates += [None if "start" in columns else _date(row, columns, source, rows.line_num) for _ in found]
+                dates += [(rows.line_num, "" if "start" in columns else _date(row, columns)) for _ in found]
     except csv.Error as error:
         source.problem(error, rows.line_num)
-    told = [date for date in dates if date is not None]
+    moments = _moments(dates, source)
+    told = [moment for moment in moments if moment is not None]
     if not told:
         return Transcript(once(labelled(said)))
     first, started = min(told), moment(min(told))
-    said = [replace(one, at=None if date is None else date - first) for one, date in zip(said, dates, strict=True)]
+    said = [replace(one, at=None if at is None else at - first) for one, at in zip(said, moments, strict=True)]
     if len(told) == len(said):
         said.sort(key=lambda one: one.at or 0.0)
     return Transcript(said, started.astimezone() if started else None)
 
 
-def _date(row: Sequence[str], columns: dict[str, int], source: Source, line: int) -> float | None:
-    """Return the epoch seconds of a chat's message; None where there is no date that can be read, which is noted."""
-    place = columns.get("date", len(row))
-    if place < len(row) and row[place].strip():
-        with source.one_entry(line):
-            cell = row[place].strip()
-            return epoch_seconds(int(cell), "the date") if cell.isdigit() else iso(cell).timestamp()
-    return None
+def _date(row: Sequence[str], columns: dict[str, int]) -> str:
+    """Return the date of a chat's message as it is written, with the time of day where that has a column of its own."""
+    place, clock = columns.get("date", len(row)), columns.get("clock", len(row))
+    parts = [row[one].strip() for one in (place, clock) if one < len(row)]
+    return " ".join(part for part in parts if part)
+
+
+def _moments(dates: Sequence[tuple[int, str]], source: Source) -> list[float | None]:
+    """Return the epoch seconds of the dates in lines; None where there is none that can be read, which is noted."""
+    order = order_of([found for _, date in dates if not _ISO.match(date) and (found := written(date)) is not None])
+    moments: list[float | None] = []
+    for line, date in dates:
+        at = None
+        if date:
+            with source.one_entry(line):
+                if date.isdigit():
+                    at = epoch_seconds(int(date), "the date")
+                elif _ISO.match(date):
+                    at = iso(date).timestamp()
+                else:
+                    at = moment_of(written(date) or WrittenDate(date), order).timestamp()
+        moments.append(at)
+    return moments
 
 
 def _columns(row: Sequence[str]) -> tuple[dict[str, int], bool]:
     """Return where the columns are, and whether the row is their heading."""
-    cells = [cell.strip().strip('\ufeff"').lower() for cell in row]
+    cells = ["".join(one for one in cell.lower() if one.isalnum()) for cell in row]
     found = {kind: place for kind, names in _COLUMNS.items() for place in _places(cells, names)}
     if "text" in found:
         return found, True
+    if len(row) >= 4 and _DAY.fullmatch(row[0]) and _CLOCK.fullmatch(row[1]):
+        return {"date": 0, "clock": 1, "speaker": 2, "text": len(row) - 1}, False
     if len(row) >= 4:
         return {"start": 0, "end": 1, "speaker": 2, "text": 3}, False
     return {"start": 0, "end": 1, "text": len(row) - 1}, False
+
+
+def _is_date(cell: str) -> bool:
+    return bool(_ISO.match(cell)) or (cell.strip().isdigit() and int(cell) > _EPOCH) or written(cell) is not None
 
 
 def _places(cells: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -147,6 +169,8 @@ def _utterance(row: Sequence[str], columns: dict[str, int], unit: float, width: 
     speaker = speaker_name(name_of(cells["speaker"])) if cells.get("speaker") else UNKNOWN_SPEAKER
     if not text:
         return []
+    if span := _RANGE.fullmatch(cells.get("start", "")):
+        cells |= {"start": span["start"], "end": span["end"]}
     return [Utterance(speaker, text, _time(cells.get("start"), unit), until=_time(cells.get("end"), unit))]
 
 

@@ -1,4 +1,4 @@
-"""TTML (https://www.w3.org/TR/ttml2/), also as DFXP and IMSC, with who speaks by its agents; and YouTube's XML."""
+"""TTML (https://www.w3.org/TR/ttml2/), also as DFXP and IMSC, with who speaks by its agents."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
-from xml.etree.ElementTree import Element, ParseError, XMLParser  # of text in which nothing is declared
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser  # of text in which nothing is declared
 
-from context_builder.transcript.formats.youtube import read_timed_text
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
@@ -19,7 +18,20 @@ _ID: Final = "{http://www.w3.org/XML/1998/namespace}id"
 _METRIC: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s|f|t)")
 _CLOCK_FRAMES: Final = re.compile(r"(\d{2,6}):(\d\d):(\d\d):(\d{2,6})(?:\.\d{1,6})?")
 _DECLARATION: Final = re.compile(r"^\s*<\?xml[^>]*\?>")
+_DOCUMENT_TYPE: Final = re.compile(r"<!DOCTYPE[^<>\[\]]*>")
+"""Names a document type that is elsewhere, which is not fetched; one that declares something is not taken out."""
+
 _DEEPEST: Final = 100
+_STEP: Final = 2**16
+
+LARGEST: Final = 32 * 2**20
+"""Characters of an XML text that is read: some hundred hours of talk."""
+
+MOST_ELEMENTS: Final = 2_000_000
+"""Elements of an XML text, which take some 100 bytes of memory each."""
+
+DEEPEST: Final = 128
+"""Elements within each other: what goes through each and all that is in it takes this many times as long at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,31 +44,59 @@ class _Place:
 
 
 def is_xml(text: str) -> bool:
-    """Return whether a text is XML of captions."""
-    return bool(re.match(r"\s*(<\?xml|<tt[\s>:]|<[a-z]+:tt\s|<transcript|<timedtext)", text[:400]))
+    """Return whether a text is XML, by how it begins; pages and SAMI begin otherwise."""
+    return bool(
+        re.match(r"\s*(<\?xml|<tt[\s>:]|<[a-z]+:tt\s|<(?:transcript|timedtext|Trans|chat|smses|Log)\b)", text[:400])
+    )
 
 
 def parse_xml(text: str) -> Element:
-    """Return the root of an XML text, in which no entity is declared. Raises :class:`ValueError`."""
+    """Return the root of an XML text, in which no entity is declared. Raises :class:`ValueError`, also for one that
+    is too large or nested too deeply.
+    """
+    if len(text) > LARGEST:
+        raise ValueError(f"XML of more than {LARGEST / 2**20:g} MiB is not read")
+    text = _DOCUMENT_TYPE.sub("", text, count=1)
     if re.search(r"<!(?:DOCTYPE|ENTITY)", text):
-        raise ValueError("XML that declares a document type is not read")
-    parser = XMLParser()  # noqa: S314 (entities, which are what is dangerous, are refused above)
+        raise ValueError("XML that declares entities is not read")
+    text = _DECLARATION.sub("", text)
+    parser = XMLParser(target=_BoundedBuilder())  # noqa: S314 (entities, which are what is dangerous, are refused above)
     try:
-        parser.feed(_DECLARATION.sub("", text))
+        for begin in range(0, len(text), _STEP):  # or all of it is gone through, whatever is wrong in the beginning
+            parser.feed(text[begin : begin + _STEP])
         root: Element = parser.close()
     except ParseError as error:
         raise ValueError(f"not XML: {error}") from None
     return root
 
 
-def read_ttml(source: Source) -> Transcript:
-    """Return the transcript in XML of captions. Raises :class:`ValueError` for what is no XML."""
-    root = parse_xml(source.text)
-    if _local(root) in ("transcript", "timedtext"):
-        return read_timed_text(root, source)
+class _BoundedBuilder(TreeBuilder):
+    """Builds a tree of no more elements than may be. Raises :class:`ValueError`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._elements = 0
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        self._depth += 1
+        self._elements += 1
+        if self._depth > DEEPEST:
+            raise ValueError("XML is nested too deeply")
+        if self._elements > MOST_ELEMENTS:
+            raise ValueError(f"XML of more than {MOST_ELEMENTS:,} elements is not read")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str, /) -> Element:
+        self._depth -= 1
+        return super().end(tag)
+
+
+def read_captions(root: Element, source: Source) -> Transcript:
+    """Return the transcript in XML of captions."""
     agents = dict(_agents(root))
     rates = _Rates({key.rpartition("}")[2]: value for key, value in root.attrib.items()})
-    body = next((one for one in root.iter() if _local(one) == "body"), root)
+    body = next((one for one in root.iter() if local(one) == "body"), root)
     found = [*_paragraphs(body, _Place(0.0, None, None), agents, rates, source, 0)]
     said: list[Utterance] = []
     texts = [[] if place.speaker else lines for place, lines in found]
@@ -68,7 +108,7 @@ def read_ttml(source: Source) -> Transcript:
 
 
 class _Rates:
-    """Knows how long frames and ticks are."""
+    """The lengths of a document's frames and ticks."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self.frame = _positive(parameters.get("frameRate"), 30.0)
@@ -95,8 +135,8 @@ def _positive(value: str | None, default: float) -> float:
 
 def _agents(root: Element) -> Iterator[tuple[str, str]]:
     for agent in root.iter():
-        if _local(agent) == "agent" and (key := agent.get(_ID)):
-            names = [name for one in agent if _local(one) == "name" and (name := "".join(one.itertext()).strip())]
+        if local(agent) == "agent" and (key := agent.get(_ID)):
+            names = [name for one in agent if local(one) == "name" and (name := "".join(one.itertext()).strip())]
             yield key, name_of(names[0] if names else key)
 
 
@@ -112,11 +152,11 @@ def _paragraphs(
     except ValueError as error:
         source.problem(error)
         here = place
-    if _local(element) != "p":
+    if local(element) != "p":
         for inside in element:
             yield from _paragraphs(inside, here, agents, rates, source, depth + 1)
         return
-    timed = [one for one in element if _local(one) == "span" and one.get("begin")]
+    timed = [one for one in element if local(one) == "span" and one.get("begin")]
     if timed and not (element.text or "").strip() and not element.get("begin"):
         for span in timed:
             try:
@@ -153,12 +193,13 @@ def _lines(element: Element) -> list[str]:
 
 def _text(element: Element, depth: int) -> str:
     """Return an element's text with a mark where a line breaks."""
-    if _local(element) == "br":
+    if local(element) == "br":
         return "\0"
-    if _local(element) == "metadata" or depth > _DEEPEST:
+    if local(element) == "metadata" or depth > _DEEPEST:
         return ""
     return (element.text or "") + "".join(_text(inside, depth + 1) + (inside.tail or "") for inside in element)
 
 
-def _local(element: Element) -> str:
+def local(element: Element) -> str:
+    """Return an element's name without its namespace."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""

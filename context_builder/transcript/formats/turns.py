@@ -1,170 +1,390 @@
-"""Lists of turns in JSON, whose fields many meeting tools call alike: who, what, and when.
+"""Lists of turns in JSON, whose fields many programs call alike: who, what, and when.
 
-Fireflies' ``sentences``, Teams' ``entries``, Otter's ``transcripts``, Google Meet's ``transcriptEntries``, and lists
-alone.
+Meeting tools (Fireflies, Teams, Otter, Google Meet, Zoom, Fathom, Gong), call centres (Amazon Connect, Genesys, Twilio,
+RingCentral), bots that join meetings (Recall.ai, Attendee, Vexa), chats with models, and lists alone. Fields are known
+by their names without capitals and underscores; a time's unit by the end of its name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
+from statistics import median
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, each_object, inner, number, optional_text
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
 from context_builder.transcript.formats.whisper import labelled
 from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of, speaker_name
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
+from context_builder.transcript.word_runs import SpokenWord, runs
 
 _LISTS: Final = (
     "sentences", "entries", "transcriptEntries", "transcripts", "transcript", "turns", "utterances", "monologues",
-    "segments", "messages", "data", "lines", "Transcript", "items",
-    "prediction", "callTranscripts",
+    "segments", "messages", "data", "lines", "Transcript", "items", "prediction", "callTranscripts",
 )  # fmt: skip
+"""Where turns are looked for first."""
+
 _TEXT: Final = (
-    "text", "sentence", "raw_text", "transcript", "content", "words", "body", "message", "utterance", "Content",
-    "transcription",
+    "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance", "transcription",
+    "displaytext", "punctuated", "value", "snippet", "sentences", "parts", "elements", "tokens", "segment", "word",
+    "payload", "contents",
 )  # fmt: skip
 _WHO: Final = (
-    "speaker_name", "speakerName", "speakerDisplayName", "speakerDesignation", "speaker", "name", "participant",
-    "participantName", "author", "user", "from", "sender", "role", "speaker_id", "speakerId", "ParticipantRole",
-    "personName",
+    "speakername", "speakerdisplayname", "alias", "contactname", "friendlyname", "speakerdesignation",
+    "participantname", "personname", "sendername", "displayname", "fromuser", "speaker", "who", "participant",
+    "author", "user", "users", "username", "from", "sender", "role", "participantrole", "participantpurpose",
+    "participanttype", "speakerid", "participantid", "speakerlabel", "speakertag", "participantidentity", "name",
+    "userid", "spk",
 )  # fmt: skip
+_NAMES: Final = (
+    "displayname", "name", "fullname", "friendlyname", "username", "title", "participantrole", "role",
+    "email", "emailaddress", "source", "id",
+)  # fmt: skip
+_IDS: Final = ("id", "waid", "speakerid", "participantid", "userid", "speaker", "useridentifier")
+_SOURCES: Final = ("microphone", "mic", "system", "speaker", "input", "output")
+"""Where what is said was recorded, which tells who says it as far as can be."""
+
+_CHANNELS: Final = ("channel", "mediachannel", "channeltag", "channelid")
 _WHEN: Final = (
-    "start_time", "startTime", "start", "startOffset", "start_timestamp", "startTimestamp", "begin", "offset", "time",
-    "timestamp", "ts", "created_at", "createdAt", "date",
-    "start_ms", "startMs", "begin_ms", "BeginOffsetMillis", "offsetMilliseconds", "time_begin",
+    "secondsfromstart", "starttime", "start", "startoffset", "starttimestamp", "startdatetime", "begin", "begintime",
+    "beginoffset", "timebegin", "datastart", "offset", "snippettime", "timeincall", "datetime", "timestamp",
+    "time", "ts", "sent", "createdat", "createtime", "absolutestarttime", "date", "timestamps",
 )  # fmt: skip
 _UNTIL: Final = (
-    "end_time", "endTime", "end", "endOffset", "end_timestamp", "end_ms", "endMs", "EndOffsetMillis", "time_end",
+    "endtime", "end", "endoffset", "endtimestamp", "enddatetime", "timeend", "dataend", "stop", "absoluteendtime",
 )  # fmt: skip
-_BEGUN: Final = ("date", "dateString", "started_at", "start_time", "startTime", "meeting_date", "created_at")
-_MILLISECONDS: Final = ("_ms", "Ms", "Millis", "Milliseconds")
-_DEEPEST: Final = 4
+_TIMED_PARTS: Final = ("words", "sentences", "elements", "tokens", "result", "parts")
+"""Parts of a turn that have times, where it has none itself."""
+
+_UNITS: Final = {
+    "": 1.0, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0,
+    "ms": 0.001, "millis": 0.001, "milliseconds": 0.001, "inticks": 1e-7,
+}  # fmt: skip
+"""What is behind the name of a time, and its seconds."""
+
+_BEGUN: Final = (
+    "recordingstart", "datestring", "startedat", "starttime", "startdatetime", "meetingdate", "meetingstarttime",
+    "startedtime", "callcreatedat", "date",
+)  # fmt: skip
+_MADE: Final = ("createdat", "createtime")
+_MEETINGS: Final = ("data", "transcript", "meeting", "metadata", "call", "transcription", "recording", "conversation")
+_UNSPOKEN: Final = frozenset({"system", "developer", "tool", "function"})
+"""Roles of messages to a model that nobody speaks."""
+
+_DEEPEST: Final = 6
 _EPOCH: Final = 100_000_000.0
 """A number above this is a moment, not seconds of a recording."""
+
+_LONGEST_SPAN: Final = 500.0
+"""Seconds that an utterance does not take as a rule; whole numbers that are larger are milliseconds."""
 
 _DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 
 
-def turns_in(document: Any, depth: int = 0) -> list[Any] | None:
-    """Return the list of turns that a document is or holds; None where it has none."""
-    if isinstance(document, list):
-        some = [one for one in document[:20] if isinstance(one, dict)]
-        if any((_says(one) or _parts(one)) and _has(one, (*_WHO, *_WHEN)) for one in some):
-            return document
-        return next((found for one in some if (found := turns_in(one, depth + 1)) is not None), None)
-    if not isinstance(document, dict) or depth > _DEEPEST:
-        return None
-    for key in (*_LISTS, *(key for key in document if key not in _LISTS)):
-        inside = document.get(key)
-        if isinstance(inside, dict | list) and (found := turns_in(inside, depth + 1)) is not None:
+def _plainly(key: str) -> str:
+    return "".join(one for one in key.lower() if one.isalnum())
+
+
+def turn_of(entry: Object) -> dict[str, Any]:
+    """Return the fields of a turn by their names without capitals and underscores; a turn may be in a wrapper alone."""
+    found = {_plainly(key): value for key, value in entry.items() if isinstance(key, str)}
+    if len(entry) == 1 and isinstance(only := next(iter(entry.values())), dict):
+        return turn_of(only)
+    for wrapper in ("payload", "transcript", "transcription", "message", "text", "punctuated", "alternatives"):
+        inside = found.get(wrapper)
+        if isinstance(inside, list) and wrapper == "alternatives" and inside:
+            inside = inside[0]
+        if isinstance(inside, dict) and (words := _text(inside)):
+            found = {**{_plainly(key): value for key, value in inside.items()}, **found, "text": words}
+    for beside in ("data", "metadata", "meta"):
+        if isinstance(inside := found.get(beside), dict) and _text_here(found):
+            found = {**{_plainly(key): value for key, value in inside.items()}, **found}
+    if isinstance(places := found.get("instances"), list) and places and isinstance(places[0], dict):
+        found |= {_plainly(key): value for key, value in places[0].items()}
+    return found
+
+
+def text_of(turn: Mapping[str, Any]) -> str:
+    """Return what a turn says: a text, or the parts of one."""
+    for key in _TEXT:
+        if words := _words_in(turn.get(key)):
+            return words
+    return ""
+
+
+def _text_here(turn: Mapping[str, Any]) -> bool:
+    return isinstance(turn.get("text"), str)
+
+
+def _text(entry: Object) -> str:
+    return text_of({_plainly(key): value for key, value in entry.items() if isinstance(key, str)})
+
+
+def _words_in(value: object) -> str:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        parts = [one for one in value if isinstance(one, str) or (isinstance(one, dict) and not one.get("isThought"))]
+        texts = [one if isinstance(one, str) else _part(one) for one in parts]
+        joined = "" if any(text[:1].isspace() for text in texts[1:]) else " "
+        return plain(re.sub(r" +(?=[.,?!;:](?:\s|$))", "", joined.join(text for text in texts if text)))
+    return ""
+
+
+def _part(entry: Object) -> str:
+    """Return a word or a sentence of a turn, with the blanks that are around it."""
+    for key in ("punctuated_word", "text", "word", "value", "content", "name", "sentence"):
+        if isinstance(found := entry.get(key), str):
             return found
-    return None
+    return ""
+
+
+def _is_turn(entry: object) -> bool:
+    """Return whether an object says something, and by whom or when."""
+    if not isinstance(entry, dict):
+        return False
+    turn = turn_of(entry)
+    return bool(text_of(turn)) and (_tells_who(turn) or any(turn.get(name) is not None for name, _ in _timed(_WHEN)))
+
+
+def _tells_who(turn: Mapping[str, Any]) -> bool:
+    return any(turn.get(key) is not None for key in (*_WHO, *_CHANNELS)) or turn.get("source") in _SOURCES
+
+
+def is_list(entries: Sequence[Any]) -> bool:
+    """Return whether a list is one of turns, by its first ones."""
+    return any(_is_turn(one) for one in entries[:20])
+
+
+def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
+    """Yield the lists of turns that a document is or holds: of several conversations, each one's."""
+    if isinstance(document, list):
+        if is_list(document):
+            yield document
+        elif depth <= _DEEPEST:
+            for one in document:
+                if isinstance(one, dict | list):
+                    yield from lists_in(one, depth + 1)
+    elif isinstance(document, dict) and depth <= _DEEPEST:
+        for key in (*_LISTS, *(key for key in document if key not in _LISTS)):
+            inside = document.get(key)
+            if isinstance(inside, dict | list) and (found := [*lists_in(inside, depth + 1)]):
+                yield from found
+                return
+
+
+def lists_in_words(entry: Object) -> bool:
+    """Return whether the parts of what an object says are turns themselves."""
+    return any(isinstance(value, list) and is_list(value) for value in entry.values())
+
+
+def turns_in(document: Any) -> list[Any] | None:
+    """Return the list of turns that a document is or holds; None where it has none."""
+    return next(lists_in(document), None)
 
 
 def read_turns(document: Any, source: Source) -> Transcript:
     """Return the transcript of a document with a list of turns."""
-    entries = turns_in(document) or []
-    moments: list[datetime | None] = []
-    said: list[Utterance] = []
-    for where, one in each_object(entries, "turns", source):
-        if parts := _parts(one):
-            one = {**parts[0], **one, "text": " ".join(optional_text(part, "text") for part in parts)}
-        if isinstance(found := one.get("instances"), list) and found and isinstance(found[0], dict):
-            one = {**one, **found[0]}
-        if not (words := optional_text(one, *_TEXT)):
-            if not _says(one):
-                source.problem(f"{where} has no text")
-            continue
-        at, moment = _when(one, _WHEN, where, source)
-        until, _ = _when(one, _UNTIL, where, source)
-        said.append(Utterance(_who(one), words, at, until=until))
-        moments.append(moment)
-    told = [moment for moment in moments if moment is not None]
-    if told:
-        started = min(told)
+    lists = [*lists_in(document)]
+    if len(lists) > 1:
+        source.notes.append(f"{len(lists)} lists of turns, one after the other")
+    people = people_of(document)
+    found = [
+        told
+        for entries in lists
+        for told in _read(_spoken(entries), people, source, is_gong="callTranscripts" in document)
+    ]
+    moments = [one.moment for one in found if one.moment is not None]
+    said = [one.said for one in found]
+    if moments:
+        started = min(moments)
+        if len(moments) == len(found):
+            found.sort(key=lambda one: one.moment or started)
         said = [
-            Utterance(one.speaker, one.text, None if moment is None else (moment - started).total_seconds())
-            for one, moment in zip(said, moments, strict=True)
+            replace(one.said, at=None if one.moment is None else (one.moment - started).total_seconds(), until=None)
+            for one in found
         ]
         return Transcript(labelled(said), started)
-    if isinstance(document, dict) and "callTranscripts" in document:  # Gong's are in milliseconds
-        said = [replace(one, at=None if one.at is None else one.at / 1000) for one in said]
-    return Transcript(labelled(said), _begun(document))
+    return Transcript(labelled(said), begun(document))
 
 
-def _parts(one: Object) -> list[Object]:
-    """Return the parts of what a turn says: sentences (Gong), or the text parts of a message to a model."""
-    parts: list[Any] = next((one[key] for key in ("sentences", "content") if isinstance(one.get(key), list)), [])
-    return [part for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    said: Utterance
+    moment: datetime | None
 
 
-def _says(one: Object) -> bool:
-    return any(isinstance(one.get(key), str) for key in _TEXT)
+def _spoken(entries: Sequence[Any]) -> Sequence[Any]:
+    """Return a list without what is no speech: where some entries are of the type transcript, what is of another."""
+    kinds = {one.get("type") for one in entries if isinstance(one, dict) and isinstance(one.get("type"), str)}
+    if "transcript" not in kinds or len(kinds) == 1:
+        return entries
+    return [one for one in entries if not isinstance(one, dict) or one.get("type") in (None, "transcript")]
 
 
-def _has(one: Object, keys: Sequence[str]) -> bool:
-    return any(one.get(key) is not None for key in keys)
+def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, is_gong: bool) -> Sequence[_Turn]:
+    found: list[_Turn] = []
+    for where, one in each_object(entries, "turns", source):
+        turn = turn_of(one)
+        role = turn.get("role")
+        if turn.get("isthought") is True or (isinstance(role, str) and role.lower() in _UNSPOKEN):
+            continue
+        if not (words := text_of(turn)):
+            if not any(isinstance(turn.get(key), str | list | dict) for key in _TEXT) and not one.get("type"):
+                source.problem(f"{where} has no text")
+            continue
+        at, moment = when_of(turn, where, source)
+        until, _ = _when(turn, _UNTIL, where, source)
+        found.append(_Turn(Utterance(who_of(turn, people), words, at, until=until), moment))
+    if is_gong or _is_milliseconds([one.said for one in found]):
+        return [replace(one, said=_scaled(one.said, 0.001)) for one in found]
+    return found
 
 
-def _who(one: Object) -> str:
-    for key in _WHO:
-        value = one.get(key)
+def _scaled(one: Utterance, unit: float) -> Utterance:
+    return replace(
+        one, at=None if one.at is None else one.at * unit, until=None if one.until is None else one.until * unit
+    )
+
+
+def _is_milliseconds(said: Sequence[Utterance]) -> bool:
+    """Return whether times are whole numbers, so far from each other that they cannot be seconds."""
+    told = [one for one in said if one.at is not None]
+    times = [time for one in told for time in (one.at, one.until) if time is not None]
+    if not times or any(time != int(time) for time in times):
+        return False
+    spans = [one.until - one.at for one in told if one.until is not None and one.at is not None]
+    if not spans:
+        spans = [after - before for before, after in pairwise(times)]
+    return bool(spans) and median(spans) >= _LONGEST_SPAN
+
+
+def people_of(document: Any, depth: int = 0) -> dict[str, str]:
+    """Return what the people of a document are called, by each id that it has for them."""
+    found: dict[str, str] = {}
+    for key, value in document.items() if isinstance(document, dict) and depth < _DEEPEST else ():
         if isinstance(value, dict):
-            value = optional_text(value, "display_name", "displayName", "name", "username", "email", "id")
-        if isinstance(value, str) and value.strip() and not (key == "from" and value == one.get("text")):
-            return speaker_name(value.strip())
-        if isinstance(value, int) and not isinstance(value, bool):
-            return speaker_name(value)
-    return name_of(UNKNOWN_SPEAKER)
+            found |= people_of(value, depth + 1)
+        elif isinstance(value, list) and len(value) == 1:
+            found |= people_of(value[0], depth + 1)
+        if isinstance(value, list) and _plainly(key) in (
+            "speakers",
+            "parties",
+            "participants",
+            "people",
+            "users",
+            "contacts",
+        ):
+            found |= dict(_people(value))
+    return found
 
 
-def _when(one: Object, keys: Sequence[str], where: str, source: Source) -> tuple[float | None, datetime | None]:
+def _people(entries: Iterable[object]) -> Iterator[tuple[str, str]]:
+    for entry in entries:
+        if isinstance(entry, dict):
+            person = turn_of({**entry, **inner(entry, "profile")})
+            name = next((one for key in _NAMES[:-2] if isinstance(one := person.get(key), str) and one.strip()), "")
+            for key in _IDS:
+                if name and isinstance(person.get(key), int | str):
+                    yield str(person[key]), speaker_name(name.strip())
+
+
+def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> str:
+    """Return who says a turn, by name where the document has it; else by the channel."""
+    for key in _WHO:
+        value = turn.get(key)
+        if isinstance(value, list):
+            value = next((one for one in value if isinstance(one, dict)), None)
+        if isinstance(value, dict):
+            person = turn_of(value)
+            value = next((one for name in _NAMES if isinstance(one := person.get(name), str | int) and one != ""), None)
+        if isinstance(value, bool) or value is None or (isinstance(value, str) and not value.strip()):
+            continue
+        if isinstance(value, str | int) and not (key == "from" and value == turn.get("text")):
+            return (people or {}).get(str(value)) or speaker_name(
+                value.strip().lstrip("#@") if isinstance(value, str) else value
+            )
+    if (origin := turn.get("source")) in _SOURCES:
+        return speaker_name(origin)
+    channel = next((one for key in _CHANNELS if isinstance(one := turn.get(key), str | int)), None)
+    return UNKNOWN_SPEAKER if channel is None else channel_name(channel)
+
+
+def _timed(stems: Sequence[str]) -> Iterator[tuple[str, float]]:
+    yield from ((stem + unit, seconds) for stem in stems for unit, seconds in _UNITS.items())
+
+
+def _when(
+    turn: Mapping[str, Any], stems: Sequence[str], where: str, source: Source
+) -> tuple[float | None, datetime | None]:
     """Return the seconds from the beginning, or the moment, of the first of the fields that tells a time."""
-    for key in keys:
-        value = one.get(key)
-        if isinstance(value, bool | dict | list | None):
+    wrong = ""
+    for name, unit in _timed(stems):
+        value = turn.get(name)
+        if isinstance(value, list):
+            value = value[0] if value and not isinstance(value[0], dict) else None
+        if isinstance(value, bool | dict | None):
             continue
         try:
             if isinstance(value, str) and not _is_number(value):
-                return _read(value)
-            found = number(one, key, where)
-            if found is not None and found >= _EPOCH and not key.endswith(_MILLISECONDS):
-                return None, datetime.fromtimestamp(epoch_seconds(found, key)).astimezone()
-            if found is not None:
-                return found * (0.001 if key.endswith(_MILLISECONDS) else 1.0), None
-        except (ValueError, OverflowError) as error:
-            source.problem(f'"{key}" of {where}: {error}')
+                return _read_time(value)
+            found = float(value) * unit
+            if abs(found) >= _EPOCH:
+                return None, datetime.fromtimestamp(epoch_seconds(found, name)).astimezone()
+            return (found, None) if found == found else (None, None)
+        except (TypeError, ValueError, OverflowError) as error:
+            wrong = wrong or f'"{name}" of {where}: {error}'
+    if wrong:
+        source.problem(wrong)
+    words = next((one for key in _TIMED_PARTS if isinstance(one := turn.get(key), list) and one), [])
+    first = words[0 if stems is _WHEN else -1] if words else None
+    if isinstance(first, dict):
+        inside = turn_of(first)
+        told = {
+            key: value.get("absolute", value.get("relative"))
+            for key, value in inside.items()
+            if isinstance(value, dict)
+        }
+        return _when({**inside, **told, **dict.fromkeys(_TIMED_PARTS)}, stems, where, source)
     return None, None
+
+
+def when_of(turn: Mapping[str, Any], where: str, source: Source) -> tuple[float | None, datetime | None]:
+    """Return when a turn begins, in seconds from the beginning, or as a moment."""
+    return _when(turn, _WHEN, where, source)
 
 
 def _is_number(value: str) -> bool:
     return bool(re.fullmatch(r"\s*-?\d+(?:\.\d+)?(?:e[+-]?\d+)?\s*", value, re.IGNORECASE))
 
 
-def _read(value: str) -> tuple[float | None, datetime | None]:
+def _read_time(value: str) -> tuple[float | None, datetime | None]:
     if duration := _DURATION.fullmatch(value.strip()):
         hours, minutes, seconds = (float(one or 0) for one in duration.groups())
         return hours * 3600 + minutes * 60 + seconds, None
     if re.match(r"\s*\d{4}-\d\d-\d\d", value):
         return None, iso(value)
+    if re.fullmatch(r"\s*\d+(?:\.\d+)?\s?s\s*", value):
+        return float(value.strip().rstrip("s")), None
     return offset(value.strip(" []()")), None
 
 
-def _begun(document: Any) -> datetime | None:
-    """Return when the meeting began, where its document says."""
+def begun(document: Any, *, made: bool = True) -> datetime | None:
+    """Return when the meeting began, where its document says; ``made`` counts when it was created, too."""
     if not isinstance(document, dict):
         return None
     for holder in (
         document,
-        *(inner(document, *keys) for keys in (("data", "transcript"), ("transcript",), ("meeting",))),
+        *(inner(document, *keys) for keys in (("data", "transcript"), *((one,) for one in _MEETINGS))),
     ):
-        for key in _BEGUN:
-            value = holder.get(key)
+        fields = {_plainly(key): value for key, value in holder.items()}
+        for key in (*_BEGUN, *(f"{one}unixsecs" for one in _BEGUN), *(_MADE if made else ())):
+            value = fields.get(key)
             try:
                 if isinstance(value, int | float) and not isinstance(value, bool) and value >= _EPOCH:
                     return datetime.fromtimestamp(epoch_seconds(value, key)).astimezone()
@@ -173,3 +393,23 @@ def _begun(document: Any) -> datetime | None:
             except (ValueError, OverflowError):
                 continue
     return None
+
+
+def words_by_paragraph(document: Any) -> list[Utterance]:
+    """Return what is said in paragraphs that name who speaks from when on, beside a list of words with their times."""
+    words, paragraphs = (document.get(key) if isinstance(document, dict) else None for key in ("words", "paragraphs"))
+    if not isinstance(words, list) or not isinstance(paragraphs, list):
+        return []
+    starts = sorted(
+        (float(one["start"]), speaker_name(one.get("speaker")))
+        for one in paragraphs
+        if isinstance(one, dict) and isinstance(one.get("start"), int | float) and "text" not in one
+    )
+    spoken = []
+    for one in words if starts else ():
+        if isinstance(one, dict) and (text := optional_text(one, "text", "word", "punct")):
+            at = one.get("start")
+            at = float(at) if isinstance(at, int | float) else 0.0
+            who = next((name for start, name in reversed(starts) if start <= at), starts[0][1])
+            spoken.append(SpokenWord(text, who, at))
+    return [*runs(spoken)]

@@ -23,11 +23,22 @@ _MARK: Final = "\u200e"
 _DATE: Final = rf"(?P<date>{DATE})"
 _TIME: Final = rf"(?:(?P<before>{HALF})\s?)?(?P<time>\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?)(?:\s?(?P<after>{HALF}))?"
 _BETWEEN: Final = r",?\s+(?:(?:um|at|à|a las|às|klo|kl\.?|ore|om|в|o)\s+)?"
+
+
+def _numbered(pattern: str, form: str) -> str:
+    """Return a pattern whose groups are called by the form in which it stands."""
+    return re.sub(r"\(\?P<(\w+)>", rf"(?P<\g<1>{form}>", pattern)
+
+
 _STAMP: Final = re.compile(
-    rf"(?:\[{_DATE}{_BETWEEN}{_TIME}\]\s?|{_DATE.replace('<date>', '<date2>')}{_BETWEEN}"
-    rf"{_TIME.replace('<before>', '<before2>').replace('<time>', '<time2>').replace('<after>', '<after2>')}\s+[-–]\s+)",
+    rf"(?:\[\s?{_DATE}{_BETWEEN}{_TIME}\s?\]\s?|"
+    rf"\[{_numbered(_TIME, '3')},\s{_numbered(_DATE, '3')}\]\s?|"
+    rf"{_numbered(_DATE, '2')}{_BETWEEN}{_numbered(_TIME, '2')}(?:\s+[-–]\s+|,\s+(?=[^:,\n]{{1,60}}\s:\s)))",
     re.IGNORECASE,
 )
+_FORMS: Final = ("", "2", "3")
+"""In brackets, without, and the time first, as copied of WhatsApp's page."""
+
 _SENDER: Final = re.compile(r"(?P<name>[^:\n]{1,120}?):(?:\s(?P<text>.*)|$)", re.DOTALL)
 _FILE: Final = re.compile(
     r"<[^<>\n]{2,60}>|\S[^\n]{0,120}\.\w{2,5} \([^()\n]{4,40}\)|"
@@ -90,8 +101,14 @@ def _messages(source: Source) -> Iterator[_Message]:
         if message is not None:
             yield message
         rest = line.lstrip("\u200e\u200f\ufeff")[stamp.end() :]
-        half = next((one for one in stamp.group("before", "after", "before2", "after2") if one), "")
-        at = WrittenDate(stamp["date"] or stamp["date2"], stamp["time"] or stamp["time2"], half)
+        half = next(
+            (one for one in stamp.group(*(f"{name}{form}" for name in ("before", "after") for form in _FORMS)) if one),
+            "",
+        )
+        date, time = (
+            next(one for one in stamp.group(*(f"{name}{form}" for form in _FORMS)) if one) for name in ("date", "time")
+        )
+        at = WrittenDate(date, time, half)
         message = _Message(number, at, [rest])
     if message is not None:
         yield message

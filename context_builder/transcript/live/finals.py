@@ -23,7 +23,7 @@ _ENDS: Final = ("<end>", "<fin>")
 
 
 def is_google(message: Message) -> bool:
-    return isinstance(message.get("results"), list) or "speechEventType" in message or "state" in message
+    return isinstance(message.get("results"), list) or "speechEventType" in message or [*message] == ["state"]
 
 
 def read_google(message: Message, stream: Stream) -> Iterator[Utterance]:
@@ -131,7 +131,8 @@ def read_soniox(message: Message, stream: Stream) -> Iterator[Utterance]:
 
 
 def is_recall(message: Message) -> bool:
-    return isinstance(message.get("event"), str) and isinstance(message.get("data"), dict)
+    event = str(message.get("event") or "")
+    return event.startswith(("transcript.", "participant_events.")) and isinstance(message.get("data"), dict)
 
 
 def read_recall(message: Message, stream: Stream) -> Iterator[Utterance]:

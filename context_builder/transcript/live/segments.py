@@ -6,27 +6,43 @@ from collections.abc import Iterator
 from typing import Final
 
 from context_builder.transcript.fields import number, objects, optional_text, text
+from context_builder.transcript.formats import turns
 from context_builder.transcript.live.stream import Message, Stream
-from context_builder.transcript.utterance import Utterance, channel_name, speaker_name
+from context_builder.transcript.utterance import Heard, Utterance
 
 _TEXT: Final = ("text", "transcript", "content", "utterance", "message")
-_WHO: Final = ("speaker", "speaker_name", "speakerName", "speaker_label", "speaker_id", "name", "participant", "user")
+_WHO: Final = (
+    "speaker",
+    "speaker_name",
+    "speakerName",
+    "speaker_label",
+    "speaker_id",
+    "name",
+    "participant",
+    "user",
+    "from",
+)
 """How programs of one's own call what was said, and who says it."""
+
+_FINAL: Final = ("completed", "final", "is_final", "isFinal")
+_PARTS: Final = ("chunk_id", "utterance_id", "segment_id", "utteranceId", "segmentId")
+"""What names a part of what is said that may come again, with more words."""
 
 
 def is_plain(message: Message) -> bool:
     """Return whether an object tells what was said; what may be a notice does if it tells who says it."""
-    told = any(isinstance(message.get(key), int | str) for key in _WHO)
+    told = any(isinstance(message.get(key), int | str | dict) for key in _WHO)
     return any(isinstance(message.get(key), str) for key in (_TEXT if told else _TEXT[:1]))
 
 
 def read_segments(message: Message, stream: Stream) -> Iterator[Utterance]:
     """Yield what is new of the segments that are complete. Raises :class:`ValueError`."""
     segments = objects(message["segments"], "segments")
-    tells = any("completed" in one for one in segments)
-    final = [one for one in segments if one.get("completed") is True] if tells else segments[:-1]
+    tells = any(key in one for one in segments for key in _FINAL)
+    final = [one for one in segments if any(one.get(key) is True for key in _FINAL)] if tells else segments[:-1]
+    who = message.get("participant_identity")
     for one in final:
-        yield from _said(one, str(message.get("uid") or ""), stream)
+        yield from _said(one if who is None else {"speaker": who, **one}, str(message.get("uid") or ""), stream)
 
 
 def is_lines(message: Message) -> bool:
@@ -47,28 +63,36 @@ def read_lines(message: Message, stream: Stream) -> Iterator[Utterance]:
         stream.put("lines", [Utterance(_speaker(lines[-1]), optional_text(lines[-1], "text"))])
 
 
-def read_plain(message: Message, stream: Stream) -> Iterator[Utterance]:
+def read_plain(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what an object with a text says, if it is final. Raises :class:`ValueError`."""
-    yield from _said(message, str(message.get("uid") or ""), stream)
+    part = next((message[key] for key in _PARTS if isinstance(message.get(key), str | int)), None)
+    if part is None:
+        yield from _said(message, str(message.get("uid") or ""), stream)
+    elif not _is_interim(message) and (words := optional_text(message, *_TEXT)):
+        yield from stream.said_or_corrected(("part", part), Utterance(_speaker(message), words))
+
+
+def _is_interim(message: Message) -> bool:
+    return any(message.get(key) is False for key in _FINAL)
 
 
 def _said(message: Message, name: str, stream: Stream) -> Iterator[Utterance]:
-    if any(message.get(key) is False for key in ("is_final", "isFinal", "final", "completed")):
+    if _is_interim(message):
         return
     if words := optional_text(message, *_TEXT) if is_plain(message) else text(message, "text", "the segment"):
-        said = Utterance(_speaker(message), words, _time(message, "start"), until=_time(message, "end"))
+        said = Utterance(
+            _speaker(message), words, _time(message, "start", "start_time"), until=_time(message, "end", "end_time")
+        )
         if (new := stream.unsaid(name, said)) is not None:
             yield new
 
 
 def _speaker(message: Message) -> str:
-    channel = message.get("channel")
-    speaker = next((message[key] for key in _WHO if message.get(key) is not None), None)
-    is_channel = speaker is None and isinstance(channel, int | str) and not isinstance(channel, bool)
-    return channel_name(channel) if is_channel else speaker_name(speaker)
+    return turns.who_of(turns.turn_of({key: value for key, value in message.items() if key != "message"}))
 
 
-def _time(message: Message, key: str) -> float | None:
+def _time(message: Message, *keys: str) -> float | None:
+    key = next((one for one in keys if message.get(one) is not None), keys[0])
     try:
         return number(message, key, "the segment")
     except ValueError:

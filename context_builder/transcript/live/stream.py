@@ -25,7 +25,7 @@ Message = Mapping[str, Any]
 
 
 class Stream:
-    """Keeps back what may still be joined with what follows, and knows what was said before."""
+    """A stream keeps utterances back that may yet be joined with what follows, and remembers earlier ones."""
 
     def __init__(self) -> None:
         self.session = ""
@@ -56,7 +56,7 @@ class Stream:
         return said + [one for name in [*self._held] for one in self.release(name)]
 
     def hold(self, name: Hashable, utterances: Iterable[Utterance], *, blankless: bool = False) -> None:
-        """Hold utterances back under a name, joined with what the same speaker said directly before."""
+        """Keep utterances back under a name, joined with what the same speaker said directly before."""
         held = self._held.setdefault(name, [])
         for one in utterances:
             if held and held[-1].speaker == one.speaker and one.contribution is None:
@@ -88,7 +88,7 @@ class Stream:
         return ready
 
     def put(self, name: Hashable, utterances: list[Utterance]) -> None:
-        """Hold these back under a name, in the place of what is."""
+        """Keep these utterances back under a name, instead of those that were."""
         self._held[name] = utterances
 
     def is_long(self, name: Hashable) -> bool:
@@ -151,7 +151,7 @@ class Stream:
         self._forget(self._parts)
 
     def hold_part(self, part: Hashable, name: Hashable, utterances: Sequence[Utterance]) -> None:
-        """Hold back a final part, which may come again in other words if one speaker says all of it."""
+        """Keep a final part back, which may come again in other words if one speaker says all of it."""
         self.hold(name, [replace(one, key=(part, place)) for place, one in enumerate(utterances)])
         if len(utterances) == 1:
             self.note_part(part, self._held[name][-1].key, utterances[0].text)

@@ -7,12 +7,14 @@ and checkpoint, but checks neither lease nor revision nor deliveries. Only the b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from context_builder.__main__ import main
 from context_builder.session.inbox import Batch, Decoded, Inbox
 from context_builder.session.messages import message
-from context_builder.session.store.commit_history import CommitHistory
-from context_builder.session.store.list_reader import ListRead
+from context_builder.session.messages.message_index import MessageIndex
+from context_builder.session.store.deliveries import ListRead
+from context_builder.session.store.recovery import CommitHistory
 from context_builder.session.store.store import SessionStore
 from scripts.alteration import alter_commit, replace
 
@@ -32,11 +34,11 @@ PARTS = {
 
 def pop_instead_of_reading() -> None:
     async def pop(self: SessionStore) -> ListRead:
-        popped = await self._client.rpop(self.keys.input, self._rules.read_batch)  # type: ignore[misc]
+        popped: Any = await self._client.rpop(self.keys.input, self._rules.read_batch)
         return ListRead(popped or [], b"")
 
     async def pop_next(self: SessionStore, seconds: int) -> bytes | None:
-        popped = await self._client.brpop([self.keys.input], seconds)  # type: ignore[misc]
+        popped: Any = await self._client.brpop([self.keys.input], seconds)
         return popped[1] if popped else None
 
     replace(SessionStore, "read_input", pop)
@@ -44,9 +46,12 @@ def pop_instead_of_reading() -> None:
 
 
 def recognize_nothing() -> None:
-    async def all_of_them(self: Inbox, decoded: Sequence[Decoded], acknowledged: int = 0) -> Batch:
-        del self, acknowledged
-        return Batch([each.raw for each in decoded], [each.message for each in decoded if each.message], [])
+    async def all_of_them(self: Inbox, decoded: Sequence[Decoded], begin: bytes) -> Batch:
+        del begin
+        index = MessageIndex(self._store.keys.session_id, {}, self.last_id)
+        events = [event for each in decoded if each.held and (event := index.take(each.held))]
+        self.last_id = index.last_id
+        return Batch([each.raw for each in decoded], events, [])
 
     replace(CommitHistory, "keep", lambda *_: None)
     replace(Inbox, "_batch", all_of_them)

@@ -21,7 +21,7 @@ from context_builder.analysis.prompts import load_prompts
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.conversation.state import conversation_state, session_state
 from context_builder.session.conversation.tasks import AnalysisTask
 from context_builder.session.jobs import Jobs, TaskOutcome
 from context_builder.testing import ManualClock

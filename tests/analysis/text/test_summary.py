@@ -107,6 +107,11 @@ def test_a_question_that_nobody_can_answer_stays_one() -> None:
         ("Je vais appeler la banque demain.", PointKind.ACTION),
         ("Yo me encargo de llamar al laboratorio.", PointKind.ACTION),
         ("I'll be honest about the results.", PointKind.CLAIM),
+        ("The boat should have been out of the yard by Friday.", PointKind.CLAIM),
+        ("Die Tagung in Bremen geht nur bis Dienstag.", PointKind.CLAIM),
+        ("Das Protokoll ist nicht bis Freitag fertig.", PointKind.CLAIM),
+        ("The vendor sent a mail saying we should.", PointKind.CLAIM),
+        ("The auditor comes in June, and he'll want to see the log.", PointKind.CLAIM),
         ("If it rains, I'll send the drone home.", PointKind.CLAIM),
         ("I don’t think that's the cause.", PointKind.DISAGREEMENT),
         ("I disagree with the model.", PointKind.DISAGREEMENT),
@@ -186,6 +191,21 @@ def test_a_promise_is_told_with_the_request_or_with_what_it_is_about() -> None:
     ]
     alone = [("Ann", "I'm not sure about the name of the filter. I'll look it up.")]
     assert told(alone) == [(PointKind.ACTION, "I'm not sure about the name of the filter. I'll look it up.")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "replied", "kind"),
+    [
+        ("Can you open the web page of the controller?", "I've got the page here.", PointKind.CLAIM),
+        ("Darf ich noch mal zur Folie mit der Formel zurück?", "Bitte.", PointKind.CLAIM),
+        ("Soll ich die Folie mit der Formel austauschen?", "Bitte.", PointKind.ACTION),
+        ("Should I replace the slide with the formula?", "Please.", PointKind.ACTION),
+    ],
+)
+def test_a_permission_or_what_was_done_already_is_no_task_and_an_offer_that_is_taken_up_is(
+    asked: str, replied: str, kind: PointKind
+) -> None:
+    assert told([("Ann", asked), ("Bob", replied)]) == [(kind, f"Ann: {asked} – Bob: {replied}")]
 
 
 def test_a_disagreement_has_both_views() -> None:

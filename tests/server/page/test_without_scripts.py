@@ -86,7 +86,7 @@ async def test_what_was_said_is_corrected_renamed_and_struck(redis: Redis, reade
         await page.get_by_label("Name until now").select_option("Ida")
         await page.get_by_label("Name from now on").fill("Bo")
         await page.get_by_role("button", name="Rename").click()
-        await expect(page.get_by_role("status")).to_contain_text("The speaker is called otherwise now.")
+        await expect(page.get_by_role("status")).to_contain_text("The speaker is renamed.")
         await page.get_by_role("link", name="Off the record.").click()
         await page.get_by_label("Delete it everywhere").check()
         await page.get_by_role("button", name="Strike").click()

@@ -13,7 +13,7 @@ from context_builder.clock import SystemClock
 from context_builder.errors import SessionIdError, StoreError
 from context_builder.session.store import dead_letters
 from context_builder.session.store.dead_letters import DeadLetter, DeadLetters, without_words
-from context_builder.session.store.delivery import CutDelivery
+from context_builder.session.store.deliveries import CutDelivery
 from tests.services.running import published, push, running, state
 from tests.services.waiting import wait_until
 from tests.session.saying import spoken

@@ -18,12 +18,13 @@ from context_builder.memory.memory import Memory
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.conversation.memory_batch import MemoryBatch
-from context_builder.session.conversation.published_state import PublishedState
+from context_builder.session.conversation.state import PublishedState
 from context_builder.session.keys import FENCE, Keys
+from context_builder.session.messages.buffer import Publication
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.messages.publication import Publication
-from context_builder.session.store.commit import Commit, Lists
+from context_builder.session.store.commit import Commit
 from context_builder.session.store.lease import this_holder
+from context_builder.session.store.recovery import Lists
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis import client_for
 from context_builder.storage.redis_availability import translated
@@ -340,7 +341,7 @@ async def test_a_batch_is_the_oldest_deliveries(redis: Redis) -> None:
 
 
 async def test_a_batch_is_bounded_in_bytes_but_has_one_delivery(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context_builder.session.store.list_reader.READ_BYTES", 25)
+    monkeypatch.setattr("context_builder.session.store.deliveries.READ_BYTES", 25)
     mine = await owned(redis)
     await redis.lpush(KEYS.input, b"1" * 10, b"2" * 10, b"3" * 10)
     assert (await mine.read_input()).items == [b"1" * 10, b"2" * 10]
@@ -376,7 +377,9 @@ async def test_what_is_to_be_remembered_waits_apart_from_the_summaries(redis: Re
 
 async def test_a_redis_that_is_away_is_unavailable() -> None:
     async with client_for(f"redis://127.0.0.1:{free_port()}/0") as nowhere:
-        with pytest.raises(StoreUnavailable, match="Redis is not available"):
+        with pytest.raises(
+            StoreUnavailable, match=r"Redis is not available: 127.0.0.1:\d+: Connection refused; start it"
+        ):
             await store(nowhere).acquire(this_holder(0.0))
 
 

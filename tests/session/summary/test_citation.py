@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from context_builder.analysis.analyst import DraftPoint, SummaryResult
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.state import restore, write_head
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage, explain, read_sources
 from context_builder.testing import ManualClock
@@ -19,7 +19,7 @@ def written(clock: ManualClock) -> dict[str, bytes]:
     summarize(subject, clock)
     hear(subject, clock, 9)
     subject.everything_changed()
-    return {**subject.take_changes().encoded_fields(), "head": checkpoint.write_head(subject)}
+    return {**subject.take_changes().encoded_fields(), "head": write_head(subject)}
 
 
 def test_a_point_is_explained_by_whom_when_and_in_which_words(clock: ManualClock) -> None:
@@ -48,7 +48,7 @@ def test_a_session_without_a_summary_has_nothing_to_explain() -> None:
 
 def test_the_continued_session_still_knows_what_its_points_cite(clock: ManualClock) -> None:
     fields = written(clock)
-    again = checkpoint.restore("monday", fields, 0, SessionConfig(), clock.now(), words)
+    again = restore("monday", fields, 0, SessionConfig(), clock.now(), words)
     assert again.summary.sources == read_sources(fields)
     assert list(again.summary.sources) == [1, 2]
 

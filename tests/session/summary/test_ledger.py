@@ -309,6 +309,16 @@ def test_points_that_are_over_leave_and_are_told_as_replaced() -> None:
     assert (texts(made), made.replaced) == (["people will sequence TP2"], [(first.id, first.time)])
 
 
+def test_a_known_question_told_with_its_answer_names_who_asked_once() -> None:
+    asked = DraftPoint("is TP1 stable?", (Quote(1, "is TP1 stable"),), QUESTION, by=("Jan",), spoken=True)
+    heard_both = entries(message(1, speaker="Jan"), message(2, speaker="Ben"))
+    made = ledger()
+    made.add([asked], heard_both)
+    [known] = made.points
+    made.add([DraftPoint("Jan: is TP1 stable? – Ben: Yes.", (Quote(2, "Yes"),), replaces=(known.id,))], heard_both)
+    assert made.render() == "Said:\n- Jan: is TP1 stable? – Ben: Yes."
+
+
 def test_kinds_that_take_more_than_their_share_are_rewritten_before_others() -> None:
     told = [point(f"people measured gene TP{n}", n, kind=CLAIM if n % 10 == 0 else DECISION) for n in range(1, 41)]
     made = ledger(*told, about=heard(40))
@@ -373,3 +383,10 @@ def test_dates_stand_beside_words_as_far_as_they_fit_and_no_point_leaves_for_one
     assert ledger(claim, action, about=about, budget=room - 1).render() == whole.replace(" (2023-11-13)", "")
     undated = whole.replace(" (2023-11-13)", "").replace(" (2023-11-15)", "")
     assert ledger(claim, action, about=about, budget=words(undated)).render() == undated
+
+
+def test_who_asked_is_named_once_where_the_answer_alone_is_new() -> None:
+    about = {2: entries(message(1), message(2, speaker="Bob"))[2]}
+    exchange = "Alice: How fast is it? – Bob: Very."
+    made = ledger(point(exchange, 2, by=("Alice", "Bob"), spoken=True), about=about)
+    assert made.points[0].render() == exchange

@@ -7,7 +7,7 @@ import pytest
 from context_builder.analysis.analyst import PointKind
 from context_builder.session.summary.citation import CitedMessage
 from context_builder.session.summary.point import Point, PointQuote
-from context_builder.session.summary.revising import CitedChange, revised, tells, with_name, words_that_tell
+from context_builder.session.summary.revising import CitedChange, long_words, revised, tells, with_name, words_that_tell
 
 SAID = "The pump costs fifteen thousand euros."
 
@@ -88,3 +88,11 @@ def test_a_point_that_names_what_a_struck_message_alone_named_tells_it() -> None
     assert tells(point("Ida agrees with Zanzibar.", "I agree"), struck, {})
     assert not tells(point("Ida agrees to pay 900 euros.", "I agree"), struck, {1: cited("I agree to pay 900.")})
     assert not tells(point("Ida agrees.", "I agree"), struck, {})
+
+
+@pytest.mark.parametrize(("struck", "expected"), [(3, True), (30, False)])
+def test_a_point_that_rests_on_an_answer_tells_what_was_asked(struck: int, expected: bool) -> None:
+    beside = {struck: long_words("Shall we fire the marketing lead?")}
+    assert tells(point("Ida agrees to fire the marketing lead.", "I agree"), frozenset(), {}, beside) is expected
+    assert not tells(point("Ida agrees to lead.", "I agree"), frozenset(), {}, beside)
+    assert not tells(point("We fire the lead.", "I agree"), frozenset(), {1: cited("We fire the lead.")}, beside)

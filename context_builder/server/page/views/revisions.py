@@ -27,7 +27,7 @@ OFFERED: Final = 20
 
 DONE: Final = {
     "correct": "The message is corrected.",
-    "rename": "The speaker is called otherwise now.",
+    "rename": "The speaker is renamed.",
     "strike": "The message is struck: nothing is left of it.",
 }
 """What the page says once it is done; an address names no more than which of these."""

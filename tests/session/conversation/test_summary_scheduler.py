@@ -1,14 +1,58 @@
-"""What the last resort summarized is summarized again when the model works, if it is still at hand."""
+"""How long a failed summary waits, and what the last resort summarized is summarized again when the model works."""
 
 from __future__ import annotations
 
+import pytest
+
 from context_builder.analysis.analyst import DraftPoint, SummaryResult
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.summary_scheduler import MOST_TRIES, DegradedBacklog
+from context_builder.session.conversation.summary_scheduler import MOST_TRIES, SHORTEST_WAIT, DegradedBacklog
 from context_builder.session.conversation.tasks import SummaryTask
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.testing import ManualClock
 from tests.session.saying import ARRIVAL, conversation, hear, message, points_of, quoting, words
+
+
+@pytest.mark.parametrize(("retry_after", "wait"), [(None, 15.0), (4.0, 4.0), (0.0, SHORTEST_WAIT), (900.0, 15.0)])
+def test_a_failed_summary_waits_for_the_model_but_no_longer_than_usual(
+    clock: ManualClock, retry_after: float | None, wait: float
+) -> None:
+    subject = conversation(clock, summary_retry=15.0)
+    hear(subject, clock, 1)
+    clock.advance(120)
+    work = subject.next_summary_task()
+    assert work is not None
+    subject.fail(work, clock.now(), retry_after)
+    assert not subject.summary_due(clock.advance(wait - 0.01))
+    assert subject.summary_due(clock.advance(0.02))
+
+
+def test_failures_are_counted_until_a_summary_succeeds(clock: ManualClock) -> None:
+    subject = conversation(clock, pending_max=1, summary_retry=15.0)
+    hear(subject, clock, 1, 2)
+    clock.advance(120)
+    for expected in (False, True, False):
+        work = subject.next_summary_task()
+        assert work is not None
+        assert work.last_resort is expected
+        if expected:
+            subject.finish(work, points_of(work), clock.now())
+            hear(subject, clock, 3, 4)
+        else:
+            subject.fail(work, clock.now())
+        clock.advance(120)
+
+
+def test_whoever_is_in_a_hurry_does_not_wait(clock: ManualClock) -> None:
+    subject = conversation(clock, summary_retry=15.0)
+    hear(subject, clock, 1)
+    clock.advance(120)
+    work = subject.next_summary_task()
+    assert work is not None
+    subject.fail(work, clock.now())
+    assert not subject.summary_due(clock.now())
+    subject.close()
+    assert subject.summary_due(clock.now())
 
 
 def next_summary_task(subject: Conversation, clock: ManualClock) -> SummaryTask:

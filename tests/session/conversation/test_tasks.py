@@ -1,7 +1,8 @@
-"""What calls cost is added up by task, published, kept, and told of failed calls too."""
+"""What calls cost is added up by task; a state says which task fails, since when, why, and at what cost."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +10,12 @@ import orjson
 import pytest
 from prometheus_client import REGISTRY
 
+from context_builder.analysis.analyst import SummaryResult
 from context_builder.costs import Usage
 from context_builder.errors import OverBudget, ReplyInvalid
-from context_builder.session.conversation import checkpoint
-from context_builder.session.conversation.published_state import session_state
-from context_builder.session.conversation.usage import UsageTotals
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.state import restore, session_state, write_head
+from context_builder.session.conversation.tasks import SummaryTask, UsageTotals
 from context_builder.testing import ManualClock
 from tests.services.waiting import wait_until
 from tests.session.live import Live
@@ -89,12 +91,12 @@ def test_costs_go_on_after_a_restart(clock: ManualClock) -> None:
     work = subject.next_domain_task(clock.now())
     assert work
     subject.finish(work, replace(BIOLOGY, usage=CALL), clock.now())
-    head = orjson.loads(checkpoint.write_head(subject))
+    head = orjson.loads(write_head(subject))
     assert _restored(head, clock).wire() == subject.usage_totals.wire()
 
 
 def _restored(head: object, clock: ManualClock) -> UsageTotals:
-    again = checkpoint.restore("monday", {"head": orjson.dumps(head)}, 0, conversation().rules, clock.now(), words)
+    again = restore("monday", {"head": orjson.dumps(head)}, 0, conversation().rules, clock.now(), words)
     return again.usage_totals
 
 
@@ -136,3 +138,45 @@ async def test_the_metrics_tell_each_task_of_each_session_that_runs(live: Live) 
     assert read("context_builder_session_tokens", {**keywords, "kind": "prompt"}) == CALL.prompt_tokens
     await live.stop(session)
     assert read("context_builder_session_cost_dollars", keywords) is None
+
+
+SPENT = Usage(model="m", calls=1, prompt_tokens=900, completion_tokens=100)
+
+
+def failing(subject: Conversation, clock: ManualClock) -> dict[str, dict[str, object]]:
+    published: dict[str, dict[str, object]] = json.loads(bytes(session_state(subject, 1, clock.now())))["failing"]
+    return published
+
+
+def due(subject: Conversation, clock: ManualClock) -> SummaryTask:
+    clock.advance(subject.rules.buffer_window + 1)
+    task = subject.next_summary_task()
+    assert task is not None
+    return task
+
+
+def test_a_failing_summary_is_published_until_a_model_makes_one() -> None:
+    clock = ManualClock()
+    subject = conversation(clock)
+    hear(subject, clock, 1, 2)
+    assert failing(subject, clock) == {}
+    began = clock.now().wall + subject.rules.buffer_window + 1
+    subject.fail(due(subject, clock), clock.now(), usage=SPENT, reason="the model does not answer")
+    subject.fail(due(subject, clock), clock.now(), usage=SPENT, reason="status 503")
+    told = {"since": began, "tries": 2, "reason": "status 503", "tokens": 2000}
+    assert failing(subject, clock) == {"summary": told}
+    subject.fail(due(subject, clock), clock.now())  # the model was left alone, and not asked
+    assert failing(subject, clock) == {"summary": told}
+    again = conversation(clock)
+    again.failing.restore(subject.failing.wire())
+    assert failing(again, clock) == {"summary": told}
+    task = due(subject, clock)
+    result = points_of(task)
+    stopgap = SummaryResult(result.points, "plain text analysis", degraded=True)
+    subject.finish(task, stopgap, clock.now())
+    assert "summary" in failing(subject, clock)
+    hear(subject, clock, 3)
+    task = due(subject, clock)
+    subject.finish(task, points_of(task), clock.now())
+    assert failing(subject, clock) == {}
+    assert subject.has_changed

@@ -16,11 +16,9 @@ from context_builder.analysis.text import TextAnalyst
 from context_builder.costs import Usage
 from context_builder.domains import DOMAINS
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation import checkpoint
-from context_builder.session.conversation.domain_tracker import MOST_IN_A_ROW, DomainGate
-from context_builder.session.conversation.published_state import session_state
+from context_builder.session.conversation.domains import HELD, LASTING, MAX_ACTIVE, MOST_IN_A_ROW, DomainGate, Topic
+from context_builder.session.conversation.state import restore, session_state, write_head
 from context_builder.session.conversation.tasks import DomainTask
-from context_builder.session.conversation.topic import HELD, LASTING, MAX_ACTIVE, Topic
 from context_builder.testing import ManualClock
 from tests.session.saying import BIOLOGY, START, conversation, hear, infer, message, summarize, words
 
@@ -155,9 +153,7 @@ def test_the_change_is_published_and_survives_a_restart(clock: ManualClock) -> N
         hear(subject, clock, *range(5 * number + 1, 5 * number + 6))
         infer(subject, clock, reading)
         clock.advance(LASTING)
-    again = checkpoint.restore(
-        "monday", {"head": checkpoint.write_head(subject)}, 0, SessionConfig(), clock.now(), words
-    )
+    again = restore("monday", {"head": write_head(subject)}, 0, SessionConfig(), clock.now(), words)
     state = orjson.loads(bytes(session_state(again, 1, clock.now())))
     assert state["current_domains"] == ["Political Science / Law", "Biology / Life Sciences"]
     assert state["topic_changed_at"] == START + LASTING
@@ -276,9 +272,9 @@ def test_after_a_restart_the_last_messages_are_still_there_in_little_space(clock
     summarize(subject, clock)
     while subject.buffer.entries:
         summarize(subject, clock)
-    fields = {"head": checkpoint.write_head(subject), **subject.take_changes().encoded_fields()}
+    fields = {"head": write_head(subject), **subject.take_changes().encoded_fields()}
     assert len(fields["departed"]) < 12_000
-    again = checkpoint.restore("monday", fields, 0, SessionConfig(), clock.now(), words)
+    again = restore("monday", fields, 0, SessionConfig(), clock.now(), words)
     hear(again, clock, 13)
     work = again.next_domain_task(clock.now(), at_once=True)
     assert work is not None

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from math import inf
+from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage
 from context_builder.clock import Instant
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.triggers import NEVER
 from context_builder.session.messages.buffered_message import BufferedMessage
+
+RETRY: Final = 5.0
+"""Seconds before keywords are asked for again after a failure."""
 
 
 class KeywordBatches:
     """Chooses the messages of each keyword call; a message is in one call at a time.
 
     While no call is under way and no more messages are known to come, what there is goes out at once. Otherwise
-    messages collect until a batch is full or the oldest of them has waited for the window. ``due_at`` is when that
-    will be (monotonic), as far as :meth:`next` knew.
+    messages collect until a batch is full or the oldest of them has waited for the window. After a failure nothing is
+    to be asked before ``retry_at`` (monotonic).
     """
 
     def __init__(self, rules: SessionConfig) -> None:
         self._rules = rules
         self._calls = 0
         self._asked: set[int] = set()
-        self.due_at = NEVER
+        self._full_at = inf
+        self.retry_at = 0.0
+
+    @property
+    def due_at(self) -> float:
+        """Return when the messages that collect are to go out (monotonic), as far as :meth:`next` knew."""
+        return max(self._full_at, self.retry_at)
 
     def next(
         self,
@@ -40,7 +50,7 @@ class KeywordBatches:
         better. ``at_once`` skips the window; none also when there would be more than ``most``, or ``longest``
         characters of text.
         """
-        self.due_at = NEVER
+        self._full_at = inf
         if self._calls >= self._rules.keyword_jobs:
             return ()
         wanted = (entry for entry in entries if entry.id not in self._asked)
@@ -52,7 +62,7 @@ class KeywordBatches:
         if (self._calls or more_to_come) and not at_once and len(batch) < self._rules.keyword_batch:
             due_at = min(entry.entered for entry in batch) + self._rules.keyword_window
             if now.monotonic < due_at:
-                self.due_at = due_at
+                self._full_at = due_at
                 return ()
         self._calls += 1
         self._asked.update(entry.id for entry in batch)
@@ -62,6 +72,11 @@ class KeywordBatches:
         """Note that the call about ``messages`` has ended."""
         self._calls -= 1
         self._asked.difference_update(said.id for said in messages)
+
+    def failed(self, messages: Iterable[AnalystMessage], now: Instant) -> None:
+        """Note that the call about ``messages`` has failed."""
+        self.over(messages)
+        self.retry_at = now.monotonic + RETRY
 
     def dismiss(self) -> None:
         """Let all calls under way come to nothing."""

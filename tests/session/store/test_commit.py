@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.published_state import PublishedState
+from context_builder.session.conversation.state import PublishedState
 from context_builder.session.keys import Keys
-from context_builder.session.messages.publication import Publication
-from context_builder.session.store.commit import Commit
+from context_builder.session.messages.buffer import Publication
+from context_builder.session.store.commit import MOST_BLANK, Commit, StatePatch, StoredState, common_start
 from context_builder.session.store.lease import this_holder
-from context_builder.session.store.state_patch import MOST_BLANK, StatePatch, StoredState, common_start
 from context_builder.session.store.store import SessionStore
 
 KEYS = Keys("monday")

@@ -9,8 +9,7 @@ from redis.asyncio import Redis
 
 from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
 from context_builder.session.keys import Keys
-from context_builder.session.store.delivery import BEGINNING_BYTES, CutDelivery, sha1_of
-from context_builder.session.store.list_reader import ListRead, ListReader
+from context_builder.session.store.deliveries import BEGINNING_BYTES, CutDelivery, ListRead, ListReader, sha1_of
 from context_builder.storage.multiplexed import MultiplexedRedis
 from tests.services.waiting import wait_until
 
@@ -61,8 +60,8 @@ async def test_a_checkpoint_that_somebody_broke_fails_its_own_reader_alone(redis
 
 
 async def test_no_list_is_cut_because_others_are_read_with_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context_builder.session.store.list_reader.READ_ITEMS", 10)
-    monkeypatch.setattr("context_builder.session.store.list_reader.READ_BYTES", 100)
+    monkeypatch.setattr("context_builder.session.store.deliveries.READ_ITEMS", 10)
+    monkeypatch.setattr("context_builder.session.store.deliveries.READ_BYTES", 100)
     lists = {"one": ["a" * 90], "two": ["b"] * 9, "three": ["c"] * 9, "four": ["d"]}
     for name, items in lists.items():
         await redis.lpush(Keys(name).input, *items)
@@ -72,7 +71,7 @@ async def test_no_list_is_cut_because_others_are_read_with_it(redis: Redis, monk
 
 
 async def test_who_waits_hears_that_reading_was_ended(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context_builder.session.store.list_reader.MOST_LISTS", 1)
+    monkeypatch.setattr("context_builder.session.store.deliveries.MOST_LISTS", 1)
     shared = MultiplexedRedis(redis)
     reader = ListReader(shared)
     await redis.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")  # scripts, but not UNPAUSE
@@ -89,7 +88,7 @@ async def test_who_waits_hears_that_reading_was_ended(redis: Redis, monkeypatch:
 async def test_what_is_too_large_to_be_read_together_is_read_one_after_the_other(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("context_builder.session.store.list_reader.READ_BYTES", 25)
+    monkeypatch.setattr("context_builder.session.store.deliveries.READ_BYTES", 25)
     names = ["one", "two", "three"]
     for name in names:
         await redis.lpush(Keys(name).input, "a" * 20, "b" * 20)

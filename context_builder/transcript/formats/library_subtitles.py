@@ -1,0 +1,72 @@
+"""Older subtitles, which a library reads: SAMI (.smi), MicroDVD (.sub), MPL2, and TMPlayer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.labels import spoken
+from context_builder.transcript.repeats import once
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Is a kind, as the library calls it, how a file of it begins, and what one of its lines is."""
+
+    name: str
+    begins: re.Pattern[str]
+    line: re.Pattern[str] | None = None
+
+
+_KINDS: Final = (
+    _Kind("sami", re.compile(r"\s*<sami\b", re.IGNORECASE)),
+    _Kind("microdvd", re.compile(r"\s*\{\d+\}\s*\{\d*\}"), re.compile(r"\s*\{\d+\}\s*\{\d*\}.*")),
+    _Kind("mpl2", re.compile(r"\s*\[\d+\]\s*\[\d*\]"), re.compile(r"\s*\[-?\d+\]\s*\[-?\d*\].*")),
+    _Kind("tmp", re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:\S"), re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:.*")),
+)
+_RATE: Final = 25.0
+"""Frames of a second, where a file of MicroDVD does not say."""
+
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+def is_library_subtitles(text: str) -> bool:
+    return _kind(text) is not None
+
+
+def _kind(text: str) -> _Kind | None:
+    return next((one for one in _KINDS if one.begins.match(text[:400])), None)
+
+
+def read_library_subtitles(source: Source) -> Transcript:
+    """Return what is said in the subtitles; a line that is none is noted. Raises :class:`ValueError`."""
+    from pysubs2 import SSAFile
+    from pysubs2.exceptions import Pysubs2Error
+
+    kind = _kind(source.text)
+    if kind is None:
+        raise ValueError("not subtitles")
+    for number, line in enumerate(source.text.split("\n") if kind.line else (), start=1):
+        if line.strip() and kind.line and not kind.line.fullmatch(line):
+            source.problem("not a subtitle", number)
+    try:
+        text = _COMMENT.sub("", source.text) if kind.name == "sami" else source.text
+        try:
+            found = SSAFile.from_string(text, format_=kind.name)
+        except Pysubs2Error:  # no rate of frames in its first line
+            found = SSAFile.from_string(text, format_=kind.name, fps=_RATE)
+    except Pysubs2Error as error:
+        raise ValueError(f"not subtitles: {error}") from None
+    events = [
+        (one, one.plaintext.split("\n")) for one in sorted(found, key=lambda one: one.start) if one.plaintext.strip()
+    ]
+    said = [
+        Utterance(line.speaker or UNKNOWN_SPEAKER, plain(line.text), event.start / 1000, until=event.end / 1000)
+        for (event, _), labelled in zip(events, spoken([lines for _, lines in events]), strict=True)
+        for line in labelled
+    ]
+    return Transcript(once(said))

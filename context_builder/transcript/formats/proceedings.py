@@ -1,0 +1,93 @@
+"""Proceedings of courts and parliaments: numbered lines, ``Q.`` and ``A.``, ``THE WITNESS:``, and ``Mr. BERG. …``.
+
+Who asks is named above, as in ``BY MR. BERG:``; who answers is the witness.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript, Utterance, name_of
+
+_NUMBERED: Final = re.compile(r"[ \t]*(?P<number>\d{1,2})(?:[ \t]+(?P<text>\S.*)|[ \t]*)")
+_ASKS: Final = re.compile(r"\s*(?P<who>[QA])(?:\.|:|\s*[-–])?\s+(?P<text>\S.*)")
+_BY: Final = re.compile(
+    r"\s*(?:(?:DIRECT|CROSS|REDIRECT|RECROSS)[- ]?EXAMINATION\s+)?(?:\(?BY|By)\s+"
+    r"(?P<who>[A-Z][\w.'’ -]{2,40}):?\)?\s*:?"
+)
+_SPEAKS: Final = re.compile(r"\s*(?P<who>(?:THE\s+)?[A-Z][A-Z.'’ -]{1,40}[A-Z]):\s+(?P<text>\S.*)")
+_TITLED: Final = re.compile(
+    r"\s{0,8}(?P<who>(?:Mr|Mrs|Ms|Miss|Dr|Senator|Representative|The)\.?\s+"
+    r"(?:[A-Z][a-z]{0,3})?[A-Z][A-Z'’-]+(?:\s[A-Z][A-Z'’-]+)*(?:\s(?:pro "
+    r"tempore|of\s[A-Z][A-Za-z ]{2,20}))?)\.\s+(?P<text>\S.*)"
+)
+_ASIDE: Final = re.compile(r"\s*\([^()]*\)\s*|\s*-?\s*\d{1,4}\s*-?\s*|\s*Page \d+.*|[^a-z]*EXAMINATION[^a-z]*|\s*\(.*")
+_SHARE: Final = 0.6
+_WITNESS: Final = "THE WITNESS"
+
+
+def is_proceedings(text: str) -> bool:
+    """Return whether a text is of a court or a parliament, by its first lines."""
+    lines = text[:60_000].split("\n")
+    plainly = _without_numbers(lines)
+    return any(_form(plainly, numbered=plainly != lines))
+
+
+def _form(lines: Sequence[str], *, numbered: bool) -> tuple[bool, bool]:
+    """Return whether lines have questions and answers, and whether titles stand before names."""
+    asks = [found["who"] for line in lines if (found := _ASKS.fullmatch(line))]
+    titled = sum(bool(_TITLED.fullmatch(line)) for line in lines)
+    others = sum(
+        bool(re.match(r"\s*(?!THE |BY )[A-Za-z][\w .'’-]{0,40}:\s", line)) and not _SPEAKS.match(line) for line in lines
+    )
+    turns = sum(one != before for before, one in pairwise(asks))
+    shouted = sum(bool(_SPEAKS.match(line)) for line in lines)
+    return (turns >= 2 and "Q" in asks and turns >= others) or (numbered and shouted > max(1, others)), titled >= 2
+
+
+def read_proceedings(source: Source) -> Transcript:
+    """Return what was said; headings and what is in brackets on lines of their own were not."""
+    written = source.text.split("\n")
+    lines = _without_numbers(written)
+    asks, titled = _form(lines, numbered=lines != written)
+    examiner, witness = "Q", "A"
+    if asks and any(_BY.fullmatch(line) or line.strip().startswith(f"{_WITNESS}:") for line in lines):
+        witness = _WITNESS
+    said: list[Utterance] = []
+    above = 0
+    for line in lines:
+        by = _BY.fullmatch(line) if asks else None
+        found = (
+            (asks and _ASKS.fullmatch(line))
+            or (asks and _SPEAKS.fullmatch(line))
+            or (titled and _TITLED.fullmatch(line))
+        )
+        if by:
+            examiner = plain(by["who"])
+        elif found:
+            who = {"Q": examiner, "A": witness}.get(found["who"], plain(found["who"]))
+            said.append(Utterance(name_of(who), plain(found["text"])))
+        elif not line.strip() or _ASIDE.fullmatch(line):
+            continue
+        elif said:
+            said[-1] = Utterance(said[-1].speaker, f"{said[-1].text} {plain(line)}")
+        else:
+            above += 1
+    if above:
+        source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
+    return Transcript(said)
+
+
+def _without_numbers(lines: Sequence[str]) -> list[str]:
+    """Return lines without the numbers before them, where most have one that goes on with the one before."""
+    told = [line for line in lines if line.strip()]
+    numbers = [int(found["number"]) for line in told if (found := _NUMBERED.fullmatch(line))]
+    rising = sum(after in (before + 1, 1) for before, after in pairwise(numbers))
+    if len(numbers) < 3 or rising < _SHARE * len(told):
+        return [*lines]
+    return [found["text"] or "" if (found := _NUMBERED.fullmatch(line)) else line for line in lines]

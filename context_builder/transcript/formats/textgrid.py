@@ -1,0 +1,65 @@
+"""Praat's TextGrid (https://www.fon.hum.uva.nl/praat/manual/TextGrid_file_formats.html), long or short.
+
+A tier is a speaker's; tiers of words and sounds are left out where others have sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript, Utterance, speaker_name
+
+_TOKEN: Final = re.compile(r'"((?:[^"]|"")*)"|(?<![\w\[.])(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w\].])')
+_FINE: Final = re.compile(r"(?:.*[\W_])?(?:words?|phone(?:me)?s?|syllables?|segments?)", re.IGNORECASE)
+_MOST: Final = 1_000_000
+
+
+def is_textgrid(text: str) -> bool:
+    return '"TextGrid"' in text[:400] and text[:400].lstrip().startswith(("File type", "ooTextFile"))
+
+
+def read_textgrid(source: Source) -> Transcript:
+    """Return what is said in the tiers, in the order of time."""
+    tiers = [*_tiers(source)]
+    whole = [tier for tier in tiers if not _FINE.fullmatch(tier[0])] or tiers
+    said = [
+        Utterance(speaker_name(name), words, start, until=end)
+        for name, intervals in whole
+        for start, end, text in intervals
+        if (words := plain(text))
+    ]
+    return Transcript(sorted(said, key=lambda one: one.at or 0.0))
+
+
+def _tiers(source: Source) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:
+    """Yield each tier's name and intervals: of texts and numbers alone, in their order, both forms are the same."""
+    body = re.sub(r"(?m)^\s*(?:item|intervals|points)\s*\[\d*\]\s*:?", "", source.text)
+    tokens: Iterator[str | float] = iter(
+        [one[1].replace('""', '"') if one[2] is None else float(one[2]) for one in _TOKEN.finditer(body)]
+    )
+    try:
+        for token in tokens:
+            if token not in ("IntervalTier", "TextTier"):
+                continue
+            name = str(next(tokens))
+            _number(tokens), _number(tokens)
+            count = int(_number(tokens))
+            intervals = []
+            for _ in range(min(count, _MOST)):
+                start = _number(tokens)
+                end = _number(tokens) if token == "IntervalTier" else start  # noqa: S105 (no password)
+                intervals.append((start, end, str(next(tokens))))
+            yield name, intervals
+    except StopIteration:
+        source.problem("ends in the middle of a tier")
+
+
+def _number(tokens: Iterator[str | float]) -> float:
+    found = next(tokens)
+    if isinstance(found, str):
+        raise ValueError("a text stands where a TextGrid has a number")
+    return found

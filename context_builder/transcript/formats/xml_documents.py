@@ -1,0 +1,191 @@
+"""XML documents, by whichever program they were written: found in a table by their root.
+
+Transcriber (.trs), ELAN (.eaf), EXMARaLDA (.exb), SMS Backup & Restore; others, such as Adium's and MSN's logs, where
+elements that come again tell who, what and when, in attributes or within.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+from xml.etree.ElementTree import Element
+
+from context_builder.transcript.fields import number, plain
+from context_builder.transcript.formats import turns
+from context_builder.transcript.formats.ttml import local, parse_xml, read_captions
+from context_builder.transcript.formats.youtube import read_timed_text
+from context_builder.transcript.repeats import once
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, speaker_name
+
+_INLINE: Final = frozenset(("i", "b", "em", "strong", "span", "a", "sup", "sub", "font", "emph", "hi", "ref", "w", "u"))
+"""Elements within words and sentences."""
+
+_BESIDE: Final = frozenset(
+    ("from", "to", "speaker", "name", "note", "gap", "vocal", "incident", "kinesic", "desc", "time", "date", "heading")
+)
+"""Elements that tell who speaks, or what was heard besides."""
+
+_DEEPEST: Final = 60
+
+
+def read_xml(source: Source) -> Transcript:
+    """Return the transcript in an XML document. Raises :class:`ValueError` for what is no XML, or has none."""
+    root = parse_xml(source.text)
+    read = ROOTS.get(local(root), _read_elements)
+    return read(root, source)
+
+
+def _read_transcriber(root: Element, source: Source) -> Transcript:
+    """Return what turns say, from one mark of time to the next; several speakers of one are told by its ``Who``."""
+    names = {one.get("id", ""): speaker_name(one.get("name") or one.get("id")) for one in _all(root, "Speaker")}
+    said: list[Utterance] = []
+    for turn in _all(root, "Turn"):
+        speakers = [names.get(one, speaker_name(one)) for one in (turn.get("speaker") or "").split()]
+        who = speakers[0] if speakers else UNKNOWN_SPEAKER
+        at = _seconds(turn, "startTime", source)
+        texts = [(who, at, turn.text or "")]
+        for inside in turn:
+            if local(inside) == "Sync":
+                at = _seconds(inside, "time", source)
+            elif local(inside) == "Who":
+                place = inside.get("nb", "1")
+                who = speakers[int(place) - 1] if place.isdigit() and 0 < int(place) <= len(speakers) else who
+            texts.append((who, at, inside.tail or ""))
+        said += [Utterance(who, words, at) for who, at, text in texts if (words := plain(text))]
+    return Transcript(_joined(said))
+
+
+def _joined(said: list[Utterance]) -> list[Utterance]:
+    """Return the utterances, of which those of a speaker from the same time on are one."""
+    found: list[Utterance] = []
+    for one in said:
+        if found and (found[-1].speaker, found[-1].at) == (one.speaker, one.at):
+            found[-1] = Utterance(one.speaker, f"{found[-1].text} {one.text}", one.at)
+        else:
+            found.append(one)
+    return found
+
+
+def _read_elan(root: Element, source: Source) -> Transcript:
+    """Return the annotations that stand in time, tier by tier; those of other annotations are about them."""
+    slots = {one.get("TIME_SLOT_ID"): _seconds(one, "TIME_VALUE", source, 0.001) for one in _all(root, "TIME_SLOT")}
+    tiers = [*_all(root, "TIER")]
+    own = [one for one in tiers if not one.get("PARENT_REF")] or tiers
+    said = [
+        Utterance(
+            speaker_name(tier.get("PARTICIPANT") or tier.get("TIER_ID")),
+            words,
+            slots.get(one.get("TIME_SLOT_REF1")),
+            until=slots.get(one.get("TIME_SLOT_REF2")),
+        )
+        for tier in own
+        for one in _all(tier, "ALIGNABLE_ANNOTATION")
+        if (words := plain("".join(one.itertext())))
+    ]
+    return Transcript(_in_time(said))
+
+
+def _read_exmaralda(root: Element, source: Source) -> Transcript:
+    """Return the events of tiers of what was said; other tiers are about it."""
+    times = {one.get("id"): _seconds(one, "time", source) for one in _all(root, "tli")}
+    names = {
+        one.get("id"): speaker_name(
+            next((found.text for found in _all(one, "abbreviation") if found.text), one.get("id"))
+        )
+        for one in _all(root, "speaker")
+    }
+    tiers = [*_all(root, "tier")]
+    spoken = [one for one in tiers if one.get("type") == "t"] or tiers
+    said = [
+        Utterance(
+            names.get(tier.get("speaker"), UNKNOWN_SPEAKER),
+            words,
+            times.get(one.get("start")),
+            until=times.get(one.get("end")),
+        )
+        for tier in spoken
+        for one in _all(tier, "event")
+        if (words := plain("".join(one.itertext())))
+    ]
+    return Transcript(_in_time(said))
+
+
+def _read_short_messages(root: Element, source: Source) -> Transcript:
+    """Return what was sent (type 2) and received (others), as telephones keep it."""
+    messages = [
+        {
+            "speaker": "Me" if one.get("type") == "2" else _named(one.get("contact_name")) or one.get("address"),
+            "text": one.get("body"),
+            "timestamp": one.get("date"),
+        }
+        for one in _all(root, "sms")
+    ]
+    return turns.read_turns(messages, source)
+
+
+def _named(name: str | None) -> str:
+    return "" if name in (None, "null", "(Unknown)") else str(name)
+
+
+def _read_elements(root: Element, source: Source) -> Transcript:
+    """Return what the elements say that come most often and tell who, what and when; else what captions say."""
+    objects: dict[str, list[dict[str, Any]]] = {}
+    for element in root.iter():
+        if element is not root and (element.attrib or len(element)):
+            objects.setdefault(local(element), []).append(_object(element, 0))
+    tags = Counter({tag: len(found) for tag, found in objects.items() if turns.is_list(found)})
+    if not tags:
+        return read_captions(root, source)
+    return turns.read_turns(objects[tags.most_common(1)[0][0]], source)
+
+
+def _object(element: Element, depth: int) -> dict[str, Any]:
+    """Return an element as JSON would have it."""
+    found: dict[str, Any] = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+    for inside in element if depth < _DEEPEST else ():
+        is_plain = not inside.attrib and not len(inside)
+        found.setdefault(local(inside), "".join(inside.itertext()) if is_plain else _object(inside, depth + 1))
+    text = plain(_text(element))
+    if text and not turns.text_of({key.lower(): value for key, value in found.items() if isinstance(value, str)}):
+        found["text"] = text
+    return found
+
+
+def _text(element: Element) -> str:
+    """Return what an element says, with blanks between its parts; what it tells beside that is left out."""
+    parts = [element.text or ""]
+    for inside in element:
+        name = local(inside)
+        words = "" if name.lower() in _BESIDE else _text(inside)
+        parts += [words if name.lower() in _INLINE else f" {words} ", inside.tail or ""]
+    return "".join(parts)
+
+
+def _in_time(said: list[Utterance]) -> list[Utterance]:
+    return once(sorted(said, key=lambda one: one.at or 0.0))
+
+
+def _all(element: Element, name: str) -> Iterator[Element]:
+    return (one for one in element.iter() if local(one) == name)
+
+
+def _seconds(element: Element, key: str, source: Source, unit: float = 1.0) -> float | None:
+    try:
+        found = number(element.attrib, key, local(element))
+    except ValueError as error:
+        source.problem(error)
+        return None
+    return None if found is None else found * unit
+
+
+ROOTS: Final[Mapping[str, Callable[[Element, Source], Transcript]]] = {
+    "tt": read_captions,
+    "transcript": read_timed_text,
+    "timedtext": read_timed_text,
+    "Trans": _read_transcriber,
+    "ANNOTATION_DOCUMENT": _read_elan,
+    "basic-transcription": _read_exmaralda,
+    "smses": _read_short_messages,
+}

@@ -1,0 +1,116 @@
+"""Messages of programs that have no module of their own: bots in meetings, agents, call centres, chats' webhooks.
+
+What is said stands somewhere in them, in fields that many call alike: those of :mod:`formats.turns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from context_builder.transcript.formats import turns
+from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utterance, speaker_name
+
+_WRAPPERS: Final = ("payload", "data", "message", "eventBody", "event", "body", "content", "result")
+_FINAL: Final = ("isfinal", "final", "completed", "endofturn")
+_INTERIM: Final = ("partial", "interim", "delta", "pending")
+_RESTATES: Final = ("conversation-update", "report", "history")
+"""Kinds of messages that say again what others said."""
+
+_KINDS: Final = ("type", "event", "kind", "transcriptType", "EventType", "topicName", "trigger")
+_PARTIES: Final = ("user", "agent", "bot", "assistant", "customer")
+_SAYS: Final = ("transcript", "text", "usertranscript", "agentresponse")
+"""Where a message in a wrapper says something, if it does not say who."""
+
+_KEYS: Final = ("utteranceid", "segmentid", "absolutestarttime")
+_DEEPEST: Final = 4
+
+
+def is_other(message: Message) -> bool:
+    return bool(_spoken(message)) or _is_control(message)
+
+
+def read_other(message: Message, stream: Stream) -> Iterator[Heard]:
+    """Yield what a message says; a part that comes again corrects what was said of it."""
+    kinds = _kinds_of(message)
+    if any(word in kind for kind in kinds for word in (*_INTERIM, *_RESTATES)):
+        return
+    people = turns.people_of(message)
+    may_change = any("mutable" in kind for kind in kinds)
+    for place, one in enumerate(_spoken(message)):
+        turn = turns.turn_of(one)
+        words, who = turns.text_of(turn), turns.who_of(turn, people)
+        if any(turn.get(key) is False for key in _FINAL) or turn.get("role") in ("system", "tool"):
+            continue
+        said = Utterance(_party(kinds) if who == UNKNOWN_SPEAKER else who, words)
+        key = next(((name, str(turn[name])) for name in _KEYS if turn.get(name) is not None), None)
+        if key is not None:
+            yield from _part(("other", *key), said, stream, is_final=not may_change or turn.get("completed") is True)
+        elif _is_alone(message) or stream.is_new("other", place, said.speaker, words):
+            yield said
+
+
+def _part(key: tuple[str, ...], said: Utterance, stream: Stream, *, is_final: bool) -> Iterator[Heard]:
+    """Yield a part that is complete, or what it says now if it was said; others than the newest are complete."""
+    if stream.was_said(key):
+        yield from stream.corrected(key, text=said.text, speaker=said.speaker)
+        return
+    for other in [name for name in stream.held_names if isinstance(name, tuple) and name[0] == "other" and name != key]:
+        yield from stream.release(other)
+    stream.put(key, [Utterance(said.speaker, said.text, key=key)])
+    if is_final:
+        yield from stream.release(key)
+
+
+def _spoken(message: Message) -> Sequence[Mapping[str, Any]]:
+    """Return what says something in a message: itself, what is in a wrapper, or a list of turns."""
+    if any(word in kind for kind in _kinds_of(message) for word in _RESTATES):
+        return []
+    inside: Mapping[str, Any] = message
+    for _ in range(_DEEPEST):
+        turn = turns.turn_of(inside)
+        if turns.is_list([inside]) or (inside is not message and any(isinstance(turn.get(key), str) for key in _SAYS)):
+            return [{**inside, "text": _said(turn)}]
+        wrapped = [one for key in _WRAPPERS if isinstance(one := inside.get(key), dict)]
+        wrapped += [one for key, one in inside.items() if key.endswith("_event") and isinstance(one, dict)]
+        if not wrapped:
+            break
+        inside = wrapped[0]
+    return [one for entries in turns.lists_in(dict(message)) for one in entries if isinstance(one, dict) and _says(one)]
+
+
+def _says(entry: Mapping[str, Any]) -> bool:
+    return bool(turns.text_of(turns.turn_of(entry)))
+
+
+def _said(turn: Mapping[str, Any]) -> str:
+    own = next((str(turn[key]) for key in _SAYS if isinstance(turn.get(key), str)), "")
+    return turns.text_of(turn) or turns.text_of({"text": own})
+
+
+def _is_alone(message: Message) -> bool:
+    return not [*turns.lists_in(dict(message))]
+
+
+def _kinds_of(message: Message) -> list[str]:
+    inside = [one for key in _WRAPPERS if isinstance(one := message.get(key), dict)]
+    return [str(one[key]).lower() for one in (message, *inside) for key in _KINDS if isinstance(one.get(key), str)]
+
+
+def _party(kinds: Sequence[str]) -> str:
+    """Return who says what a kind of messages says."""
+    found = next((one for kind in kinds for one in _PARTIES if kind.startswith(one)), None)
+    return UNKNOWN_SPEAKER if found is None else speaker_name(found)
+
+
+def _is_control(message: Message) -> bool:
+    """Return whether a message tells its kind, and nothing that could be said: no text of several words."""
+    return any(isinstance(message.get(key), str) for key in _KINDS) and not _has_words(message, 0)
+
+
+def _has_words(value: object, depth: int) -> bool:
+    if isinstance(value, str):
+        return " " in value.strip()
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth > _DEEPEST or any(_has_words(one, depth + 1) for one in inside)
