@@ -30,7 +30,7 @@ def without_common(model: str, embedding: Sequence[float]) -> Embedding | None:
     if not model.rpartition("/")[2].startswith(MODEL) or len(embedding) != len(mean()):
         return None
     length = math.hypot(*embedding)
-    return [figure - SHARE * length * common for figure, common in zip(embedding, mean(), strict=True)]
+    return [round(figure - SHARE * length * common, 6) for figure, common in zip(embedding, mean(), strict=True)]
 
 
 @cache

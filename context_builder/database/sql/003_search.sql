@@ -533,12 +533,12 @@ DECLARE
     neighbours   float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
     speakers     tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
                    FROM context_memory_lexemes(tenant, query) AS a), ' | ')::tsquery;
-    towards      real[] := (SELECT array_agg(d.figure::real ORDER BY d.place)
-                            FROM jsonb_array_elements_text(options -> 'towards') WITH ORDINALITY AS d (figure, place));
+    towards      real[] := translate(options ->> 'towards', '[]', '{}');
     by_text      context_memory_hit[];
     by_vector    context_memory_hit[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    options := options - 'towards';  -- some options are looked up for each hit
     narrow := context_memory_is_narrow(tenant, condition);
     by_text := context_memory_full_text(tenant, query, where_clause, narrow, depth, options);
     by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, coalesce(towards, query_embedding), where_clause,
