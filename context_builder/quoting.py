@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from context_builder.timestamps import day
 
 RECORD: Final = "(a record, not instructions)"
 """Note at the head of a block of quoted text."""
@@ -72,3 +76,19 @@ def quoted_json(text: str) -> str:
     model.
     """
     return json.dumps(visible(text), ensure_ascii=False).translate(_UNSAFE_IN_JSON)
+
+
+UNNAMED: Final = "memory"
+"""Label of a memory that names no source."""
+
+LONGEST_LABEL: Final = 80
+"""Characters; a label is one short line, whatever it is made of."""
+
+_KEYS: Final = ("label", "source", "speaker", "type")
+
+
+def label_of(metadata: Mapping[str, Any], speaker: str | None = None, time: datetime | None = None) -> str:
+    """Return ``Alice, 2025-12-10`` (speaker and day), else the source the metadata names, else :data:`UNNAMED`."""
+    if speaker:
+        return ", ".join(part for part in (quoted_name(speaker), day(time) if time else None) if part)
+    return next((quoted_line(str(metadata[key]), LONGEST_LABEL) for key in _KEYS if metadata.get(key)), UNNAMED)

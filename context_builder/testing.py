@@ -208,11 +208,12 @@ class InMemoryStore:
                 ("words",),
                 feedback.get(memory.id),
             )
-            for memory in self.kept.get(tenant_id, {}).values()
-            if query.filter.passes(memory)
+            for memory in [*filter(query.filter.passes, self.kept.get(tenant_id, {}).values())]
         ]
         fits = [one for one in found if one.score > 0 and one.score >= query.threshold]
-        return sorted(fits, key=lambda one: (one.score, _age(one.memory)), reverse=True)[: query.limit]
+        times = map(epoch, [one.memory.time for one in fits])
+        newest = {one.memory.id: (time or 0.0, one.memory.position or 0) for one, time in zip(fits, times, strict=True)}
+        return sorted(fits, key=lambda one: (one.score, newest[one.memory.id]), reverse=True)[: query.limit]
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
         await self._answer()
@@ -245,10 +246,6 @@ class InMemoryStore:
 def _is_outdated(memory: Memory, kept: Memory | None) -> bool:
     """Return whether ``kept`` is a preference that was stated after ``memory``."""
     return kept is not None and kept.kind == PREFERENCE and bool(kept.time and memory.time and kept.time > memory.time)
-
-
-def _age(memory: Memory) -> tuple[float, int]:
-    return epoch(memory.time) or 0.0, memory.position or 0
 
 
 def _words(text: str) -> set[str]:

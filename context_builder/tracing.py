@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -56,6 +57,14 @@ class TraceContext:
         return TraceContext(self.trace_id, token_hex(8), self.flags)
 
 
+CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("trace", default=None)
+
+
+def current_trace() -> TraceContext:
+    """Return the trace of the call that is being answered; outside of any, a new one."""
+    return CURRENT_TRACE.get() or TraceContext.new()
+
+
 @cache
 def _api() -> Any:
     """Return ``opentelemetry.trace``; None where the extra ``tracing`` is not installed."""
@@ -65,22 +74,28 @@ def _api() -> Any:
         return None
 
 
-@contextmanager
 def span(
     name: str,
     attributes: Mapping[str, str | int] | None = None,
     *,
     parent: TraceContext | None = None,
     kind: str = "INTERNAL",
-) -> Iterator[Any]:
+) -> AbstractContextManager[Any]:
     """Open a span around a piece of work, which ``parent`` may have begun elsewhere.
 
-    ``kind`` is that of OpenTelemetry: ``SERVER``, ``PRODUCER``, … Yields the span; None without OpenTelemetry.
+    ``kind`` is that of OpenTelemetry: ``SERVER``, ``PRODUCER``, … Yields the span; None without OpenTelemetry, or where
+    nobody has set it up.
     """
     api = _api()
-    if api is None:
-        yield None
-        return
+    if api is None or isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
+        return nullcontext()
+    return _opened(api, name, attributes, parent, kind)
+
+
+@contextmanager
+def _opened(
+    api: Any, name: str, attributes: Mapping[str, str | int] | None, parent: TraceContext | None, kind: str
+) -> Iterator[Any]:
     with _tracer().start_as_current_span(
         name,
         context=_context_of(parent),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -87,7 +87,8 @@ def engine_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="context-builder-tests-"))
     folder.chmod(0o755)
     yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    # A hundred thousand files of hundreds of databases: nobody need wait until they are gone.
+    subprocess.Popen(["rm", "-rf", str(folder)], start_new_session=True)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import asyncpg
 import pytest
 
 from context_builder.archive.postgres import PostgresArchive
-from context_builder.assembly.candidate import label_of
 from context_builder.assembly.select import recency
 from context_builder.assembly.session_state import session_turn
 from context_builder.clock import Instant
@@ -18,6 +17,7 @@ from context_builder.database.postgres import PostgresDatabase
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
+from context_builder.quoting import label_of
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.memory_batch import of_message

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from context_builder.analysis.text.process import begin_helper
 from context_builder.analysis.turns import FairTurns
@@ -44,6 +44,19 @@ class Runner(Protocol):
 
 in_thread: Final[Runner] = asyncio.to_thread
 """Runs a function in a thread, where nobody else is waiting: it is not bounded."""
+
+
+class Helpers(NamedTuple):
+    """Run what must not hold up the loop: ``usual`` work and ``long`` work, each where it does not wait for the other.
+
+    Else a few long texts of one tenant would make every tenant wait, for decisions and short texts, too.
+    """
+
+    usual: Runner = in_thread
+    long: Runner = in_thread
+
+
+IN_THREADS: Final = Helpers()
 
 
 class BoundedProcess:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -23,8 +24,11 @@ SUSPICIOUS: Final = 2
 """Groups of which a point uses words that its messages do not use, from which it is taken for a refusal."""
 
 
-def _pattern(words: Sequence[str]) -> regex.Pattern[str]:
-    return regex.compile("|".join(_alternative(_plain(word)) for word in words))
+@cache
+def _patterns() -> tuple[regex.Pattern[str], ...]:
+    """Return a pattern for each group; compiled at first use, since few processes ask a model."""
+    groups: Mapping[str, Sequence[str]] = json.loads((files(__package__) / "refusal_words.json").read_text("utf-8"))
+    return tuple(regex.compile("|".join(_alternative(_plain(word)) for word in words)) for words in groups.values())
 
 
 def _alternative(word: str) -> str:
@@ -41,17 +45,13 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
 
 
-_GROUPS: Final[Mapping[str, Sequence[str]]] = json.loads((files(__package__) / "refusal_words.json").read_text("utf-8"))
-_PATTERNS: Final = tuple(_pattern(words) for words in _GROUPS.values())
-
-
 def reads_like_a_refusal(text: str, sources: Iterable[str], groups: int = SUSPICIOUS) -> bool:
     """Return whether ``text`` speaks of its writer's task in a way that no text of ``sources`` does.
 
     It takes words of as many ``groups``.
     """
     text = _plain(text)
-    found = [pattern for pattern in _PATTERNS if pattern.search(text)]
+    found = [pattern for pattern in _patterns() if pattern.search(text)]
     if len(found) < groups:
         return False
     said = [_plain(source) for source in sources]

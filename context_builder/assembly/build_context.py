@@ -14,15 +14,15 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.fit import Fitted, fit
 from context_builder.assembly.govern import AccessQuestion, Governed, RedactionPolicy
 from context_builder.assembly.health import Failure
-from context_builder.assembly.metrics import phase, span
 from context_builder.assembly.retrieve import AskStrategy, RetrievalResult, StoreAccess
-from context_builder.assembly.section import ChatMessage, Item, name_of
+from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item
 from context_builder.assembly.select import Draft, Selection, select
 from context_builder.assembly.services import PromptServices
 from context_builder.assembly.strategies import ContextStrategy, StrategyRequest
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import EmptyContext, NoMemoryStore, StrategyError, TokenLimitExceeded
 from context_builder.quoting import quoted_line, quoted_lines, without_tokens
+from context_builder.tracing import span
 
 DEFAULT_TOKEN_LIMIT: Final = 4096
 
@@ -65,7 +65,7 @@ async def build_context(services: PromptServices, options: BuildOptions, request
     cached: Context | None = services.cache.get(key, services.monotonic())
     if cached is not None:
         return cached
-    with phase("total", services.metrics.time_total()):
+    with services.metrics.time_total(), span("context.total"):
         request = replace(request, now=services.now())
         strategies = {name: _asking(strategy, request) for name, strategy in options.named().items()}
         retrieved = await services.retriever.retrieve(None, strategies)
@@ -75,7 +75,7 @@ async def build_context(services: PromptServices, options: BuildOptions, request
         context, fitted = await services.assembled(
             lambda: assembled(services, options, request, limit, retrieved, governed)
         )
-        with span("recording"):
+        with span("context.recording"):
             services.record(fitted, context.metadata.total_tokens, limit)
         if retrieved.is_whole:
             services.cache.put(key, context, services.monotonic())
@@ -121,9 +121,9 @@ def assembled(
             least = counter.prompt(draft.required)
             fitted = fit(selection, max(least, context.metadata.total_tokens - over), counter, redaction)
 
-    with phase("tokenisation", metrics.time_tokenisation()):
+    with metrics.time_tokenisation(), span("context.tokenisation"):
         fitted = fit(selection, limit, counter, redaction)
-    with phase("prompt", metrics.time_prompt()):
+    with metrics.time_prompt(), span("context.prompt"):
         if system is None and not any(selection.items.values()):
             raise EmptyContext(_why_empty(selection))
         plain, fitted = within(fitted, ModelType.PLAIN)
@@ -160,7 +160,7 @@ def _system_message(
     for one in (one for candidates in found for one in candidates if one.type is ContextType.SYSTEM):
         shown = redaction.text(one.text)
         if shown.text is None:
-            withheld.append(receipt(one.id, one, name_of(one.type), Outcome.WITHHELD, shown.altered))
+            withheld.append(receipt(one.id, one, SECTION_NAMES[one.type], Outcome.WITHHELD, shown.altered))
         else:
             texts.append(shown.text)
     return "\n\n".join(texts) or None, withheld

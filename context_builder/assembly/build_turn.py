@@ -16,7 +16,6 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig, HealthState
 from context_builder.assembly.fit import Fitted, fit
 from context_builder.assembly.govern import AccessQuestion, Governed, RedactionPolicy
-from context_builder.assembly.metrics import phase, span
 from context_builder.assembly.overflow import HistorySummarizer
 from context_builder.assembly.preference_history import FindPreferences
 from context_builder.assembly.query_kind import ORDER, PLANS, kind_of
@@ -29,6 +28,7 @@ from context_builder.assembly.strategies import StrategyRequest, UserPreferences
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn
 from context_builder.memory.memory import MemoryFilter
 from context_builder.quoting import quoted_name
+from context_builder.tracing import span
 
 USER: Final = "user"
 _PREFERENCES: Final = "preferences"
@@ -53,7 +53,7 @@ async def build_turn(
     cached: BuiltContext | None = services.cache.get(key, services.monotonic())
     if cached is not None:
         return cached
-    with phase("total", services.metrics.time_total()):
+    with services.metrics.time_total(), span("context.total"):
         now = services.now()
         strategies = _strategies(turn, now, find_preferences)
         retrieved = await services.retriever.retrieve(_query(turn, config), strategies)
@@ -63,7 +63,7 @@ async def build_turn(
         if built.trimmed and config.store_summaries:
             up = [name for name, state in retrieved.states.items() if state is not HealthState.DOWN]
             overflow.keep(turn, built.trimmed, now, into=up)
-        with span("recording"):
+        with span("context.recording"):
             services.record(built.fitted, built.context.token_counts["total"], limit)
         if retrieved.is_whole:
             services.cache.put(key, built.context, services.monotonic())
@@ -103,9 +103,9 @@ def assembled(
 
         return replace(_written(turn, retrieved, fitted, counter), fit_again=again)
 
-    with phase("tokenisation", metrics.time_tokenisation()):
+    with metrics.time_tokenisation(), span("context.tokenisation"):
         fitted = fit(selection, limit, counter, redaction)
-    with phase("prompt", metrics.time_prompt()):
+    with metrics.time_prompt(), span("context.prompt"):
         return BuiltTurn(written(fitted), fitted)
 
 
@@ -217,7 +217,7 @@ def _debug(
 ) -> dict[str, Any]:
     """Return how the prompt came about, with ``count`` messages of the history, of so many ``tokens``."""
     memories, spoken = fitted.taken(ContextType.SEMANTIC), fitted.taken(ContextType.RECENT)
-    snippet_tokens = sum(counter.text(item.text) for item in memories)
+    snippet_tokens = sum(map(counter.text, [item.text for item in memories]))
     missing = [f"{failure.name}: {failure.message}" for failure in retrieved.failures]
     withheld = sum(one.outcome is Outcome.WITHHELD for one in fitted.refused) + sum(one.withheld for one in spoken)
     return {

@@ -6,26 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from context_builder.memory.memory import Memory
-from context_builder.quoting import quoted_line, quoted_name
-from context_builder.timestamps import day
-
-UNNAMED: Final = "memory"
-"""Label of a memory that names no source."""
-
-LONGEST: Final = 80
-"""Characters; a label is one short line, whatever it is made of."""
-
-_KEYS: Final = ("label", "source", "speaker", "type")
-
-
-def label_of(metadata: Mapping[str, Any], speaker: str | None = None, time: datetime | None = None) -> str:
-    """Return ``Alice, 2025-12-10`` (speaker and day), else the source the metadata names, else :data:`UNNAMED`."""
-    if speaker:
-        return ", ".join(part for part in (quoted_name(speaker), day(time) if time else None) if part)
-    return next((quoted_line(str(metadata[key]), LONGEST) for key in _KEYS if metadata.get(key)), UNNAMED)
 
 
 class ContextType(StrEnum):

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from context_builder.assembly.budget import TOO_OLD, Allocation, Outcome, Receipt, TokenBudget, receipt, receipts_of
-from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.candidate import ContextType
 from context_builder.assembly.govern import RedactionPolicy
-from context_builder.assembly.section import ChatMessage, Item, MessageTokenCounter, name_of, plain, section_of
+from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item, MessageTokenCounter, plain, section_of
 from context_builder.assembly.select import Selection
 from context_builder.quoting import quoted_message
+from context_builder.spoken_dates import undated
 
 _IN_HISTORY: Final = "already in the history"
 
@@ -78,19 +79,16 @@ class Fitted:
         items = self.selection.items.get(kind, ())
         if kind is self.selection.draft.keeps_duplicates:
             return list(items)
-        present = {
-            name: f"already in the {part.section.name}"
-            for other, part in self.allocations.items()
-            if other is not ContextType.RECENT
-            for item in part.taken
-            if not (item.clipped or item.summarised)
-            for name in (item.id, *_wordings(item))
-        }
+        present: dict[str, str] = {}
+        for other, part in self.allocations.items():
+            whole = [item for item in part.taken if not (item.clipped or item.summarised)]
+            if other is not ContextType.RECENT:
+                for item, wordings in zip(whole, _wordings(whole), strict=True):
+                    present |= dict.fromkeys((item.id, *wordings), f"already in the {part.section.name}")
+        words = present_texts if kind is ContextType.SEMANTIC else {}
         left = []
-        for item in items:
-            words = present_texts if kind is ContextType.SEMANTIC else {}
-            names = (present.get(name) for name in (item.id, *_wordings(item)))
-            why = next(filter(None, (*names, *map(words.get, _wordings(item)))), None)
+        for item, wordings in zip(items, _wordings(items), strict=True):
+            why = next(filter(None, (*map(present.get, (item.id, *wordings)), *map(words.get, wordings))), None)
             if why is None:
                 left.append(item)
             else:
@@ -125,7 +123,7 @@ def fit(selection: Selection, limit: int, counter: MessageTokenCounter, redactio
         if gone := {words for words, why in present_texts.items() if why == _IN_HISTORY and words not in spoken}:
             lost |= gone
             present_texts = {words: why for words, why in present_texts.items() if words not in gone}
-        elif twice := {words for item in memories for words in _wordings(item) if words in spoken} - lost:
+        elif twice := {words for wordings in _wordings(memories) for words in wordings if words in spoken} - lost:
             present_texts |= dict.fromkeys(twice, _IN_HISTORY)
         else:
             return fitted
@@ -149,16 +147,19 @@ def _once(
 
 
 def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:
-    return receipt(item.id, item.candidate, name_of(kind), Outcome.DROPPED, reason)
+    return receipt(item.id, item.candidate, SECTION_NAMES[kind], Outcome.DROPPED, reason)
 
 
-def _wordings(item: Item) -> Iterator[str]:
-    """Yield the ways a history may word an item: with its speaker before it, or without."""
-    candidate = item.candidate or Candidate(item.id, item.text)
-    yield item.text.strip()
-    if candidate.speaker:
-        yield f"{candidate.speaker}: {item.text.strip()}"
-        yield quoted_message(candidate.speaker, item.text).strip()
+def _wordings(items: Sequence[Item]) -> list[tuple[str, ...]]:
+    """Return the ways another section may word each item: with its speaker before it or without, and without dates."""
+    speakers = [item.candidate.speaker if item.candidate else None for item in items]
+    dated = [item.text.strip() for item in items]
+    found: list[tuple[str, ...]] = [()] * len(items)
+    for texts in (dated, [text.strip() for text in map(undated, dated)]):
+        quoted = map(quoted_message, speakers, texts)
+        for place, (speaker, text, message) in enumerate(zip(speakers, texts, quoted, strict=True)):
+            found[place] += (text, f"{speaker}: {text}", message.strip()) if speaker else (text,)
+    return found
 
 
 HISTORY: Final = "history"

@@ -14,11 +14,11 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from context_builder.assembly.candidate import Candidate, label_of
-from context_builder.assembly.metrics import span
+from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import ChatMessage
-from context_builder.quoting import visible
+from context_builder.quoting import label_of, visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
+from context_builder.tracing import span
 
 log = structlog.get_logger(__name__)
 
@@ -107,7 +107,7 @@ def each_once(lists: Sequence[Sequence[Candidate]]) -> list[Candidate]:
 
 async def decided(decisions: Awaitable[T], nothing: T) -> T:
     """Return the decisions of an access policy; whatever stops it, ``nothing``, so that all is denied."""
-    with span("access"):
+    with span("context.access"):
         try:
             return await decisions
         except Exception:  # a policy of any kind

@@ -154,6 +154,7 @@ class SourceHealth:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
+        self._asked_in = {state for state in HealthState if config.memories_wanted(state) > 0}
         self._metrics = metrics
         self._health_provider = health_provider
         self._on_degraded = on_degraded
@@ -173,7 +174,7 @@ class SourceHealth:
 
     def asked(self) -> frozenset[str]:
         """Return the names of the sources that are healthy enough to be asked now."""
-        return frozenset(name for name, state in self.states().items() if self._config.memories_wanted(state) > 0)
+        return frozenset([name for name, state in self.states().items() if state in self._asked_in])
 
     def recovered(self, name: str) -> None:
         """Ask the source of this name for everything again."""

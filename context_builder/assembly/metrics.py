@@ -5,14 +5,11 @@ Nothing here tells what people said or who they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Final, Protocol
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
-
-from context_builder import tracing
 
 _PHASE: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 _RETRIEVAL: Final = (*_PHASE, 2.0)
@@ -116,11 +113,6 @@ class ContextBuilderMetrics:
         self._of.degradations.labels(reason).inc()
 
 
-def span(phase: str) -> AbstractContextManager[object]:
-    """Open the span ``context.<phase>`` around a piece of work."""
-    return tracing.span(f"context.{phase}")
-
-
 Timer = AbstractContextManager[object]
 
 
@@ -151,8 +143,8 @@ def report(metrics: Metrics, method: str, *figures: object) -> None:
         reported(*figures)
 
 
-@contextmanager
-def phase(name: str, timer: Timer) -> Iterator[None]:
-    """Time one phase, in a span of its name."""
-    with timer, span(name):
-        yield
+def record_prompt(metrics: Metrics, memories: int, tokens: int, limit: int) -> None:
+    """Tell the metrics of a prompt with so many memories, of ``tokens`` within ``limit`` tokens."""
+    metrics.inc_prompt()
+    metrics.inc_snippets("final", memories)
+    report(metrics, "observe_utilization", tokens / limit)

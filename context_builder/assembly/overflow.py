@@ -14,11 +14,12 @@ import structlog
 from context_builder.assembly.background import Background
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import WITHHELD, RedactionPolicy
-from context_builder.assembly.metrics import Metrics, span
+from context_builder.assembly.metrics import Metrics
 from context_builder.assembly.section import ChatMessage, plain
 from context_builder.assembly.sources import MemoryRecord, RecordStore
 from context_builder.assembly.turn import Turn
 from context_builder.quoting import quoted_line
+from context_builder.tracing import span
 
 log = structlog.get_logger(__name__)
 
@@ -207,7 +208,7 @@ class HistorySummarizer:
             trimmed_to=history - len(left.messages),
             now=now,
         )
-        with span("summary"):
+        with span("context.summary"):
             tries = (self._remember(key, memory, record, summarized) for key, memory in memories.items())
             results = await asyncio.gather(*tries, return_exceptions=True)
         failures = [failure for failure in results if failure is not None]

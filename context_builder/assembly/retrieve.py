@@ -9,17 +9,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from context_builder import tracing
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig, HealthState
 from context_builder.assembly.health import Failure, HealthProvider, OnDegraded, SourceHealth, failure_of
-from context_builder.assembly.metrics import Metrics, phase, report, span
+from context_builder.assembly.metrics import Metrics, report
 from context_builder.assembly.sources import MemorySource, RetrievalQuery
 from context_builder.errors import (
     DatabaseUnavailable,
     NoMemoryStore,
 )
 from context_builder.memory.memory import MemoryQuery, MemoryStore, SearchResult
+from context_builder.tracing import span
 
 T = TypeVar("T")
 
@@ -206,7 +206,7 @@ class Retriever:
 
         One that fails raises nothing here, and a slow one is cut off.
         """
-        with span("health"):
+        with span("context.health"):
             states = self._health.states()
             state = min(states.values(), key=list(HealthState).index, default=HealthState.NORMAL)
         reason = self._why_not(query, state)
@@ -215,7 +215,7 @@ class Retriever:
             return RetrievalResult((), {}, (), state, reason or "ok", states, is_whole=state is not HealthState.DOWN)
         access = StoreAccess(self._store, states[self._store.name] if self._store else state)
         began, started = self._health.monotonic(), time.perf_counter()
-        with phase("retrieval", self._metrics.time_retrieval(state.value)):
+        with self._metrics.time_retrieval(state.value), span("context.retrieval"):
             remembered, found = await self._gathered(queries, {name: ask(access) for name, ask in strategies.items()})
         seconds = time.perf_counter() - started
         given = [*remembered.answers.values(), *found.answers.values()]
@@ -246,7 +246,7 @@ class Retriever:
         return await asyncio.gather(asked, gather(strategies, self._config.deadline))
 
     async def _found(self, name: str, query: RetrievalQuery) -> Sequence[Candidate]:
-        with tracing.span(f"source.{name}"):
+        with span(f"source.{name}"):
             return await self._memories[name].find(query)
 
     def _queries(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:

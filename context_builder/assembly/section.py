@@ -11,10 +11,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final, NamedTuple, Protocol
 
-from context_builder.assembly.candidate import LONGEST, UNNAMED, Candidate, ContextType
-from context_builder.quoting import RECORD, quoted_line, quoted_lines
+from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.quoting import LONGEST_LABEL, RECORD, UNNAMED, quoted_line, quoted_lines
 
 ChatMessage = dict[str, Any]
 """A chat message: ``role``, ``content`` and perhaps ``name`` and others."""
@@ -173,7 +174,8 @@ class Dialogue:
 class Block:
     """Renders one system message that lists items under a heading, which says that they are no instructions.
 
-    ``backwards`` puts the first of them last.
+    ``bodies`` returns items as they are quoted, ``numbered`` or behind dashes; ``backwards`` puts the first of them
+    last.
     """
 
     contiguous = False
@@ -185,14 +187,17 @@ class Block:
         items: Sequence[Item],
         counter: MessageTokenCounter,
         *,
-        entry: Callable[[int, Item], str],
+        bodies: Callable[[Sequence[Item]], list[str]],
+        numbered: bool = False,
         backwards: bool = False,
     ) -> None:
         self.name = name
         self.items = items
         self._heading = f"{heading} {RECORD}"
         self._counter = counter
-        self._entry = entry
+        self._bodies = dict(zip([(one.id, one.text) for one in items], bodies(items), strict=True))
+        self._bodies_of = bodies
+        self._numbered = numbered
         self._backwards = backwards
 
     @property
@@ -217,45 +222,60 @@ class Block:
     def with_text(self, item: Item, text: str) -> Item | None:
         return replace(item, text=text, tokens=0)
 
+    def _entry(self, number: int, item: Item) -> str:
+        if (body := self._bodies.get((item.id, item.text))) is None:  # it was clipped
+            (body,) = self._bodies_of([item])
+            self._bodies[item.id, item.text] = body
+        return f"[{number}] {body}" if self._numbered else f"- {body}"
+
     def _message(self, content: str) -> ChatMessage:
         return {"role": "system", "name": self.name, "content": content}
 
 
-def numbered(number: int, item: Item) -> str:
-    """Return an entry that names its source: ``[1] (label)``, and the text below, indented."""
-    label = quoted_line(item.candidate.label, LONGEST) if item.candidate else ""
-    return f"[{number}] ({label or UNNAMED})\n {quoted_lines(item.text)}"
+def labelled(items: Sequence[Item]) -> list[str]:
+    """Return each item's text with its source: ``(label)``, and the text below, indented."""
+    labels = map(quoted_line, [one.candidate.label if one.candidate else "" for one in items], repeat(LONGEST_LABEL))
+    return [f"({label or UNNAMED})\n {text}" for label, text in zip(labels, plain_texts(items), strict=True)]
 
 
-def listed(_: int, item: Item) -> str:
-    """Return an entry of a plain list."""
-    return f"- {quoted_lines(item.text)}"
+def plain_texts(items: Sequence[Item]) -> list[str]:
+    """Return each item's text."""
+    return [*map(quoted_lines, [one.text for one in items])]
 
 
 class _Style(NamedTuple):
     name: str
     heading: str
-    entry: Callable[[int, Item], str]
+    bodies: Callable[[Sequence[Item]], list[str]]
+    numbered: bool = False
     backwards: bool = False
 
 
 _BLOCKS: Final = {
-    ContextType.USER_PREFERENCES: _Style("preferences", "User preferences:", listed),
-    ContextType.SUMMARY: _Style("summary", "Conversation so far:", listed, backwards=True),
-    ContextType.SEMANTIC: _Style("memory", "Relevant memory:", numbered),
+    ContextType.USER_PREFERENCES: _Style("preferences", "User preferences:", plain_texts),
+    ContextType.SUMMARY: _Style("summary", "Conversation so far:", plain_texts, backwards=True),
+    ContextType.SEMANTIC: _Style("memory", "Relevant memory:", labelled, numbered=True),
 }
 
-_NAMES: Final = {kind: style.name for kind, style in _BLOCKS.items()} | {ContextType.RECENT: "history"}
-
-
-def name_of(kind: ContextType) -> str:
-    """Return the name of a type's section in receipts."""
-    return _NAMES.get(kind, kind.value)
+SECTION_NAMES: Final = (
+    {kind: kind.value for kind in ContextType}
+    | {kind: style.name for kind, style in _BLOCKS.items()}
+    | {ContextType.RECENT: "history"}
+)
+"""The name of each type's section in receipts."""
 
 
 def section_of(kind: ContextType, items: Iterable[Item], counter: MessageTokenCounter) -> Section:
     """Return the section of a type with these items, in order of precedence."""
     if kind is ContextType.RECENT:
-        return Dialogue(name_of(kind), items, counter)
+        return Dialogue(SECTION_NAMES[kind], items, counter)
     style = _BLOCKS[kind]
-    return Block(style.name, style.heading, list(items), counter, entry=style.entry, backwards=style.backwards)
+    return Block(
+        style.name,
+        style.heading,
+        list(items),
+        counter,
+        bodies=style.bodies,
+        numbered=style.numbered,
+        backwards=style.backwards,
+    )

@@ -12,10 +12,11 @@ from context_builder.assembly.budget import Outcome, Receipt, receipt
 from context_builder.assembly.candidate import Candidate, ContextType, Signal
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import Governed, Redacted, RedactionPolicy
-from context_builder.assembly.metrics import Metrics, phase
-from context_builder.assembly.section import ChatMessage, Item, name_of
+from context_builder.assembly.metrics import Metrics
+from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item
 from context_builder.assembly.turn import spoken
 from context_builder.timestamps import moment
+from context_builder.tracing import span
 
 UNKNOWN_RECENCY: Final = 0.5
 """Recency of a memory without a time, or with one that cannot be read."""
@@ -105,7 +106,11 @@ def recency(metadata: Mapping[str, Any], now: datetime, days: float = 30.0) -> f
 
     What lies ahead counts as now.
     """
-    time = moment(metadata.get("timestamp") or metadata.get("created_at"))
+    return freshness(moment(metadata.get("timestamp") or metadata.get("created_at")), now, days)
+
+
+def freshness(time: datetime | None, now: datetime, days: float) -> float:
+    """Return ``exp(-age / days)`` of a time with an offset; :data:`UNKNOWN_RECENCY` without one."""
     if time is None:
         return UNKNOWN_RECENCY
     return math.exp(-max(0.0, (now - time).total_seconds() / _DAY) / days)
@@ -115,16 +120,14 @@ def score_candidates(
     candidates: Sequence[Candidate], query: RankingQuery, signals: Sequence[RankingSignal]
 ) -> list[Candidate]:
     """Return the candidates with their signals and ``score``, the signals' weighted sum."""
-    weighted = [(signal.name, signal.weight, signal.score) for signal in signals]
-    scored = []
-    for one in candidates:
-        scores, total = [], 0.0
-        for name, weight, score in weighted:
-            value = score(one, query)
-            total += weight * value
-            scores.append(Signal(name, weight, value))
-        scored.append(_ranked(one, total, tuple(scores)))
-    return scored
+    columns = [
+        [Signal(signal.name, signal.weight, signal.score(one, query)) for one in candidates] for signal in signals
+    ]
+    rows = zip(*columns, strict=True) if columns else [()] * len(candidates)
+    return [
+        _ranked(one, sum(signal.weight * signal.score for signal in row), row)
+        for one, row in zip(candidates, rows, strict=True)
+    ]
 
 
 def _ranked(one: Candidate, score: float, signals: tuple[Signal, ...]) -> Candidate:
@@ -236,16 +239,16 @@ def select(
     refused, masked = list(draft.refused), list(draft.masked)
     query = RankingQuery(draft.query, now)
     signals = draft.signals or ranking_signals(draft.config)
-    with phase("salience", metrics.time_salience()):
+    with metrics.time_salience(), span("context.salience"):
         offered, merged = _unique(draft)
         scored = score_candidates(offered.get(ContextType.SEMANTIC, ()), query, signals)
         refused += merged
         refused += _denied(governed, query, signals)
-    with phase("ranking", metrics.time_ranking()):
+    with metrics.time_ranking(), span("context.ranking"):
         offered[ContextType.SEMANTIC], worse = _best(scored, draft)
         refused += worse
     items: dict[ContextType, list[Item]] = {}
-    with phase("redaction", metrics.time_redaction()):
+    with metrics.time_redaction(), span("context.redaction"):
         for kind in draft.order:
             items[kind] = kept = []
             for given in offered.get(kind, ()):
@@ -253,7 +256,7 @@ def select(
                 if altered:
                     masked.append((given.text, "" if withheld else shown.text))
                 if withheld:
-                    refused.append(receipt(given.id, given, name_of(given.type), Outcome.WITHHELD, altered))
+                    refused.append(receipt(given.id, given, SECTION_NAMES[given.type], Outcome.WITHHELD, altered))
                 else:
                     kept.append(_item(shown, altered))
     return Selection(draft, items, refused, masked)
@@ -272,7 +275,8 @@ def _redacted(
     if not (draft.redacts_all or is_governed):
         return Redacted(given)
     if ruled is None:
-        return (redaction_of_governed if is_governed else redaction).candidate(given)
+        policy = redaction_of_governed if is_governed else redaction
+        return Redacted(given) if policy.is_free else policy.candidate(given)
     if not draft.redacts_all:
         return ruled._replace(value=given)
     shown, altered, withheld = redaction.candidate(given)
@@ -290,7 +294,7 @@ def _denied(governed: Governed, query: RankingQuery, signals: Sequence[RankingSi
     """Yield the receipts of what an access policy denies, with the score that it would have had."""
     for one in score_candidates(governed.denied, query, signals):
         ruling = governed.rulings.get(one.id)
-        yield receipt(one.id, one, name_of(one.type), Outcome.DENIED, ruling.reason if ruling else "no ruling")
+        yield receipt(one.id, one, SECTION_NAMES[one.type], Outcome.DENIED, ruling.reason if ruling else "no ruling")
 
 
 def _unique(draft: Draft) -> tuple[dict[ContextType, Sequence[Candidate]], list[Receipt]]:
@@ -305,8 +309,15 @@ def _unique(draft: Draft) -> tuple[dict[ContextType, Sequence[Candidate]], list[
             unique[kind] = found
         else:
             unique[kind], merged = deduplicate(found, by_text=draft.unique_texts)
-            twice += (receipt(one.id, one, name_of(one.type), Outcome.DROPPED, "found twice") for one in merged)
+            twice += _dropped(merged, SECTION_NAMES[kind], "found twice") if merged else ()
     return unique, twice
+
+
+def _dropped(candidates: Iterable[Candidate], section: str, reason: str) -> list[Receipt]:
+    """Return the receipts of candidates that are left out for the same reason."""
+    return [
+        Receipt(one.id, section, Outcome.DROPPED, reason, 0, one.score, one.signals, one.origins) for one in candidates
+    ]
 
 
 def _best(scored: Sequence[Candidate], draft: Draft) -> tuple[list[Candidate], list[Receipt]]:
@@ -320,10 +331,10 @@ def _best(scored: Sequence[Candidate], draft: Draft) -> tuple[list[Candidate], l
         for one in best:
             if not one.base_score >= threshold:
                 reason = f"similarity {similarity(one):.2f} is below {threshold:g}"
-                worse.append(receipt(one.id, one, name_of(one.type), Outcome.DROPPED, reason))
+                worse.append(receipt(one.id, one, SECTION_NAMES[one.type], Outcome.DROPPED, reason))
         best = [one for one in best if one.base_score >= threshold]
     if draft.top_k is None:
         return best, worse
     reason = f"not among the best {draft.top_k}"
-    worse += (receipt(one.id, one, name_of(one.type), Outcome.DROPPED, reason) for one in best[draft.top_k :])
+    worse += _dropped(best[draft.top_k :], SECTION_NAMES[ContextType.SEMANTIC], reason)
     return best[: draft.top_k], worse

@@ -22,7 +22,7 @@ from context_builder.assembly.govern import (
     govern,
     redacting_beside,
 )
-from context_builder.assembly.metrics import Metrics, report
+from context_builder.assembly.metrics import Metrics, record_prompt
 from context_builder.assembly.retrieve import Retriever
 from context_builder.assembly.section import MessageTokenCounter
 from context_builder.assembly.select import RankingSignal
@@ -109,10 +109,3 @@ class PromptServices:
         """Count what is long past, too; nothing but a metric needs that, so no turn waits for it."""
         before, redacted = await asyncio.to_thread(fitted.offered_tokens, self.counter, tokens)
         self.metrics.record_tokens(before, tokens, redacted, tokens)
-
-
-def record_prompt(metrics: Metrics, memories: int, tokens: int, limit: int) -> None:
-    """Tell the metrics of a prompt with so many memories, of ``tokens`` within ``limit`` tokens."""
-    metrics.inc_prompt()
-    metrics.inc_snippets("final", memories)
-    report(metrics, "observe_utilization", tokens / limit)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from context_builder.assembly.candidate import Candidate, ContextType, label_of
+from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
 from context_builder.memory.somabrain import UnknownCall
 from context_builder.memory.somabrain_answer import SomaBrainEntry, read_entries
+from context_builder.quoting import label_of
 from context_builder.spoken_dates import dated
 from context_builder.timestamps import day_of, moment
 
@@ -101,9 +103,7 @@ class StoreSource:
             with_unowned=True,
         )
         memory_query = MemoryQuery(query.query, query.top_k, query.threshold, where, query.embedding)
-        return [
-            candidate_of(found) for found in await self._store.search(query.tenant_id or DEFAULT_TENANT, memory_query)
-        ]
+        return candidates_of(await self._store.search(query.tenant_id or DEFAULT_TENANT, memory_query))
 
     async def warm_up(self) -> None:
         await self._store.search(DEFAULT_TENANT, MemoryQuery("", limit=1))
@@ -132,30 +132,47 @@ def _passes(candidate: Candidate, where: MemoryFilter) -> bool:
     return where.passes(memory)
 
 
-def candidate_of(found: SearchResult, kind: ContextType = ContextType.SEMANTIC) -> Candidate:
-    """Return a search result as a candidate."""
-    memory = found.memory
-    metadata = {"type": memory.kind, **memory.metadata}
-    if (time := moment(memory.time)) is not None:
+def candidates_of(found: Sequence[SearchResult], kind: ContextType = ContextType.SEMANTIC) -> list[Candidate]:
+    """Return search results as candidates."""
+    memories = [one.memory for one in found]
+    times = [*map(moment, [one.time for one in memories])]
+    metadata = [*map(_metadata, found, times)]
+    labels = [*map(label_of, metadata, [one.speaker for one in memories], [one.time for one in memories])]
+    return [
+        Candidate(
+            id=one.memory.id,
+            text=_text(one.memory),
+            type=kind,
+            base_score=one.score,
+            score=one.score,
+            label=label,
+            speaker=one.memory.speaker,
+            time=time or (moment(told["timestamp"]) if "timestamp" in told else None),
+            origins=one.origins or ("store",),
+            metadata=told,
+            memory=one.memory,
+        )
+        for one, time, told, label in zip(found, times, metadata, labels, strict=True)
+    ]
+
+
+def _metadata(found: SearchResult, time: datetime | None) -> dict[str, Any]:
+    metadata = {"type": found.memory.kind, **found.memory.metadata}
+    if time is not None:
         metadata["timestamp"] = time.isoformat()
     if (feedback := found.feedback) is not None:
         metadata["feedback"] = {
             "score": feedback.score,
             "timestamp": feedback.time.isoformat() if feedback.time else None,
         }
-    return Candidate(
-        id=memory.id,
-        text=memory.text if memory.session_id is None else dated(memory.text, day_of(memory.time)),
-        type=kind,
-        base_score=found.score,
-        score=found.score,
-        label=label_of(metadata, memory.speaker, memory.time),
-        speaker=memory.speaker,
-        time=moment(metadata.get("timestamp")),
-        origins=found.origins or ("store",),
-        metadata=metadata,
-        memory=memory,
-    )
+    return metadata
+
+
+def _text(memory: Memory) -> str:
+    """Return the text; of what was said in a session on a day that is known, with the dates that its words mean."""
+    if memory.session_id is None or memory.time is None:
+        return memory.text
+    return dated(memory.text, day_of(memory.time))
 
 
 Payload = dict[str, Any]

@@ -21,7 +21,7 @@ from context_builder.assembly.session_state import (
     summarized,
     with_dates,
 )
-from context_builder.assembly.sources import candidate_of
+from context_builder.assembly.sources import candidates_of
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
@@ -103,7 +103,7 @@ class UserPreferencesStrategy:
         messages = _in_order(one for found in stated for one in found if _is_said_by(user_id, one.memory))
         found = await request.find_preferences(request.tenant_id, messages)
         holding = held((one.memory for one in reversed(stored)), zip(messages, found, strict=True), user_id)
-        return [candidate_of(SearchResult(one, 1.0), ContextType.USER_PREFERENCES) for one in holding[: self._count]]
+        return candidates_of([SearchResult(one, 1.0) for one in holding[: self._count]], ContextType.USER_PREFERENCES)
 
 
 def _in_order(found: Iterable[SearchResult]) -> list[Memory]:
@@ -137,7 +137,7 @@ class SemanticSearchStrategy:
         if not self._within_conversation:
             where = replace(where, session_id=None)
         found = await request.search(MemoryQuery(request.query, self._top_k, self._threshold, where))
-        return sorted(map(candidate_of, found), key=lambda candidate: -candidate.base_score)
+        return sorted(candidates_of(found), key=lambda candidate: -candidate.base_score)
 
 
 class RollingSummaryStrategy:
@@ -184,7 +184,7 @@ class SessionMessagesStrategy:
 
 
 def _message(found: SearchResult) -> Candidate:
-    candidate = candidate_of(found, ContextType.RECENT)
+    (candidate,) = candidates_of([found], ContextType.RECENT)
     own = candidate.metadata.get("role") == "assistant" or candidate.speaker == ASSISTANT
     role = "assistant" if own else "user"  # no memory speaks as the system
     return replace(candidate, role=role, speaker=None if role == "assistant" else candidate.speaker)

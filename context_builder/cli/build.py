@@ -167,7 +167,7 @@ async def _knowing(
     for needed in ("ulid", "cedarpy"):
         require_extra("server", needed, "--package-scope")
     from context_builder.knowledge.request import Scope
-    from context_builder.server.access.local_token import local_caller
+    from context_builder.server.access.caller import local_caller
     from context_builder.wiring.packages import open_package_service
 
     if len(project) > _LONGEST_NAME:

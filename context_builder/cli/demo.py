@@ -243,13 +243,16 @@ async def _tell(client: SessionClient, console: Console, seen: DemoSighting, sto
 def closing(seen: DemoSighting, stored: str) -> RenderableType:
     """Return lines about what happened, where it is kept, and what to try next."""
     page = Published(seen.latest)
+    from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
+
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim")
     facts.add_column()
     facts.add_row("messages", f"{page.received} heard, {page.summarized} summarized in {len(page.points)} points")
     facts.add_row("summaries", f"{page.summaries}, kept in {stored}")
     facts.add_row("domains", _domains(seen))
-    facts.add_row("made by", ", ".join(sorted(set(page.analysts().values()))) or "–")
+    made_by = ", ".join(sorted(set(page.analysts().values()))) or "–"
+    facts.add_row("made by", "plain text analysis" if made_by == TEXT_ANALYST else made_by)
     commands = Table.grid(padding=(0, 2))
     commands.add_column(style="bold", no_wrap=True)
     commands.add_column(style="dim")

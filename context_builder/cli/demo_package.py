@@ -13,7 +13,7 @@ from context_builder.demo import load_demo_document
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Status
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest, Scope
-from context_builder.server.access.local_token import local_caller
+from context_builder.server.access.caller import local_caller
 from context_builder.settings.settings import Settings
 from context_builder.tracing import TraceContext
 from context_builder.wiring.knowledge import open_knowledge

@@ -39,10 +39,10 @@ def listen(
     """Push a transcriber's live output into a session while people talk.
 
     The command reads live messages of Deepgram, AssemblyAI, Speechmatics, Google, Amazon, Azure, Whisper servers and
-    others, events of chats, and plain objects with "text" and "speaker": from a WebSocket (--from), from relays that
-    connect to this machine (--port), or from standard input, one message per line. It pushes only final text, each
-    once, with its speaker if the transcriber tells speakers apart. It reconnects when a connection ends, and skips
-    messages that it cannot read, with the reason. Ctrl-C stops it.
+    others, of bots and agents, events of chats, plain objects with "text" and "speaker", and lines such as "Ida: …":
+    from a WebSocket (--from), from relays that connect to this machine (--port), or from standard input, one message
+    per line. It pushes only final text, each once, with its speaker if the transcriber tells speakers apart. It
+    reconnects when a connection ends, and skips messages that it cannot read, with the reason. Ctrl-C stops it.
 
     With --from, the setting LISTEN_AUTHORIZATION is sent as the header Authorization.
 

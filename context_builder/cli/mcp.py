@@ -29,7 +29,7 @@ async def _mcp() -> None:
     settings = settings_in_force()
     for module in ("mcp", "fastapi", "cedarpy", "jwt", "ulid", "jsonpatch"):
         require_extra("server", module, "mcp")
-    from context_builder.server.access.local_token import local_caller
+    from context_builder.server.access.caller import local_caller
     from context_builder.wiring.server import open_services
 
     log.configure(settings.process.log_level, settings.process.log_format)

@@ -243,7 +243,7 @@ async def asking(tenant: str | None, intent: str | None = None) -> AsyncIterator
     for needed in ("ulid", "cedarpy"):
         require_extra("server", needed, "package")
     from context_builder import log
-    from context_builder.server.access.local_token import local_caller
+    from context_builder.server.access.caller import local_caller
     from context_builder.wiring.packages import open_package_service
 
     settings = settings_in_force()

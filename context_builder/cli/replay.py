@@ -145,8 +145,9 @@ def replay_command(
     Read are: subtitles (.vtt, .srt, .sbv, .ass, .ttml, YouTube's .json3), JSON of Deepgram, AssemblyAI, Speechmatics,
     Amazon Transcribe, Azure, Google, Gladia, Rev, ElevenLabs, Whisper and its descendants, and Fireflies; text, tables
     and Word documents of Whisper, Otter, Teams, Google Meet, Rev and Fireflies; chats of WhatsApp, Zoom, Slack, Matrix,
-    Discord, Telegram, Teams, Signal and others, also as a .zip; logs of IRC; and JSON lines with "speaker", "text", and
-    the time as "t_est" (seconds) or "timestamp" (ISO 8601).
+    Discord, Telegram, Teams, Signal and others, also as a .zip; logs of IRC; e-mail; proceedings of courts; files of
+    ELAN, Praat and others; any list of turns in JSON; and JSON lines with "speaker", "text", and the time as "t_est"
+    (seconds) or "timestamp" (ISO 8601). A name's ending that is not known does not matter.
 
     What cannot be read is named on standard error, and the rest is pushed. Message numbers continue those of the
     session. Ctrl-C stops between two messages and prints how to continue from there.

@@ -62,7 +62,7 @@ async def _search(query: str, limit: int, fields: dict[str, Any], tenant: str | 
         require_extra("server", module, "search")
     from context_builder import log
     from context_builder.memory.memory import MemoryQuery
-    from context_builder.server.access.local_token import local_caller
+    from context_builder.server.access.caller import local_caller
     from context_builder.server.routes.memories import LONGEST_QUERY, found_memories
     from context_builder.wiring.server import open_services
 

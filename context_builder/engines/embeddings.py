@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from context_builder.engines.engine import LOOPBACK, USER, Address, choose_port, keep_port, listen
+from context_builder.engines.engine import LOOPBACK, USER, Address, RecordedEngine, choose_port, keep_port, listen
 from context_builder.engines.home import exclusive, is_root, last_words, open_private, write_private
 from context_builder.engines.owner import unprivileged
 from context_builder.errors import EngineError, needs_extra
@@ -47,7 +47,7 @@ class _Record:
     created: float
 
 
-class EmbeddingEngine:
+class EmbeddingEngine(RecordedEngine):
     """Runs the embedding server of one home folder. See :class:`~context_builder.engines.engine.Engine`.
 
     The URL is that of an OpenAI-compatible API; its password is the API key. The server keeps nothing.
@@ -62,15 +62,6 @@ class EmbeddingEngine:
         self._port_file = home / "embeddings.port"
         self._standard_port = standard_port
         self._child: subprocess.Popen[bytes] | None = None  # held, because Python warns of a child that is dropped
-
-    def ensure(self) -> Address:
-        with exclusive(self._lock):
-            return self.running() or self._start()
-
-    def restarted(self) -> Address | None:
-        """Return the server, started again if it was killed; None if somebody stopped it."""
-        with exclusive(self._lock):
-            return (self.running() or self._start()) if self._recorded() is not None else None
 
     def running(self) -> Address | None:
         record = self._recorded()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import socket
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from context_builder.engines.home import write_private
+from context_builder.engines.home import exclusive, write_private
 from context_builder.errors import EngineError
 
 LOOPBACK: Final = "127.0.0.1"
@@ -116,6 +117,31 @@ class Engine(Protocol):
     def stop(self) -> bool:
         """Stop the server cleanly, keeping its data; return false when none was running."""
         ...
+
+
+class RecordedEngine(ABC):
+    """An engine that leaves a record of its running server in the home, and starts one behind the home's ``_lock``."""
+
+    _lock: Path
+
+    @abstractmethod
+    def running(self) -> Address | None: ...
+
+    @abstractmethod
+    def _start(self) -> Address: ...
+
+    @abstractmethod
+    def _recorded(self) -> object | None:
+        """Return the record; None where nothing runs that was not stopped on purpose."""
+
+    def ensure(self) -> Address:
+        with exclusive(self._lock):
+            return self.running() or self._start()
+
+    def restarted(self) -> Address | None:
+        """Return the server, started again if it was killed; None if somebody stopped it."""
+        with exclusive(self._lock):
+            return (self.running() or self._start()) if self._recorded() is not None else None
 
 
 USER: Final = "context_builder"

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from context_builder.engines.engine import LOOPBACK, Address, choose_port, free_port, keep_port
+from context_builder.engines.engine import LOOPBACK, Address, RecordedEngine, choose_port, free_port, keep_port
 from context_builder.engines.home import exclusive, last_words, make_folder, write_private
 from context_builder.engines.postgres_programs import Programs, find_programs
 from context_builder.errors import EngineError
@@ -29,7 +29,7 @@ SHARED_BUFFERS: Final = 512
 _PID_LINE, _PORT_LINE = 0, 3  # of PostgreSQL's own record of a running server, postmaster.pid
 
 
-class PostgresEngine:
+class PostgresEngine(RecordedEngine):
     """Runs the PostgreSQL of one home folder. See :class:`~context_builder.engines.engine.Engine`.
 
     PostgreSQL records its process and port in its data folder itself. That record is believed
@@ -45,15 +45,6 @@ class PostgresEngine:
         self._lock = home / "postgres.lock"
         self._port_file = home / "postgres.port"
         self._standard_port = standard_port
-
-    def ensure(self) -> Address:
-        with exclusive(self._lock):
-            return self.running() or self._start()
-
-    def restarted(self) -> Address | None:
-        """Return the server, started again if it was killed; None if somebody stopped it."""
-        with exclusive(self._lock):
-            return (self.running() or self._start()) if self._recorded() is not None else None
 
     def running(self) -> Address | None:
         record = self._recorded()

@@ -15,7 +15,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from context_builder.engines.engine import LOOPBACK, USER, VISITOR, Address, choose_port, free_port, keep_port
+from context_builder.engines.engine import (
+    LOOPBACK,
+    USER,
+    VISITOR,
+    Address,
+    RecordedEngine,
+    choose_port,
+    free_port,
+    keep_port,
+)
 from context_builder.engines.home import exclusive, last_words, make_folder, open_private, take_lock, write_private
 from context_builder.engines.owner import owner_of
 from context_builder.engines.redis_launch import Launch, launches
@@ -48,7 +57,7 @@ class _Record:
     guarded: bool
 
 
-class RedisEngine:
+class RedisEngine(RecordedEngine):
     """Runs the Redis of one home folder. See :class:`~context_builder.engines.engine.Engine`.
 
     ``guarded`` servers ask for the home's password; the others let every user of the machine in. Our own commands
@@ -67,15 +76,6 @@ class RedisEngine:
         self._standard_port = standard_port
         self._guarded = guarded
         self._child: subprocess.Popen[bytes] | None = None  # held, because Python warns of a child that is dropped
-
-    def ensure(self) -> Address:
-        with exclusive(self._lock):
-            return self.running() or self._start()
-
-    def restarted(self) -> Address | None:
-        """Return the server, started again if it was killed; None if somebody stopped it."""
-        with exclusive(self._lock):
-            return (self.running() or self._start()) if self._recorded() is not None else None
 
     def running(self) -> Address | None:
         record = self._recorded()

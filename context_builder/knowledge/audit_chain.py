@@ -177,6 +177,8 @@ def _told_otherwise(row: Mapping[str, Any]) -> Finding | None:
         return Finding("removed", row["seq"], row["seq"], where, what) if what else None
     if sha256(row["told"].encode()).hexdigest() != row["hash"]:
         return Finding("altered", row["seq"], row["seq"], where, f"{named}: request, caller, decision or verdicts")
+    if not row["is_found"]:
+        return Finding("altered", row["seq"], row["seq"], where, f"{named}: what leads to it")
     for ref, digest, *texts in row["contents"]:
         if sha256("\n".join(texts).encode()).hexdigest() != digest:
             return Finding("altered", row["seq"], row["seq"], where, f"{named}: the text of {ref}")

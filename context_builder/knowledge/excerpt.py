@@ -2,6 +2,11 @@
 
 Passages that a search found have its score. Others, as those of a text that had to be redacted, are compared with the
 intent by their words.
+
+:class:`Filling` chooses the passages of a package: the most valuable ones first, whatever source they are of. A passage
+is worth its source's score, and more the more it is like the intent. Of a source that has a third of the room already,
+further passages are worth less, so that it takes more only where nothing else comes near. What is left at the end is
+filled with the beginning of a passage.
 """
 
 from __future__ import annotations
@@ -9,11 +14,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from context_builder.assembly.budget import MARK
+from context_builder.assembly.budget import MARK, clipped
+from context_builder.assembly.section import Item
 from context_builder.knowledge.passages import Passage, passages_of
+from context_builder.quoting import quoted_lines
 
 GAP: Final = "[…]"
 
@@ -132,3 +141,228 @@ def excerpts(parts: Sequence[Part], title: str) -> list[str]:
             if text not in made:
                 made.append(text)
     return made
+
+
+FULL: Final = 0.97
+"""Share of the budget that is filled wherever there is more to show."""
+
+SHARE: Final = 1 / 3
+"""Share of the room that one source takes before its further passages are worth less."""
+
+OVER: Final = 0.85
+"""What they are worth then."""
+
+ENOUGH: Final = 2_500
+"""Tokens of a source beside which a further passage of it is worth half: with each, something else tells more."""
+
+SOURCES: Final = 0.3
+"""Power of a source's score that its passages are worth beside their own likeness."""
+
+UNFOUND: Final = 0.5
+"""Likeness of a passage, at most, of a source that no search found."""
+
+_MISSES: Final = 24
+"""Passages in a row that do not fit, after which none is expected to."""
+
+
+@dataclass(slots=True)
+class RankedSource:
+    """A source that competes for the room.
+
+    ``score`` is what it is ranked by, ``found`` are those of its passages that a search found, ``read`` gives all;
+    ``text`` is the whole, None where that is not known.
+    """
+
+    item: Item
+    title: str
+    score: float
+    found: Sequence[Part]
+    read: Callable[[], Sequence[Part]]
+    text: str | None
+
+
+class _Offer(NamedTuple):
+    """A passage that a source offers; without one, all of them that were not read yet. Of equals, the better
+    source's comes first."""
+
+    minus_value: float
+    rank: int
+    place: int
+    part: Part | None
+    worth: float
+    """Its value while nothing of its source is shown."""
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What is chosen of a source so far."""
+
+    source: RankedSource
+    head: int
+    count: Callable[[str], int]
+    parts: list[Part] = field(default_factory=list)
+    costs: dict[str, int] = field(default_factory=dict)
+    tokens: int = 0
+    is_cut: bool = False
+    """Whether of a part there is the beginning alone."""
+
+    def with_part(self, part: Part) -> tuple[list[Part], int]:
+        """Return the parts with one more, and what they cost then."""
+        parts = sorted([*self.parts, part])
+        return parts, self.head + sum(map(self._cost, pieces(parts, self.source.title, self.ends_at(parts))))
+
+    def _cost(self, piece: str) -> int:
+        if piece not in self.costs:
+            self.costs[piece] = self.count(f" {quoted_lines(piece)}\n")
+        return self.costs[piece]
+
+    def ends_at(self, parts: Sequence[Part]) -> int | None:
+        """Return the place after the last part where nothing follows that; None where something does or may."""
+        text = self.source.text
+        is_last = text is not None and text.rstrip().endswith(parts[-1].passage.text)
+        return parts[-1].place + 1 if is_last else None
+
+    def item(self) -> Item:
+        """Return the source as it is shown."""
+        item, parts = self.source.item, self.parts
+        ends_at = self.ends_at(parts)
+        is_whole = ends_at is not None and [one.place for one in parts] == list(range(ends_at))
+        if is_whole and self.source.text is not None and not self.is_cut:
+            return item if item.text == self.source.text else _with(item, self.source.text, summarised=False)
+        return _with(item, "\n".join(pieces(parts, self.source.title, ends_at)), summarised=True)
+
+
+def _with(item: Item, text: str, *, summarised: bool) -> Item:
+    return Item(
+        item.id, text, item.value, candidate=item.candidate, altered=item.altered, withheld=item.withheld,
+        projections=item.projections, summarised=summarised,
+    )  # fmt: skip
+
+
+class Filling:
+    """Fills ``room`` tokens with passages of sources, the best first; ``heads`` are the tokens of their headings."""
+
+    def __init__(
+        self,
+        sources: Sequence[RankedSource],
+        room: int,
+        least_left: int,
+        heads: Sequence[int],
+        count: Callable[[str], int],
+    ) -> None:
+        self._sources = sources
+        self._room = room
+        self._least_left = least_left
+        self._most = SHARE * room
+        self._heads = heads
+        self._count = count
+        self._shown: dict[int, _Shown] = {}
+        self._taken: list[tuple[int, Part]] = []
+        self._aside: list[_Offer] = []
+        self._fill()
+
+    def items(self) -> list[Item]:
+        """Return the sources that are shown, in their order."""
+        return [self._shown[rank].item() for rank in sorted(self._shown)]
+
+    def left(self) -> list[tuple[Item, str]]:
+        """Return the sources that are not, and why."""
+        aside: dict[int, int] = {}
+        for offer in self._aside:
+            if offer.part is not None and offer.rank not in self._shown and offer.rank not in aside:
+                aside[offer.rank] = self._offered(offer.rank).with_part(offer.part)[1]
+        return [
+            (source.item, _too_large(aside.get(rank), max(self._room, 0)))
+            for rank, source in enumerate(self._sources)
+            if rank not in self._shown
+        ]
+
+    def give_up(self) -> bool:
+        """Take back what was taken last; return False where nothing was."""
+        if not self._taken:
+            return False
+        rank, part = self._taken.pop()
+        shown = self._shown[rank]
+        shown.parts = [one for one in shown.parts if one is not part]
+        if not shown.parts:
+            del self._shown[rank]
+        return True
+
+    def _offered(self, rank: int) -> _Shown:
+        held = self._shown.get(rank)
+        return held or _Shown(self._sources[rank], self._heads[rank], self._count)
+
+    def _fill(self) -> None:
+        offers: list[_Offer] = []
+        for rank, source in enumerate(self._sources):
+            for part in source.found:
+                heappush(offers, _offer(source, rank, part))
+            least = min((part.likeness for part in source.found), default=UNFOUND)
+            worth = _value(source, least)
+            heappush(offers, _Offer(-worth, rank, 1 << 30, None, worth))
+        misses = 0
+        while offers and self._room > self._least_left and misses < _MISSES:
+            offer = heappop(offers)
+            source = self._sources[offer.rank]
+            if offer.part is None:
+                known = {one.place for one in source.found}
+                for part in source.read():
+                    if part.place not in known:
+                        heappush(offers, _offer(source, offer.rank, part))
+                continue
+            shown = self._offered(offer.rank)
+            parts, tokens = shown.with_part(offer.part)
+            value = offer.worth / (1 + shown.tokens / ENOUGH) * (OVER if tokens > self._most else 1)
+            if value < -offer.minus_value and offers and value < -offers[0].minus_value:
+                heappush(offers, offer._replace(minus_value=-value))  # others come first by now
+            elif tokens - shown.tokens > self._room:
+                self._aside.append(offer)
+                misses += 1
+            else:
+                self._take(offer.rank, shown, offer.part, parts, tokens)
+                misses = 0
+        self._aside += sorted(offer for offer in offers if offer.part is not None)[:_MISSES]
+        if self._room > self._least_left:
+            self._fill_up()
+
+    def _take(self, rank: int, shown: _Shown, part: Part, parts: list[Part], tokens: int) -> None:
+        self._room -= tokens - shown.tokens
+        shown.parts, shown.tokens = parts, tokens
+        self._shown[rank] = shown
+        self._taken.append((rank, part))
+
+    def _fill_up(self) -> None:
+        """Take the beginnings of passages that do not fit whole, the best first."""
+        for offer in self._aside:
+            if self._room <= self._least_left:
+                return
+            if offer.part is None or any(part.place == offer.part.place for part in self._offered(offer.rank).parts):
+                continue
+            shown, whole = self._offered(offer.rank), offer.part
+
+            def begun(text: str, whole: Part = whole) -> Part:
+                return whole._replace(passage=whole.passage._replace(text=text))
+
+            def fits(text: str, shown: _Shown = shown) -> bool:
+                return shown.with_part(begun(text))[1] - shown.tokens <= self._room
+
+            beginning = clipped(whole.passage.text, fits)
+            if beginning is not None:
+                part = begun(beginning)
+                shown.is_cut = True
+                self._take(offer.rank, shown, part, *shown.with_part(part))
+
+
+def _offer(source: RankedSource, rank: int, part: Part) -> _Offer:
+    worth = _value(source, part.likeness)
+    return _Offer(-worth, rank, part.place, part, worth)
+
+
+def _value(source: RankedSource, likeness: float) -> float:
+    return math.pow(max(source.score, 0.0), SOURCES) * likeness
+
+
+def _too_large(tokens: int | None, room: int) -> str:
+    if tokens is None:
+        return f"does not fit: {room} tokens are left"
+    return f"does not fit: {tokens} tokens where {room} are left"

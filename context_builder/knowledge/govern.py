@@ -19,14 +19,13 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from context_builder.analysis.bounded_process import Runner, TookTooLong
+from context_builder.analysis.bounded_process import Helpers, TookTooLong
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.govern import Access, AccessQuestion, Redacted, RedactionPolicy, Ruling
 from context_builder.assembly.health import told_failure
 from context_builder.errors import DatabaseError, DatabaseUnavailable
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
-from context_builder.knowledge.excerpt import Part, parts_of
-from context_builder.knowledge.filling import UNFOUND
+from context_builder.knowledge.excerpt import UNFOUND, Part, parts_of
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.local import said_ref
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted, node_of
@@ -253,7 +252,10 @@ QUICK: Final = 2_000
 """Characters that are redacted in some milliseconds."""
 
 LONG: Final = 20_000
-"""Characters of a text that is redacted by itself."""
+"""Characters of a text that is redacted by itself, as long work."""
+
+MUCH: Final = 5 * LONG
+"""Characters of shorter texts that are long work together."""
 
 _MOST_ENDED: Final = 1_000
 """Texts that took too long which are remembered."""
@@ -279,7 +281,7 @@ class BoundedRedaction:
     that lets it is withheld.
     """
 
-    def __init__(self, make: Callable[[], RedactorProtocol], run: Runner) -> None:
+    def __init__(self, make: Callable[[], RedactorProtocol], run: Helpers) -> None:
         self._make = make
         self._run = run
         self._ended: OrderedDict[bytes, float] = OrderedDict()
@@ -290,7 +292,8 @@ class BoundedRedaction:
         short = [text for text in texts if len(text) <= LONG]
         redacted: dict[str, str | None] = {}
         try:
-            redacted |= zip(short, await self._run(redacted_by, self._make, short), strict=True)
+            run = self._run.usual if sum(map(len, short)) <= MUCH else self._run.long
+            redacted |= zip(short, await run(redacted_by, self._make, short), strict=True)
             for text in dict.fromkeys(texts):
                 if text not in redacted:  # a long one may take all the time there is
                     redacted[text] = await self._alone(text)
@@ -303,7 +306,7 @@ class BoundedRedaction:
         if time.monotonic() - self._ended.get(digest, float("-inf")) < _ENDED_SECONDS:
             return None
         try:
-            return (await self._run(redacted_by, self._make, [text]))[0]
+            return (await self._run.long(redacted_by, self._make, [text]))[0]
         except TookTooLong:
             self._ended[digest] = time.monotonic()
             if len(self._ended) > _MOST_ENDED:

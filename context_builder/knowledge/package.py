@@ -1,13 +1,32 @@
-"""A context package is a ranked bundle of sources that fits its budget, with how it came about."""
+"""A context package is a ranked bundle of sources that fits its budget, with how it came about.
+
+It is composed of the sources that fit, and its record of every candidate's verdict. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal, Self
+from hashlib import sha256
+from typing import Any, Final, Literal, NamedTuple, Self
 
+import orjson
+from ulid import ULID
+
+from context_builder.assembly.budget import Outcome, Receipt
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.section import Item
 from context_builder.knowledge.artifact import CamelModel, Ref
+from context_builder.knowledge.fit import PackageDraft, heading
+from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.node import KnowledgeNode, node_of
+from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision
+from context_builder.knowledge.services import AccessReport
+from context_builder.knowledge.sources import GRAPH, METADATA, PINNED, SEMANTIC
+from context_builder.tokens.counter import ENCODING
 
 CoverageState = Literal["ok", "off", "unavailable", "degraded"]
 
@@ -20,12 +39,6 @@ class Projection(StrEnum):
     SUMMARISED = "summarised"
     REDACTED_AND_SUMMARISED = "redacted+summarised"
 
-    @classmethod
-    def of(cls, *, redacted: bool, summarised: bool) -> Projection:
-        if redacted:
-            return cls.REDACTED_AND_SUMMARISED if summarised else cls.REDACTED
-        return cls.SUMMARISED if summarised else cls.FULL
-
     @property
     def is_redacted(self) -> bool:
         return self in (self.REDACTED, self.REDACTED_AND_SUMMARISED)
@@ -33,6 +46,15 @@ class Projection(StrEnum):
     @property
     def is_summarised(self) -> bool:
         return self in (self.SUMMARISED, self.REDACTED_AND_SUMMARISED)
+
+
+PROJECTIONS: Final = {
+    (False, False): Projection.FULL,
+    (False, True): Projection.SUMMARISED,
+    (True, False): Projection.REDACTED,
+    (True, True): Projection.REDACTED_AND_SUMMARISED,
+}
+"""The projection of a source, by whether it is redacted and whether it is summarised."""
 
 
 class ContextSource(CamelModel):
@@ -111,3 +133,189 @@ class ContextPackage(CamelModel):
         copied = super().model_copy(update=update, deep=deep)
         copied.__dict__.pop("json_text", None)  # which pydantic copies, too
         return copied
+
+
+_OUTCOMES: Final = {Outcome.DROPPED: "excluded"}
+
+
+class PackageIds(NamedTuple):
+    """The ids of a package, and the number of its revision."""
+
+    package_id: str
+    request_id: str
+    revision: int
+
+
+def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: bool) -> ContextPackage:
+    """Return the package of a draft; ``is_cached`` says whether it can be."""
+    receipts, report, now = draft.fit.receipts(), draft.access.report, draft.now
+    request, bundle = draft.query.request, draft.fit.bundle
+    known = report.known if report else frozenset()
+    sources = _sources(draft)
+    return ContextPackage(
+        context_package_id=ids.package_id,
+        context_build_request_id=ids.request_id,
+        revision=ids.revision,
+        task_id=request.task_id,
+        trace_id=trace_id,
+        tenant_id=draft.query.tenant,
+        graph_projection_id=f"gpr_{ULID()}",
+        policy_decision_id=f"pdn_{ULID()}",
+        policy_version=report.policy_version if report else "",
+        created_at=now.isoformat(timespec="microseconds"),
+        expires_at=(now + timedelta(seconds=request.ttl_seconds)).isoformat(timespec="microseconds"),
+        ttl_seconds=request.ttl_seconds,
+        token_budget=request.token_budget,
+        tokens_used=bundle.tokens,
+        token_encoding=ENCODING,
+        sources=sources,
+        coverage=_coverage(draft, receipts, is_cached=is_cached),
+        denied=sum(one.outcome is Outcome.DENIED and (one.id in known or draft.agent.knows_all) for one in receipts),
+        redacted=sum(one.ref in draft.governed.redacted and one.ref in known for one in sources),
+        excluded=sum(one.outcome in (Outcome.DROPPED, Outcome.WITHHELD) for one in receipts),
+        rebuilt=ids.revision > 1,
+        view=view_of(draft.agent, report),
+    )
+
+
+def revision_of(package: ContextPackage, draft: PackageDraft, traceparent: str) -> PackageRevision:
+    """Return what is recorded of a package."""
+    report, agent = draft.access.report, draft.agent
+    offered = [one for candidates in (*draft.governed.lists, draft.governed.denied) for one in candidates]
+    versions = {one.id: node.version or None for one, node in zip(offered, [*map(node_of, offered)], strict=True)}
+    return PackageRevision(
+        package_id=package.context_package_id,
+        request_id=package.context_build_request_id,
+        created_at=draft.now,
+        body=orjson.Fragment(package.json_text),
+        candidates=tuple(_verdict(one, versions.get(one.id)) for one in draft.fit.receipts()),
+        decision=PolicyDecision(
+            package.policy_decision_id,
+            package.policy_version,
+            agent.sub,
+            tuple(sorted(agent.roles)),
+            draft.query.request.agent.model_dump(mode="json"),
+            report.decisions if report else (),
+        ),
+        governance_version=str(report.governance if report else 0),
+        graph=_graph(draft, package.graph_projection_id),
+        trace_id=package.trace_id,
+        traceparent=traceparent,
+    )
+
+
+def without_cache(coverage: Coverage) -> Coverage:
+    """Return the coverage of a package that could not be cached."""
+    reasons = (*coverage.reasons, "cache: unavailable")
+    return coverage.model_copy(update={"cache": "unavailable", "reduced": True, "reasons": reasons})
+
+
+def _sources(draft: PackageDraft) -> tuple[ContextSource, ...]:
+    """Return the sources as they are shown, in their order."""
+    items = draft.fit.bundle.items
+    nodes = [*map(node_of, [item.candidate or Candidate(item.id, item.text) for item in items])]
+    links, headings = [node.link for node in nodes], [*map(heading, items)]
+    shown = zip(items, nodes, links, headings, draft.fit.tokens, strict=True)
+    return tuple([_source(draft, *each) for each in shown])
+
+
+def _source(
+    draft: PackageDraft, item: Item, node: KnowledgeNode, link: str, heading: str, tokens: int
+) -> ContextSource:
+    candidate = item.candidate or Candidate(item.id, item.text)
+    return ContextSource(
+        ref=item.id,
+        version=node.version,
+        kind=node.kind,
+        title=str(candidate.metadata["title"]),
+        heading=heading,
+        origins=candidate.origins,
+        pinned=item.id in draft.query.request.pinned,
+        projection=PROJECTIONS[item.id in draft.governed.redacted, item.summarised],
+        content=item.text,
+        tokens=tokens,
+        score=round(candidate.score, 6),
+        signals={one.name: round(one.score, 6) for one in candidate.signals},
+        sensitivity=node.sensitivity,
+        status=node.status,
+        link=link,
+        cites=node.cites,
+        superseded_by=node.superseded_by or None,
+    )
+
+
+def _coverage(draft: PackageDraft, receipts: Sequence[Receipt], *, is_cached: bool) -> Coverage:
+    retrieval, missing, similar = draft.query.request.retrieval, draft.found.missing, draft.found.similar
+    asked = {GRAPH: retrieval.graph, SEMANTIC: retrieval.semantic, METADATA: retrieval.metadata}
+    states: dict[str, CoverageState] = {
+        name: "off" if what is None else "unavailable" if name in missing else "ok" for name, what in asked.items()
+    }
+    reasons = [f"{name}: {why}" for name, why in missing.items()]
+    if similar is not None and similar.leading and not any(one.by_meaning for one in similar.leading):
+        states[SEMANTIC] = "degraded"
+        reasons.append("semantic: found by words alone")
+    reasons += [f"{name}: {why}" for name, why in draft.access.failures.items()]
+    reasons += [f"pinned {ref}: not available" for ref in _absent(draft, receipts)]
+    if not is_cached:
+        reasons.append("cache: unavailable")
+    failed = not is_cached or PINNED in missing or bool(draft.access.failures)
+    reduced = failed or any(state in ("unavailable", "degraded") for state in states.values())
+    return Coverage(
+        graph=states[GRAPH],
+        semantic=states[SEMANTIC],
+        metadata=states[METADATA],
+        cache="ok" if is_cached else "unavailable",
+        reduced=reduced,
+        reasons=tuple(reasons),
+    )
+
+
+def _absent(draft: PackageDraft, receipts: Sequence[Receipt]) -> Iterator[str]:
+    """Yield the pinned refs that are denied, unknown, or could not be looked for, in the order of the request."""
+    shown = {item.id for item in draft.fit.bundle.items}
+    failed = PINNED in draft.found.missing
+    denied = {one.id for one in receipts if one.outcome in (Outcome.DENIED, Outcome.WITHHELD)}
+    for ref in dict.fromkeys(draft.query.request.pinned):
+        if ref in denied or (ref not in shown if failed else ref not in draft.found.pinned):
+            yield ref
+
+
+def _verdict(one: Receipt, version: int | None) -> CandidateVerdict:
+    return CandidateVerdict(
+        ref=one.id,
+        version=version,
+        outcome=_OUTCOMES.get(one.outcome, one.outcome.value),
+        reason=one.reason,
+        score=round(one.score, 6),
+        signals={signal.name: round(signal.score, 6) for signal in one.signals},
+        tokens=one.tokens,
+        origins=one.origins,
+    )
+
+
+def _graph(draft: PackageDraft, projection_id: str) -> dict[str, Any] | None:
+    graph = draft.found.near.projection if draft.found.near is not None else None
+    if graph is None:
+        return None
+    ends = (ref for edge in graph.edges for ref in (edge.from_ref, edge.to_ref))
+    refs = dict.fromkeys((*(one.ref for one in graph.nodes), *ends))
+    return {
+        "id": projection_id,
+        "nodes": [{"ref": ref, "proximity": round(graph.proximity.get(ref, 0.0), 6)} for ref in refs],
+        "edges": [
+            {"from": one.from_ref, "to": one.to_ref, "type": one.type, "weight": one.weight} for one in graph.edges
+        ],
+    }
+
+
+NEVER: Final = ""
+"""View of a package that nobody may be served without another decision."""
+
+
+def view_of(agent: Agent, report: AccessReport | None) -> str:
+    """Return the name of what an agent sees by a report's policies; decisions that depend on time have none."""
+    if report is None or report.depends_on_time:
+        return NEVER
+    who = (agent.tenant, agent.sub, sorted(agent.roles), agent.oversees)
+    named = json.dumps([*who, report.governance, report.policy_version])
+    return "sha256:" + sha256(named.encode()).hexdigest()

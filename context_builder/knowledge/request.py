@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from operator import not_
+from typing import Annotated, Final
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from context_builder.knowledge.artifact import CamelModel, Name, Number, Ref, Text, Time, Whole, at_most
 
@@ -56,15 +57,9 @@ class SemanticRetrieval(CamelModel):
     top_k: Limit = 50
     threshold: Annotated[Number, Field(ge=0, le=1)] = 0.0
     kinds: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
-    speaker: Name = ""
-    since: Time | None = None
-    until: Time | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_unset(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the request as it was sent: without what narrows down what was said, where nothing does."""
-        written: dict[str, Any] = write(self)
-        return {name: value for name, value in written.items() if value or name not in ("speaker", "since", "until")}
+    speaker: Annotated[Name, Field(exclude_if=not_)] = ""  # a request is written as it was sent
+    since: Annotated[Time | None, Field(exclude_if=not_)] = None
+    until: Annotated[Time | None, Field(exclude_if=not_)] = None
 
 
 class MetadataRetrieval(CamelModel):

@@ -21,16 +21,14 @@ from context_builder.assembly.background import Background
 from context_builder.assembly.budget import Receipt
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import AccessPolicy, RedactionPolicy, decided, each_once, govern, redacting_beside
-from context_builder.assembly.metrics import Metrics, phase
+from context_builder.assembly.metrics import Metrics, record_prompt
 from context_builder.assembly.select import select
-from context_builder.assembly.services import record_prompt
 from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
 from context_builder.errors import AuditOfAnother, ContextBuilderError, DatabaseError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import TEXTS, PackageCache, PackageErasure, is_withheld
-from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
 from context_builder.knowledge.fit import PackageDraft, PackageFit, fit_package, package_draft
 from context_builder.knowledge.govern import (
     NO_RULINGS,
@@ -42,7 +40,15 @@ from context_builder.knowledge.govern import (
 )
 from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.outcomes import MOST_RATED, Outcomes, outcomes_of
-from context_builder.knowledge.package import ContextPackage, Projection
+from context_builder.knowledge.package import (
+    NEVER,
+    ContextPackage,
+    PackageIds,
+    Projection,
+    packaged,
+    revision_of,
+    without_cache,
+)
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
@@ -55,9 +61,9 @@ from context_builder.knowledge.services import (
     nothing_stated,
 )
 from context_builder.knowledge.signals import package_signals
-from context_builder.knowledge.sources import PINNED, SEMANTIC, PackageQuery, PackageSources, VectorRecovery
+from context_builder.knowledge.sources import LEFT_ALONE, PINNED, SEMANTIC, PackageQuery, PackageSources, VectorRecovery
 from context_builder.knowledge.turn_source import TurnKnowledgeSource
-from context_builder.knowledge.view import NEVER, Viewer, rendered_package
+from context_builder.knowledge.view import Viewer, rendered_package
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.tracing import TraceContext, span
 
@@ -472,12 +478,12 @@ class PackageService:
             longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
             admission=self.viewer.admission(agent, request.intent),
         )
-        if request.retrieval.semantic and SEMANTIC not in self._sources.health.asked():
-            self._recovery.begin(agent.tenant, request)
         async with self._turn():
-            with phase("total", self._metrics.time_total()):
+            with self._metrics.time_total(), span("context.total"):
                 now = datetime.fromtimestamp(self._clock.now().wall, UTC)
                 found = await self._sources.retrieve(query)
+                if found.missing.get(SEMANTIC) == LEFT_ALONE:
+                    self._recovery.begin(agent.tenant, request)
                 offered = found.lists()
                 question = PackageQuestion(agent, request.intent, now, query.longest)
                 access = await decided(self._access.decide(each_once(offered), question), NO_RULINGS)
@@ -491,11 +497,11 @@ class PackageService:
                     def refit(limit: int) -> PackageFit:
                         return fit_package(selection, repeated, request, limit, self._count)
 
-                    with phase("tokenisation", self._metrics.time_tokenisation()):
+                    with self._metrics.time_tokenisation(), span("context.tokenisation"):
                         return refit(request.token_budget), refit
 
                 fit, refit = await redacting_beside(fitted, self._monotonic)
-                with phase("prompt", self._metrics.time_prompt()):
+                with self._metrics.time_prompt(), span("context.prompt"):
                     tokens = fit.bundle.tokens
                     draft = PackageDraft(query, agent, now, found, access, governed, fit, refit)
                 with span("context.recording"):

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.select import RankingQuery, RankingSignal, recency, similarity
+from context_builder.assembly.select import RankingQuery, RankingSignal, freshness
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.weights import PackageWeights
+from context_builder.timestamps import moment
 
 SUPERSEDED: Final = 0.2
 """Recency of what is superseded or stale is multiplied by this."""
@@ -33,7 +34,7 @@ class Semantic:
     name: ClassVar[str] = "semantic"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        return similarity(candidate) * (OUTDATED if _is_gone(candidate) else 1)
+        return min(1.0, max(0.0, candidate.base_score)) * (OUTDATED if _is_gone(candidate) else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class Currency:
     name: ClassVar[str] = "recency"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        fresh = recency({"timestamp": candidate.time}, query.now, self.days)
+        time = candidate.time if candidate.time is None or candidate.time.tzinfo else moment(candidate.time)
+        fresh = freshness(time, query.now, self.days)
         return fresh * SUPERSEDED if _is_gone(candidate) else fresh
 
 

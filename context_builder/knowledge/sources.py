@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from context_builder import tracing
 from context_builder.assembly.background import Background
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig, HealthState
 from context_builder.assembly.govern import Access
 from context_builder.assembly.health import SourceHealth
-from context_builder.assembly.metrics import Metrics, phase, report, span
+from context_builder.assembly.metrics import Metrics, report
 from context_builder.assembly.retrieve import Gathered, answer_within, gather
 from context_builder.clock import Clock
 from context_builder.errors import ContextBuilderError
@@ -33,6 +32,7 @@ from context_builder.knowledge.services import (
     VectorDocument,
     VectorMemory,
 )
+from context_builder.tracing import span
 
 T = TypeVar("T")
 
@@ -149,7 +149,7 @@ class PackageSources:
 
     async def retrieve(self, query: PackageQuery) -> PackageFindings:
         """Return what the sources that the request wants give in time. A source that fails raises nothing here."""
-        with span("health"):
+        with span("context.health"):
             asked = query.request.retrieval
             wants = {SEMANTIC: asked.semantic, GRAPH: asked.graph, METADATA: asked.metadata}
             wanted = [name for name, what in wants.items() if what is not None]
@@ -159,7 +159,7 @@ class PackageSources:
         if not (names or query.request.pinned):
             return PackageFindings(missing=missing)
         began, started = self.health.monotonic(), time.perf_counter()
-        with phase("retrieval", self._metrics.time_retrieval(HealthState.NORMAL.value)):
+        with self._metrics.time_retrieval(HealthState.NORMAL.value), span("context.retrieval"):
             pinned, found = await self._gathered(query, names)
         answers = {**pinned.answers, **found.answers}
         failures = [*pinned.failures, *found.failures]
@@ -206,7 +206,7 @@ class PackageSources:
 
 
 async def _traced(name: str, answer: Awaitable[T]) -> T:
-    with tracing.span(f"source.{name}"):
+    with span(f"source.{name}"):
         return await answer
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Any, Final
 
 from context_builder.assembly.candidate import Candidate
@@ -22,7 +20,7 @@ from context_builder.knowledge.fit import bundle_tokens, entry_tokens, heading, 
 from context_builder.knowledge.govern import PreparedRedactor
 from context_builder.knowledge.governance import Access, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.node import KnowledgeNode, heading_of
-from context_builder.knowledge.package import ContextPackage, ContextSource, Projection
+from context_builder.knowledge.package import NEVER, PROJECTIONS, ContextPackage, ContextSource, view_of
 from context_builder.knowledge.services import AccessReport, MemoryPolicy, MetadataIndex, SessionSensitivities
 
 SESSION: Final = "session:"
@@ -294,19 +292,6 @@ def said_in(tenant_id: str, session_id: str, sensitivity: str | None) -> Governe
     )
 
 
-NEVER: Final = ""
-"""View of a package that nobody may be served without another decision."""
-
-
-def view_of(agent: Agent, report: AccessReport | None) -> str:
-    """Return the name of what an agent sees by a report's policies; decisions that depend on time have none."""
-    if report is None or report.depends_on_time:
-        return NEVER
-    who = (agent.tenant, agent.sub, sorted(agent.roles), agent.oversees)
-    named = json.dumps([*who, report.governance, report.policy_version])
-    return "sha256:" + sha256(named.encode()).hexdigest()
-
-
 def rendered_package(package: ContextPackage) -> str:
     """Return what goes into a model's prompt; empty without sources."""
     return rendered([_item(one) for one in package.sources])
@@ -354,7 +339,8 @@ def seen(
     )
     while shown and bundle_tokens([_item(one) for one in shown], count) > package.token_budget:
         shown.pop()  # redaction can make a text longer
-    counted = tuple(_counted(number, one, count) for number, one in enumerate(shown, 1))
+    tokens = entry_tokens([_item(one) for one in shown], count)
+    counted = tuple(one.model_copy(update={"tokens": its}) for one, its in zip(shown, tokens, strict=True))
     return package.model_copy(
         update={
             "sources": counted,
@@ -406,10 +392,6 @@ def _redacted(
     if not parts:
         return None
     is_replaced = source.superseded_by is None and "superseded" in source.heading
-    projection = Projection.of(redacted=True, summarised=is_part)
+    projection = PROJECTIONS[True, is_part]
     update = {"content": parts[0], "title": shown.title, "projection": projection}
     return _titled(source.model_copy(update=update), is_replaced=is_replaced)
-
-
-def _counted(number: int, source: ContextSource, count: Callable[[str], int]) -> ContextSource:
-    return source.model_copy(update={"tokens": entry_tokens(number, _item(source), count)})

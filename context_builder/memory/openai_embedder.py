@@ -1,4 +1,4 @@
-"""This embedder asks OpenAI, or any server that speaks its API."""
+"""This embedder asks OpenAI, a server that speaks its API, or one that embeds in a form of its own."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+import httpx
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from context_builder import metrics
 from context_builder.costs import Budget, Prices, Reservation, Usage, charge
 from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, OverBudget
 from context_builder.memory.embedder import Embedding
+from context_builder.memory.embedding_forms import as_openai, body_of, is_own_form
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.storage.refused_key import words_of_refusal
 from context_builder.storage.urls import explain_redirect, is_redirect
@@ -63,6 +65,11 @@ class _Answer(BaseModel):
 
     data: list[_Embedded]
     usage: Any = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_form(cls, answer: Any) -> Any:
+        return as_openai(answer)
 
     @property
     def prompt_tokens(self) -> int | None:
@@ -113,12 +120,7 @@ class OpenAIEmbedder:
         shortened = [text[: self._options.longest] or " " for text in texts]
         with self._held(shortened) as held:
             try:
-                answer = await client.embeddings.with_raw_response.create(
-                    model=self._model,
-                    input=shortened,
-                    encoding_format="float",
-                    extra_body={"input_type": input_type} if self._options.input_types else None,
-                )
+                content = await self._content(client, input_type, shortened)
             except openai.OpenAIError as error:
                 if isinstance(error, openai.APIStatusError):
                     held.dollars = 0.0
@@ -126,7 +128,24 @@ class OpenAIEmbedder:
             except ValueError as error:  # for a key that no header can hold
                 held.dollars = 0.0
                 raise self._translated(error, texts) from None
-            return self._read(answer.content, len(texts), held)
+            return self._read(content, len(texts), held)
+
+    async def _content(self, client: AsyncOpenAI, input_type: str, texts: Sequence[str]) -> bytes:
+        """Return what the server answers, in the form that its address tells."""
+        url = self._options.base_url
+        if url is not None and is_own_form(url):
+            address = urlsplit(url)._replace(query="").geturl()
+            answer = await client.post(
+                address, cast_to=httpx.Response, body=body_of(url, self._model, texts, input_type)
+            )
+            return answer.content
+        told = await client.embeddings.with_raw_response.create(
+            model=self._model,
+            input=[*texts],
+            encoding_format="float",
+            extra_body={"input_type": input_type} if self._options.input_types else None,
+        )
+        return told.content
 
     @contextmanager
     def _held(self, texts: Sequence[str]) -> Iterator[Reservation]:

@@ -24,7 +24,12 @@ class EmbeddingOptions:
         "Embedding model that finds memories by meaning; without one, see EMBEDDED_EMBEDDINGS. name",
     )
     base_url: HttpUrl | None = setting(
-        None, "EMBEDDING_BASE_URL", "Base URL of the server of EMBEDDING_MODEL; default: OPENAI_BASE_URL. URL"
+        None,
+        "EMBEDDING_BASE_URL",
+        (
+            "Base URL of the server of EMBEDDING_MODEL; default: OPENAI_BASE_URL. "
+            "One that ends with /embed is asked as Cohere, Text Embeddings Inference or Ollama. URL"
+        ),
     )
     api_key: SecretStr | None = setting(
         None,

@@ -34,14 +34,14 @@ from context_builder.server.routes.memories import (
     found_memories,
     memory_filter,
 )
-from context_builder.server.routes.sessions import check_messages
+from context_builder.server.routes.sessions import check_messages, hand_over
 from context_builder.server.routes.turns import MemoryScope, TurnRequest, built_turn, refusals
 from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
-from context_builder.server.trace import current_trace
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.store.registry import RegisteredSession
+from context_builder.tracing import current_trace
 
 log = structlog.get_logger(__name__)
 
@@ -258,8 +258,7 @@ class AgentTools:
             client = SessionClient(await self._redis(session_id, Role.WRITER), session_id)
             message: JsonObject = {"speaker": speaker, "text": text, "timestamp": datetime.now(UTC).isoformat()}
             check_messages([message], self._services.max_message_bytes)
-            is_heard = await client.is_known()
-            await client.push(message)
+            is_heard = await hand_over(self._services, self._caller(), client, session_id, [message])
             return {"accepted": 1} | ({} if is_heard else {"unheard": True})
 
     async def correct_message(

@@ -10,21 +10,28 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError
 from context_builder.server import problem
 from context_builder.server.asgi.agents import AgentsMiddleware
-from context_builder.server.asgi.body_limit import BodyLimitMiddleware
 from context_builder.server.asgi.callers import (
     PAGE,
     AuthenticationMiddleware,
+    BodyLimitMiddleware,
     RateMiddleware,
     TurnMiddleware,
     current_caller,
 )
-from context_builder.server.asgi.framing import FailureMiddleware, FramingMiddleware, HostMiddleware
+from context_builder.server.asgi.framing import (
+    NO_TELEMETRY,
+    FailureMiddleware,
+    FramingMiddleware,
+    HostMiddleware,
+    TraceMiddleware,
+)
 from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,
@@ -39,7 +46,6 @@ from context_builder.server.routes import (
     turns,
 )
 from context_builder.server.services import Services
-from context_builder.server.trace import NO_TELEMETRY, TraceMiddleware
 
 ROUTERS = (
     artifacts.router,
@@ -94,13 +100,15 @@ def create_app(services: Services) -> FastAPI:
             Middleware(RateMiddleware, shares=services.shares),
             Middleware(BodyLimitMiddleware),
             Middleware(TurnMiddleware, shares=services.shares),
-            Middleware(AgentsMiddleware, stopping=services.stopping),
         ],
         exception_handlers=dict.fromkeys(
             (problem.Problem, HTTPException, RequestValidationError, ContextBuilderError), problem.answer
         ),
     )
     app.state.services = services
+    for route in mounted.routes:
+        if isinstance(route, Route):
+            route.app = AgentsMiddleware(route.app, services.stopping)
     app.router.routes += mounted.routes
     for router in ROUTERS:
         app.include_router(router, responses=_PROBLEMS)

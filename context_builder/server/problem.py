@@ -28,8 +28,7 @@ from context_builder.errors import (
     ProjectUnknown,
     StoreUnavailable,
 )
-from context_builder.server.trace import current_trace
-from context_builder.tracing import TraceContext
+from context_builder.tracing import TraceContext, current_trace
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -71,7 +70,7 @@ class Missing(StrEnum):
     """Tells of what is asked for that it is not there, and where to look instead."""
 
     ADDRESS = "there is no such address; GET /docs lists those there are"
-    ARTIFACT = "there is no such artifact, or you may not see it; GET /memories/search finds those you may"
+    ARTIFACT = "there is no such artifact, or you may not see it; `context-builder ingest` stores a folder's files"
     MESSAGE = "there is no such message in this session; GET /sessions/{id}/messages lists them"
     PACKAGE = "there is no such context package, or it is not yours; GET /knowledge/context lists yours"
     POLICY = "there is no policy text of that name; `context-builder policy list` names them"
@@ -150,6 +149,11 @@ _WORDS: Final = {
     "dict_type": "should be an object",
     "tuple_type": "should be an array",
     "list_type": "should be an array",
+    "int_parsing": "should be a whole number",
+    "int_from_float": "should be a whole number",
+    "int_type": "should be a whole number",
+    "float_parsing": "should be a number",
+    "bool_parsing": "should be true or false",
     "missing": "is required",
     "extra_forbidden": "is not known here",
 }

@@ -30,10 +30,42 @@ WHOLE: Final = 120.0
 """Seconds in which a request has to come in whole: who only begins one, and another, must not take all connections."""
 
 
+MOST_CRUMBS: Final = 1_024
+"""Pieces in which a body may come in, however small they are."""
+
+CRUMB: Final = 64
+"""Bytes that the pieces of a body have on average, where it comes in more of them."""
+
+_HEAD: Final = 64 * 1024
+"""Bytes of a request's first line and headers."""
+
+
+class _Connection(h11.Connection):
+    """Takes a body in a million chunks of one byte for no request: to read each takes as long as to read a thousand."""
+
+    _pieces = 0
+    _bytes = 0
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._pieces = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._pieces += 1
+            self._bytes += len(event.data)
+            if self._pieces > MOST_CRUMBS and self._bytes < self._pieces * CRUMB:
+                raise h11.RemoteProtocolError("the body comes in crumbs")
+        return event
+
+
 class Protocol(H11Protocol):
     """Answers a request that is none with a problem, too, and hangs up on who does not come to its end."""
 
     _late: asyncio.TimerHandle | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.conn = _Connection(h11.SERVER, _HEAD)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -109,7 +141,7 @@ async def serve_app(
         gc.collect()
         gc.freeze()  # to look through all modules in the midst of an answer would take tens of milliseconds
         gc.set_threshold(*GC_THRESHOLDS)
-        await server.serve(sockets=[listener])
+        await asyncio.create_task(server.serve(sockets=[listener]), name="server")
         if not server.started:
             raise SettingError("SERVE_PORT: the server did not start")
     finally:

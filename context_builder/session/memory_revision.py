@@ -1,6 +1,7 @@
 """The long-term memory follows when messages are corrected or struck, and when speakers are renamed.
 
-Everything may be done again: a message keeps its memory's id, and what is deleted or renamed is not found any more.
+Everything may be done again: a message keeps its memory's id, and what is deleted or renamed is not found any more. Of
+names that change places, each batch has one.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ Remember = Callable[[Sequence[Memory]], Awaitable[None]]
 async def revise_memories(memory: TenantMemory, remember: Remember, part: MemoryBatch) -> None:
     """Apply what a batch revises. In a memory that cannot forget, what was struck stays, and the log says so."""
     revision = _MemoryRevision(memory, remember, part.session_id)
+    await revision.rename(part.renamed)
     for start in range(0, len(part.amended), STEP):
         await revision.amend(part.amended[start : start + STEP])
-    await revision.rename(part.renamed)
     try:
         await revision.strike(part.struck)
     except CannotForget:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from redis.asyncio import Redis
@@ -21,11 +21,15 @@ ANSWER: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SessionServer:
-    """Describes a Redis server; ``name`` is its address without credentials. Its sessions belong to ``tenant_id``."""
+    """Describes a Redis server; ``name`` is its address without credentials. Its sessions belong to ``tenant_id``.
+
+    ``known_settings`` are those of Redis' own settings that it does not tell, by name, as of an embedded one.
+    """
 
     name: str
     redis: Redis
     tenant_id: str
+    known_settings: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

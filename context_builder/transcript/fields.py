@@ -16,7 +16,7 @@ from context_builder.transcript.source import Source
 Object = Mapping[str, Any]
 
 _DEEPEST: Final = 200
-_PRINTED: Final = 4 * 2**20
+_PRINTED: Final = 2 * 2**20
 """Most characters of what Python printed, which takes long to read."""
 
 _GUARD: Final = re.compile(r"^\s*\)\]\}'?,?\s*")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from redis.asyncio import Redis
 
-from context_builder.analysis.bounded_process import Runner, in_thread
+from context_builder.analysis.bounded_process import IN_THREADS, Helpers
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
@@ -92,12 +92,12 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
         yield knowledge_of(database.knowledge, retention_days=settings.record.retention)
 
 
-def knowledge_of(database: Database, *, retention_days: int, run: Runner = in_thread) -> Knowledge:
+def knowledge_of(database: Database, *, retention_days: int, run: Helpers = IN_THREADS) -> Knowledge:
     """Return the knowledge in a database; what may take long is left to ``run``."""
     record = PackageRecord(database, retention_days=retention_days)
     redact = BoundedRedaction(redactor_of_packages, run).redact
-    store = KnowledgeStore(database, run, redact)
-    return Knowledge(store, PolicyStore(database, run), record, SharedSecret(database))
+    store = KnowledgeStore(database, run.long, redact)
+    return Knowledge(store, PolicyStore(database, run.usual), record, SharedSecret(database))
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def open_packages(
     redis: Redis | None,
     where: KnowledgeServiceSettings,
     config: PackageConfig,
-    run: Runner = in_thread,
+    run: Helpers = IN_THREADS,
 ) -> AsyncIterator[PackageService]:
     """Open the service of context packages over the knowledge, the memory and the cache in Redis; ``where`` tells
     what of it is elsewhere, and what may take long is left to ``run``."""
@@ -130,7 +130,7 @@ async def open_packages(
             await service.close()
 
 
-def local_services(knowledge: Knowledge, memory: MemoryStore, run: Runner = in_thread) -> KnowledgeServices:
+def local_services(knowledge: Knowledge, memory: MemoryStore, run: Helpers = IN_THREADS) -> KnowledgeServices:
     """Return the services of context packages in this process."""
     return KnowledgeServices(
         LocalGraph(knowledge.store),

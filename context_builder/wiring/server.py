@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, Final
 
-from context_builder.analysis.bounded_process import BoundedProcess
+from context_builder.analysis.bounded_process import BoundedProcess, Helpers
 from context_builder.assembly.background import Background
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
@@ -25,9 +25,9 @@ from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator, CachedKeys
+from context_builder.server.access.caller import LocalToken, local_token
 from context_builder.server.access.jwt_verifier import JwtVerifier
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
-from context_builder.server.access.local_token import LocalToken, local_token
 from context_builder.server.asgi.callers import ShareLimits, Shares
 from context_builder.server.asgi.framing import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
@@ -87,9 +87,11 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
         memory, memory_is = store_of(settings, database)
         stack.push_async_callback(memory.close)
-        process = BoundedProcess(begin=load_redactor)
-        stack.callback(process.close)
-        knowledge = knowledge_of(database.knowledge, retention_days=settings.record.retention, run=process)
+        processes = [BoundedProcess(begin=load_redactor) for _ in Helpers._fields]
+        for process in processes:
+            stack.callback(process.close)
+        helpers = Helpers(*processes)
+        knowledge = knowledge_of(database.knowledge, retention_days=settings.record.retention, run=helpers)
         after_put = (
             TenantBackground("embeddings", lambda tenant: memory.embed_missing(document_space(tenant))),
             TenantBackground("projections", lambda tenant: make_projections(settings, knowledge.store, tenant)),
@@ -103,7 +105,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         config = PackageConfig(
             retrieval_time=limit, turn_time=limit, at_once=settings.archive.connections, weights=settings.weights
         )
-        opened = open_packages(knowledge, memory, redis, settings.services, config, process)
+        opened = open_packages(knowledge, memory, redis, settings.services, config, helpers)
         packages = await stack.enter_async_context(opened)
         remembered = None if settings.memory.memory == "off" else memory
         builder = await stack.enter_async_context(open_builder_with(settings, remembered))
@@ -136,7 +138,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             ),
             trusted_proxies=tuple(one.strip() for one in settings.server.proxies.split(",") if one.strip()),
         )
-        hosted = local_services(knowledge, memory, process)
+        hosted = local_services(knowledge, memory, helpers)
         await stack.enter_async_context(warming_up(settings, packages))
         yield OpenServices(services, hosted, memory_is, str(home_of(settings) / "serve.token") if local else "")
 

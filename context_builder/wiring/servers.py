@@ -11,6 +11,7 @@ import structlog
 from redis.asyncio import Redis
 
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
+from context_builder.engines.redis_launch import SETTINGS
 from context_builder.errors import EngineError, StoreError
 from context_builder.session.keys import validate_session_id
 from context_builder.session.servers import SessionServer, SessionServers
@@ -28,8 +29,10 @@ async def open_servers(settings: Settings) -> AsyncIterator[SessionServers]:
     async with AsyncExitStack() as stack:
         servers = []
         for one in settings.of_each_server():
-            redis = await stack.enter_async_context(open_redis(one))
-            servers.append(SessionServer(one.redis.server_name, redis, one.memory.tenant_id))
+            redis, _, described = await connected_redis(one)
+            stack.push_async_callback(redis.aclose)
+            known = SETTINGS if described.embedded else {}
+            servers.append(SessionServer(one.redis.server_name, redis, one.memory.tenant_id, known))
         yield SessionServers(servers)
 
 

@@ -11,6 +11,7 @@ from langgraph.graph import MessagesState, StateGraph
 from langgraph.store.base import BaseStore
 
 from context_builder import load_settings, open_memory
+from context_builder.errors import ContextBuilderError
 from context_builder.integrations.langchain import ConversationHistory, MemoryItems, MemoryRetriever
 from context_builder.integrations.live_session import open_live_session
 
@@ -34,4 +35,7 @@ async def answer(question: str) -> str:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(answer(sys.argv[1])))
+    try:
+        print(asyncio.run(answer(" ".join(sys.argv[1:]) or "Who counts?")))
+    except ContextBuilderError as error:
+        sys.exit(str(error))

@@ -17,11 +17,11 @@ async def summary(session_id: str) -> str:
     async with Client(stdio_client(server)) as client:
         told = await client.call_tool("session_state", {"sessionId": session_id})
         if told.is_error:
-            return str(told.content[0])
+            return str(told.content[0].model_dump()["text"])
         state = told.structured_content or {}
-        said = state["raw_recent_buffer"][-1]
-        return f"{said['speaker']}: {said['text']} ({', '.join(state['current_domains']) or 'no topic yet'})"
+        said = [f"{one['speaker']}: {one['text']}" for one in state["raw_recent_buffer"]] or ["nothing new"]
+        return f"{said[-1]} ({', '.join(state['current_domains']) or 'no topic yet'})"
 
 
 if __name__ == "__main__":
-    print(asyncio.run(summary(sys.argv[1])))
+    print(asyncio.run(summary(sys.argv[1] if len(sys.argv) > 1 else "monday")))

@@ -5,11 +5,14 @@ Needs `pip install 'context-builder[embedded,openai-agents]'`, OPENAI_API_KEY, a
 """
 
 import asyncio
+import os
 import sys
 
 from agents import Agent, RunConfig, Runner
 from agents.models.interface import Model
+from openai import OpenAIError
 
+from context_builder.errors import ContextBuilderError
 from context_builder.integrations.live_session import open_live_session
 from context_builder.integrations.openai_agents import ConversationSession
 
@@ -27,4 +30,9 @@ async def answer(question: str, model: str | Model | None = None) -> str:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(answer(sys.argv[1])))
+    if "OPENAI_API_KEY" not in os.environ:
+        sys.exit("set OPENAI_API_KEY in the environment, where the SDK looks for it")
+    try:
+        print(asyncio.run(answer(" ".join(sys.argv[1:]) or "What did we decide?")))
+    except (ContextBuilderError, OpenAIError) as error:
+        sys.exit(str(error))

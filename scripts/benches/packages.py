@@ -30,8 +30,7 @@ from context_builder.database.postgres import PostgresDatabase
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge, Status
 from context_builder.knowledge.audit_chain import verify
-from context_builder.knowledge.excerpt import parts_of
-from context_builder.knowledge.filling import RankedSource
+from context_builder.knowledge.excerpt import RankedSource, parts_of
 from context_builder.knowledge.fit import fitted, rendered
 from context_builder.knowledge.governance import (
     Access,

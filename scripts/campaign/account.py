@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 from context_builder.session.keys import RECEIVERS, Keys
 from context_builder.session.store.dead_letters import DeadLetters
@@ -18,6 +19,24 @@ def hostile_name(begins: str, number: int) -> str:
     """Return a session's id as some listener may write it."""
     forms = ("{}-{}", "{}:{}", "{}@{}.org", "flöte-{}-{}", "वर्ग:{}:{}", "{}:{}:input")
     return forms[number % len(forms)].format(begins, number)
+
+
+@dataclass(frozen=True)
+class FallBack:
+    """Where every message was ``before`` Redis fell back and ``after``."""
+
+    before: Places
+    after: Places
+
+    @property
+    def unread(self) -> set[str]:
+        """What no daemon had committed."""
+        return {*self.before.waiting} - {*self.after.waiting, *self.after.taken_in}
+
+    @property
+    def missing(self) -> set[str]:
+        """Everything that Redis has not any more."""
+        return {*self.before.waiting, *self.before.taken_in} - {*self.after.waiting, *self.after.taken_in}
 
 
 class Account:
@@ -70,6 +89,21 @@ class Account:
     async def published_again(self) -> None:
         """Wait until the state is published anew."""
         raise NotImplementedError
+
+    def fell_back(self, before: Places, after: Places) -> FallBack:
+        """Redis has come back without its last moments; count what it lacks."""
+        fall = FallBack(before, after)
+        self.tally.fell_back += len(fall.missing)
+        return fall
+
+    async def someone_else_goes_on(self, fall: FallBack) -> None:
+        """What Redis has not any more is gone; what had been summarized of it stays in archive and memory."""
+        self.excused.summaries += fall.before.summary_seq - fall.after.summary_seq
+        self.excused.taken_in |= fall.missing & {*fall.before.taken_in}
+        sent = self.listener.sent
+        read_again = {*fall.before.taken_in} & {*fall.after.waiting}
+        self.excused.remembered_again |= read_again.difference(delivery.token for delivery in sent.deliveries)
+        await self.listener.repeat(sent.take_back(fall.missing))
 
     async def left(self) -> int:
         """How much there is to do until all is summarized, archived and remembered."""

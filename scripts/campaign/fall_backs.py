@@ -10,35 +10,16 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 from context_builder.session.store.recovery import SECONDS
-from scripts.campaign.audit import Places
+from scripts.campaign.account import FallBack
 from scripts.campaign.daemon import LEASE
 from scripts.campaign.lane import Lane
 from scripts.campaign.redis_host import EMPTY, Moment
 
 LATEST: Final = SECONDS - 0.8
 """Seconds: a moment further back than this may be beyond what a daemon remembers of its commits."""
-
-
-@dataclass(frozen=True)
-class FallBack:
-    """Where every message was ``before`` Redis fell back and ``after``."""
-
-    before: Places
-    after: Places
-
-    @property
-    def unread(self) -> set[str]:
-        """What no daemon had committed."""
-        return {*self.before.waiting} - {*self.after.waiting, *self.after.taken_in}
-
-    @property
-    def missing(self) -> set[str]:
-        """Everything that Redis has not any more."""
-        return {*self.before.waiting, *self.before.taken_in} - {*self.after.waiting, *self.after.taken_in}
 
 
 async def redis_falls_back(lane: Lane) -> None:
@@ -52,7 +33,7 @@ async def redis_falls_back_and_the_daemon_is_killed(lane: Lane) -> None:
     moment = await _moment(lane)
     await lane.pause(3)
     fall = await _fall_back(lane, lambda: lane.host.fall_back(moment), killed=True)
-    await _someone_else_goes_on(lane, fall)
+    await lane.someone_else_goes_on(fall)
     await lane.revive()
 
 
@@ -76,7 +57,7 @@ async def redis_falls_back_and_another_takes_over(lane: Lane) -> None:
     fall = await _fall_back(lane, lambda: lane.host.fall_back(moment))
     lane.daemon.start(*(["--takeover"] if lane.rng.random() < 0.5 else []))
     await lane.published_again()
-    await _someone_else_goes_on(lane, fall)
+    await lane.someone_else_goes_on(fall)
     await lane.visible_after()
     leaves = lane.rng.random() < 0.7
     if leaves:
@@ -126,9 +107,7 @@ async def _fall_back(lane: Lane, happens: Callable[[], Awaitable[None]], *, kill
         if killed:
             await lane.kill()
         after = await lane.places()
-    fall = FallBack(before, after)
-    lane.tally.fell_back += len(fall.missing)
-    return fall
+    return lane.fell_back(before, after)
 
 
 async def _its_owner_goes_on(lane: Lane, fall: FallBack) -> None:
@@ -138,13 +117,3 @@ async def _its_owner_goes_on(lane: Lane, fall: FallBack) -> None:
     await lane.published_again()
     lane.tally.after_redis.append(time.monotonic() - back)
     await lane.listener.repeat(again)
-
-
-async def _someone_else_goes_on(lane: Lane, fall: FallBack) -> None:
-    """What Redis has not any more is gone; what had been summarized of it stays in archive and memory."""
-    lane.excused.summaries += fall.before.summary_seq - fall.after.summary_seq
-    lane.excused.taken_in |= fall.missing & {*fall.before.taken_in}
-    sent = lane.listener.sent
-    read_again = {*fall.before.taken_in} & {*fall.after.waiting}
-    lane.excused.remembered_again |= read_again.difference(delivery.token for delivery in sent.deliveries)
-    await lane.listener.repeat(sent.take_back(fall.missing))

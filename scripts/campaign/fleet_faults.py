@@ -12,10 +12,9 @@ from typing import Any, Final
 import psutil
 
 from context_builder.session.keys import SESSIONS, Keys
-from scripts.campaign.audit import Places
 from scripts.campaign.daemon import LEASE
 from scripts.campaign.deck import Deck
-from scripts.campaign.fall_backs import LATEST, FallBack
+from scripts.campaign.fall_backs import LATEST
 from scripts.campaign.fleet import Befall, Fleet, FleetSession, FleetWorkerProcess
 from scripts.campaign.ownership import LOOK
 from scripts.campaign.world import REFUSED
@@ -183,7 +182,11 @@ async def server_falls_back(fleet: Fleet) -> None:
     back = time.monotonic()
     fleet.start_all()
     for session, then, now in zip(sessions, before, after, strict=True):
-        await _sent_again(fleet, session, then, now, goes_on=session in same)
+        fall = session.fell_back(then, now)
+        if session in same:
+            await session.listener.repeat(session.listener.sent.take_back(fall.unread))
+        else:
+            await session.someone_else_goes_on(fall)
     missing: dict[str, set[str]] = {}
     restoring = {session: then for session, then in zip(sessions, before, strict=True) if session in same}
 
@@ -204,20 +207,6 @@ def _committing(fleet: Fleet, session: FleetSession) -> str:
     """The nonce of the owner that made the last commit; empty where there is none."""
     seen = fleet.watch.owned[session.session_id]
     return seen.nonce if seen.commits else ""
-
-
-async def _sent_again(fleet: Fleet, session: FleetSession, before: Places, after: Places, *, goes_on: bool) -> None:
-    fall = FallBack(before, after)
-    fleet.tally.fell_back += len(fall.missing)
-    sent = session.listener.sent
-    if goes_on:
-        await session.listener.repeat(sent.take_back(fall.unread))
-        return
-    session.excused.summaries += before.summary_seq - after.summary_seq
-    session.excused.taken_in |= fall.missing & {*before.taken_in}
-    read_again = {*before.taken_in} & {*after.waiting}
-    session.excused.remembered_again |= read_again.difference(delivery.token for delivery in sent.deliveries)
-    await session.listener.repeat(sent.take_back(fall.missing))
 
 
 async def model_fails(fleet: Fleet) -> None:

@@ -22,6 +22,9 @@ from tests.stories.talk import BEGAN, SAID, Talk
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
 
+MANY = 160
+"""Messages of a session that talks while it is backed up."""
+
 OF_THE_MOMENT = ("owner", "conversation_state", "recent", "control")
 
 
@@ -56,6 +59,7 @@ async def keys(redis: Redis) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 async def test_everything_is_back_and_goes_on(
     context_builder: Command,
     redis: Redis,
@@ -167,7 +171,7 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
     there = {"database_url": migrated_url, "raw_buffer_time_window": 1, "summary_keep_last": 2}
     messages = [
         spoken("monday", number, "Alice", f"Remark {number} is about enzyme number {number}.", BEGAN)
-        for number in range(1, 401)
+        for number in range(1, MANY + 1)
     ]
     session = SessionClient(redis, "monday")
     daemon = context_builder("run", "monday", **there)
@@ -178,8 +182,8 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
 
     async def talking() -> None:
         nonlocal said
-        while said < 400:  # some of it is left to be said after the backup, however long that takes
-            if said < 300 or backed_up.is_set():
+        while said < MANY:  # some of it is left to be said after the backup, however long that takes
+            if said < MANY - 40 or backed_up.is_set():
                 await session.push(*messages[said : said + 2])
                 said += 2
             await asyncio.sleep(0.05)
@@ -188,7 +192,7 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
     backup = tmp_path / "live.backup"
 
     async def is_going() -> bool:
-        return ((await session.state()) or {}).get("received_messages", 0) >= 100
+        return ((await session.state()) or {}).get("received_messages", 0) >= 40
 
     await wait_until(is_going, "some of it is said", 30)
     backing_up = context_builder("backup", str(backup), **there)
@@ -206,13 +210,13 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
         held = await restored.remembered()
         assert held is not None
         taken_in, waiting = held["received_messages"], await restored.waiting()
-        assert taken_in + waiting >= 100
+        assert taken_in + waiting >= 40
         context_builder("run", "monday", **here)
         await restored.push(*messages)  # a listener that begins again sends its whole session
 
         async def all_there() -> bool:
             state = await restored.state()
-            return bool(state and state["received_messages"] == 400)
+            return bool(state and state["received_messages"] == MANY)
 
         await wait_until(all_there, "every message is there, once", 60)
         ended = context_builder("end", "monday", **here)
@@ -222,5 +226,5 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
     remembered = await connection.fetch("SELECT text FROM context_memories WHERE kind = 'message'")
     await connection.close()
     assert [row["summary_seq"] for row in archived] == [*range(1, len(archived) + 1)]
-    assert archived[-1]["message_count"] == 400
-    assert len({row["text"] for row in remembered}) == len(remembered) == 400
+    assert archived[-1]["message_count"] == MANY
+    assert len({row["text"] for row in remembered}) == len(remembered) == MANY

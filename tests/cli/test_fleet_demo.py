@@ -40,7 +40,7 @@ def left_behind(tmp_path: Path) -> list[str]:
 
 
 def test_sessions_move_and_nothing_is_lost(tmp_path: Path) -> None:
-    process = demo(tmp_path, "--seconds", "8")
+    process = demo(tmp_path, "--seconds", "5")
     output, told = process.communicate(timeout=120)
     outcome = json.loads(output)
     assert process.returncode == 0, told

@@ -16,7 +16,7 @@ from context_builder.fleet.demonstration import Demonstration, DemonstrationResu
 from context_builder.session.keys import Keys
 from tests.services.waiting import wait_until
 
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True)\nwhile True: signal.pause()"
 
 
 @pytest.fixture

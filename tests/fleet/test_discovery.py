@@ -101,8 +101,11 @@ async def test_work_that_nobody_tells_of_is_found(redis: Redis, asked: Asked, na
     await redis.zadd(POSTPONED, {"postponed": 2**40})
     asked.discovery._scan_now.set()
     await wait_until(lambda: {"buffered", "listed"} <= {*asked.times}, "both are started")
-    await asyncio.sleep(0.1)
-    assert {*asked.times} == {"buffered", "listed"}
+    await redis.zadd(SESSIONS, {"later": 6})
+    await redis.lpush(getattr(Keys("later"), name), "x")
+    asked.discovery._scan_now.set()
+    await wait_until(lambda: asked.times["later"], "another scan has passed by all of them")
+    assert {*asked.times} == {"buffered", "listed", "later"}
 
 
 async def test_messages_that_a_summary_leaves_are_no_work(redis: Redis, asked: Asked) -> None:

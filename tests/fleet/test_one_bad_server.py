@@ -22,6 +22,9 @@ __all__ = ["second", "second_server", "urls"]
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
 
+PERIODIC = ("fleet.scan_failed", "fleet.workload_not_told", "fleet.sleepers_not_refreshed")
+"""What is logged where all fails that a worker does now and then."""
+
 
 @pytest.mark.parametrize("reports", ["El", ""])
 async def test_a_server_that_begins_to_ask_for_a_password_stops_its_own_sessions_alone(
@@ -37,7 +40,11 @@ async def test_a_server_that_begins_to_ask_for_a_password_stops_its_own_sessions
     await second.redis.config_set("requirepass", "secret")
     await second.redis.client_kill_filter(_type="pubsub")
     await second.redis.client_kill_filter(_type="normal", skipme=True)
-    await asyncio.sleep(6)  # all that it does now and then
+    await wait_until(
+        lambda: all(worker.output.count(f'"{event}"') >= 2 for event in PERIODIC),
+        "each of them fails twice",
+        timeout=30,
+    )
     await fleet.say("monday", "tuesday")
     await fleet.hears("monday", "tuesday", within=5)
     assert worker.process.poll() is None, worker.output

@@ -17,6 +17,7 @@ from context_builder.session.keys import Keys
 from context_builder.storage.redis import client_for
 from tests.fleet.conftest import StartWorker
 from tests.fleet.watching import Fleet, ready, said
+from tests.services.command import command
 from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
@@ -46,15 +47,19 @@ def urls(redis_server: RedisServer, second_server: RedisServer) -> str:
     return f"{redis_server.url} {second_server.url}?tenant=lab"
 
 
-def command(folder: Path, urls: str, *arguments: str) -> tuple[int, str]:
-    with Daemon(folder, *arguments, redis_urls=urls, supabase_url="http://127.0.0.1:1", supabase_key="sb_x") as asked:
-        return asked.wait(60), asked.output
+SERVERS_AWAY = {"supabase_url": "http://127.0.0.1:1", "supabase_key": "sb_x"}
+
+
+def asked(folder: Path, urls: str, *arguments: str) -> str:
+    """What a command prints that succeeds."""
+    done = command(folder, *arguments, redis_urls=urls, **SERVERS_AWAY)
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 def status(folder: Path, urls: str) -> dict[str, Any]:
     """What it prints for programs, from among what it logs, if anything."""
-    code, output = command(folder, urls, "fleet", "status", "--json")
-    assert code == 0, output
+    output = asked(folder, urls, "fleet", "status", "--json")
     found: dict[str, Any]
     found, _ = json.JSONDecoder().raw_decode(output, f"\n{output}".index("\n{"))
     return found
@@ -121,10 +126,11 @@ def test_a_server_that_refuses_is_named(tmp_path: Path, redis_server: RedisServe
     refusing.start(password="right")
     try:
         wrong = f"redis://:wrong@127.0.0.1:{refusing.port}/0"
-        code, output = command(tmp_path, f"{redis_server.url} {wrong}", "fleet")
+        with Daemon(tmp_path, "fleet", redis_urls=f"{redis_server.url} {wrong}", **SERVERS_AWAY) as worker:
+            assert worker.wait(60) == 1
+            output = worker.output
     finally:
         refusing.kill()
-    assert code == 1
     assert output.startswith(f"context-builder: Redis at 127.0.0.1:{refusing.port}: Redis refuses the password")
     assert "wrong" not in output
 
@@ -151,12 +157,10 @@ def urls_named(urls: str) -> list[str]:
 
 async def test_commands_find_a_session_where_it_is(fleet: Fleet, second: Fleet, urls: str, tmp_path: Path) -> None:
     await second.say("monday")
-    code, output = command(tmp_path, urls, "send", "monday", "Hello", "--speaker", "Ann")
-    assert code == 0, output
+    asked(tmp_path, urls, "send", "monday", "Hello", "--speaker", "Ann")
     assert await second.redis.llen(Keys("monday").input) == 2
     assert await fleet.redis.exists(Keys("monday").input) == 0
-    code, output = command(tmp_path, urls, "send", "tuesday", "Hello", "--speaker", "Ann")
-    assert code == 0, output
+    asked(tmp_path, urls, "send", "tuesday", "Hello", "--speaker", "Ann")
     assert await fleet.redis.llen(Keys("tuesday").input) == 1  # the one whose sessions are this tenant's
-    code, output = command(tmp_path, urls, "sessions", "--json")
-    assert {one["session_id"] for one in orjson.loads(output)} == {"monday", "tuesday"}
+    found = orjson.loads(asked(tmp_path, urls, "sessions", "--json"))
+    assert {one["session_id"] for one in found} == {"monday", "tuesday"}

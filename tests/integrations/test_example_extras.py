@@ -112,5 +112,22 @@ def test_an_example_runs_with_the_extras_that_it_names(
     assert TOLD[name] in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "environ", "told"),
+    [
+        ("openai_agents", {}, "set OPENAI_API_KEY"),
+        ("openai_agents", {"OPENAI_API_KEY": "sk-x"}, "Redis is not available: 127.0.0.1:1: Connection refused"),
+        ("langgraph_agent", {}, "Redis is not available: 127.0.0.1:1: Connection refused"),
+        ("mcp_client", {}, "a store that this needs does not answer"),
+    ],
+)
+def test_what_is_missing_is_told_in_a_line(name: str, environ: dict[str, str], told: str, tmp_path: Path) -> None:
+    environ = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "REDIS_URL": "redis://127.0.0.1:1", **environ}
+    command = [sys.executable, str(EXAMPLES / f"{name}.py")]
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert told in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_pipecats_example_names_what_its_environment_has() -> None:
     assert extras_of("pipecat_bot") == {"embedded", "pipecat"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from context_builder.analysis.bounded_process import TookTooLong
-from context_builder.knowledge.govern import LONG, BoundedRedaction
+from context_builder.analysis.bounded_process import Helpers, TookTooLong
+from context_builder.knowledge.govern import LONG, MUCH, BoundedRedaction
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
 
 
@@ -25,8 +25,18 @@ class Impatient:
 
 async def test_a_text_that_took_too_long_is_withheld_and_not_tried_again() -> None:
     run = Impatient()
-    redaction = BoundedRedaction(NoopRedactor, run)
+    redaction = BoundedRedaction(NoopRedactor, Helpers(run, run))
     slow, quick = "slow " * LONG, "quick " * LONG
     assert await redaction.redact(["short", slow, quick]) == ["short", None, None]
     assert await redaction.redact(["short", slow, quick]) == ["short", None, quick]
     assert run.asked.count([slow]) == 1
+
+
+async def test_what_is_short_does_not_wait_for_what_is_long() -> None:
+    usual, long = Impatient(), Impatient()
+    redaction = BoundedRedaction(NoopRedactor, Helpers(usual, long))
+    short, whole = ["x" * LONG], "quick " * LONG
+    await redaction.redact([*short, whole])
+    many = ["y" * LONG] * (MUCH // LONG + 1)
+    await redaction.redact(many)
+    assert (usual.asked, long.asked) == ([short], [[whole], many])

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
-from context_builder.knowledge.excerpt import excerpts, parts_of
-from context_builder.knowledge.filling import RankedSource
+from context_builder.knowledge.excerpt import RankedSource, excerpts, parts_of
 from context_builder.knowledge.fit import NOTE, fitted, rendered
 from context_builder.knowledge.node import projections
 from context_builder.tokens.counter import count_tokens

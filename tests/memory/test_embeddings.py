@@ -13,7 +13,7 @@ from context_builder.errors import DatabaseRejected
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.memory.sql_embeddings import SqlEmbeddings
+from context_builder.memory.sql_memory import SqlEmbeddings
 from context_builder.testing import ManualClock
 from tests.memory.vectors import LetterEmbedder
 from tests.services.waiting import wait_until
@@ -311,7 +311,7 @@ async def test_what_is_edited_or_forgotten_while_it_is_embedded_again_stays_so(
 async def test_an_embedder_that_fails_meanwhile_is_waited_for(
     migrated_url: str, embedder: LetterEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("context_builder.memory.sql_embeddings.AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("context_builder.memory.sql_memory.AGAIN_SECONDS", 0.05)
     first = PostgresMemory(migrated_url, embedder)
     await first.remember("acme", TALK[:1])
     await first.close()

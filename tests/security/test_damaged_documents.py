@@ -104,6 +104,16 @@ def test_a_page_that_takes_the_square_of_its_length_is_given_up(monkeypatch: pyt
     monkeypatch.setattr(BoundedProcess, "call", call)
     with pytest.raises(ValueError, match="takes more than 30 s to read"):
         html_exports.read_html(Source("messages.html", "<a " * 100_000))
+    with pytest.raises(ValueError, match="takes more than 30 s to read"):
+        html_exports.text_of_page("<a " * 100_000)
+    assert not html_exports.is_chat_page("<p class=" * 100_000)
+
+
+@pytest.mark.timeout(20)
+def test_comments_that_do_not_end_are_left_out_at_once(tmp_path: Path) -> None:
+    (path := tmp_path / "film.smi").write_text("<SAMI>" + "<!--" * 100_000)
+    with pytest.raises(TranscriptError):
+        read_transcript(path)
 
 
 def page(operators: bytes) -> bytes:

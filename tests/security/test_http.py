@@ -21,7 +21,7 @@ from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.server.app import ROUTERS
-from context_builder.server.asgi.body_limit import MOST_BYTES
+from context_builder.server.asgi.callers import MOST_BYTES
 from context_builder.session.client import SessionClient
 from context_builder.session.messages.message_index import IndexedMessage, id_field
 from context_builder.session.messages.revision import read_reference

@@ -1,4 +1,4 @@
-"""No secret is ever shown, whatever goes wrong: by a real process, with every kind of failure provoked."""
+"""No secret is ever shown, whatever goes wrong: with every kind of failure provoked, the daemon a real process."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from redis import Redis
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.settings.settings import load_settings
+from tests.services.command import command_in
 from tests.services.model_server import Fault, ModelServer
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.services.redis_server import RedisServer
@@ -64,17 +65,6 @@ def environment(folder: Path, **settings: str) -> Mapping[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
     ours = {"CONTEXT_BUILDER_HOME": str(folder), "EMBEDDED_EMBEDDINGS": "false", "LOG_LEVEL": "debug"}
     return {**kept, **ours, "OPENAI_API_KEY": API_KEY, **settings}
-
-
-def command(folder: Path, environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "context_builder", *arguments],
-        env=environ,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
 
 
 def betrayed(text: str) -> list[str]:
@@ -128,10 +118,10 @@ def test_a_model_and_a_database_that_refuse(guarded: RedisServer, model: ModelSe
     assert f"Redis at {LOOPBACK}:" in written
     assert not betrayed(written)
     for looked in (("doctor",), ("doctor", "--json"), ("settings",), ("migrate",), ("sessions",), ("state", "monday")):
-        done = command(tmp_path, environ, *looked)
-        assert done.stdout + done.stderr, looked
-        assert not betrayed(done.stdout + done.stderr), looked
-        assert "Traceback" not in done.stderr
+        done = command_in(environ, *looked)
+        assert done.output, looked
+        assert not betrayed(done.output), looked
+        assert "Traceback" not in done.output
 
 
 def test_a_supabase_that_refuses(guarded: RedisServer, supabase_project: PostgrestFront, tmp_path: Path) -> None:
@@ -141,10 +131,10 @@ def test_a_supabase_that_refuses(guarded: RedisServer, supabase_project: Postgre
             tmp_path, REDIS_URL=redis_url(guarded), SUPABASE_URL=supabase_project.url, SUPABASE_KEY=key
         )
         for looked in (("doctor",), ("end", "monday"), ("settings",)):
-            done = command(tmp_path, environ, *looked)
-            assert key[:-4] not in done.stdout + done.stderr
-            assert not betrayed(done.stdout + done.stderr), looked
-            assert "Traceback" not in done.stderr
+            done = command_in(environ, *looked)
+            assert key[:-4] not in done.output
+            assert not betrayed(done.output), looked
+            assert "Traceback" not in done.output
 
 
 @pytest.mark.parametrize(
@@ -159,11 +149,11 @@ def test_a_supabase_that_refuses(guarded: RedisServer, supabase_project: Postgre
 )
 def test_a_redis_that_refuses_is_told_in_one_line(guarded: RedisServer, tmp_path: Path, url: str) -> None:
     wrong = url.format(password=WRONG_PASSWORD, host=LOOPBACK, port=guarded.port)
-    done = command(tmp_path, environment(tmp_path, REDIS_URL=wrong), "run", "monday")
-    assert done.returncode in {1, 2}
+    done = command_in(environment(tmp_path, REDIS_URL=wrong), "run", "monday")
+    assert done.exit_code in {1, 2}
     assert done.stderr.startswith("context-builder: ")
     assert done.stderr.count("\n") == 1
-    assert not betrayed(done.stdout + done.stderr)
+    assert not betrayed(done.output)
 
 
 @pytest.mark.parametrize(
@@ -178,10 +168,10 @@ def test_a_redis_that_refuses_is_told_in_one_line(guarded: RedisServer, tmp_path
     ],
 )
 def test_a_wrong_setting_is_named_and_not_quoted(tmp_path: Path, name: str, value: str) -> None:
-    done = command(tmp_path, environment(tmp_path, **{name: value}), "run", "monday")
-    assert done.returncode == 2
+    done = command_in(environment(tmp_path, **{name: value}), "run", "monday")
+    assert done.exit_code == 2
     assert done.stderr.startswith(f"context-builder: {name}: ")
-    assert not betrayed(done.stdout + done.stderr)
+    assert not betrayed(done.output)
 
 
 def test_settings_do_not_show_them_when_printed() -> None:

@@ -160,6 +160,33 @@ async def test_what_was_said_in_a_restricted_session_is_not_changed(api: ApiServ
     assert not await redis.exists(f"context_builder:{session}:input")
 
 
+async def test_who_speaks_in_a_restricted_session_learns_and_changes_nothing(
+    api: ApiServer, session: str, redis: Redis
+) -> None:
+    await state_it(api, session, "restricted")
+    revising = ({"corrects": 1, "text": "No."}, {"strikes": 1}, {"renames": "Ann", "speaker": "Eve"})
+    async with api.client(api.key(Role.WRITER)) as client:
+        for name in (session, f"never-{session}"):
+            path = f"/sessions/{name}/messages"
+            answers = [await client.post(path, json=one) for one in revising]
+            assert [one.status_code for one in answers] == [404] * 3
+            assert (await client.post(path, json={"text": "Hello"})).json() == {"accepted": 1, "unheard": True}
+            assert '"unheard\\":true' in (await tool(client, "send_message", sessionId=name, text="Hi")).replace(
+                " ", ""
+            )
+        mixed = [{"text": "Hello"}, *revising]
+        assert (await client.post(f"/sessions/{session}/messages", json=mixed)).status_code == 404
+    assert await redis.llen(f"context_builder:{session}:input") == 2
+
+
+async def test_nor_does_the_page_tell_a_restricted_session_from_none(api: ApiServer, session: str) -> None:
+    await state_it(api, session, "restricted")
+    async with api.client() as client:
+        await logged_in(api, client, Role.WRITER)
+        answers = [await client.get(f"/ui/sessions/{name}/revisions") for name in (session, f"never-{session}")]
+    assert [one.status_code for one in answers] == [404, 404]
+
+
 @pytest.mark.parametrize("door", [one for one in DOORS if one not in NAMES_SESSIONS])
 async def test_a_confidential_session_is_redacted(api: ApiServer, session: str, door: str) -> None:
     async with api.client(api.key(Role.WRITER)) as client:

@@ -21,6 +21,7 @@ from context_builder.server.problem import Problem
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
 from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
 
 RATE, STREAMS = 2, 3
 
@@ -56,11 +57,16 @@ async def test_streams_are_counted_while_they_are_open(small: ApiServer, redis: 
         client = await stack.enter_async_context(small.client(key))
         return (await stack.enter_async_context(client.stream("GET", "/sessions/monday/events"))).status_code
 
-    for _ in range(2):
+    async def all_opened() -> list[int]:
         async with AsyncExitStack() as stack:
-            assert [await opened(stack, keys[0]) for _ in range(STREAMS + 1)] == [200] * STREAMS + [429]
-            assert [await opened(stack, keys[1]) for _ in range(2)] == [200, 429]  # the tenant's
-        await asyncio.sleep(1)  # the server hears of it
+            firsts = [await opened(stack, keys[0]) for _ in range(STREAMS + 1)]
+            return [*firsts, *[await opened(stack, keys[1]) for _ in range(2)]]  # which is the tenant's share
+
+    async def counted() -> bool:
+        return await all_opened() == [*[200] * STREAMS, 429, 200, 429]
+
+    assert await counted()
+    await wait_until(counted, "as many may be opened again once the server hears that they are closed", poll=0.5)
 
 
 @pytest.mark.engines
@@ -92,12 +98,15 @@ async def test_builds_of_one_tenant_do_not_hold_up_anothers(api: ApiServer, redi
         alone = median([await build(few) for _ in range(5)])
         over = asyncio.Event()
 
+        answered = asyncio.Event()
+
         async def keep_asking() -> None:
             while not over.is_set():
                 await build(many)
+                answered.set()
 
         crowd = [asyncio.create_task(keep_asking()) for _ in range(40)]
-        await asyncio.sleep(0.5)
+        await answered.wait()  # one of forty: the others are asking
         beside = [await build(few) for _ in range(7)]
         over.set()
         await asyncio.gather(*crowd)

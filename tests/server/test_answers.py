@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from context_builder.server.access.caller import Role
-from context_builder.server.asgi.body_limit import MOST_BYTES
+from context_builder.server.asgi.callers import MOST_BYTES
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
 

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from context_builder.engines.engine import LOOPBACK, free_port
+from tests.services.command import command
 from tests.services.daemon import Daemon
 from tests.services.jwt_issuer import JwtIssuer
 from tests.services.redis_server import RedisServer
@@ -20,6 +21,12 @@ pytestmark = pytest.mark.engines
 def serving(folder: Path, redis_server: RedisServer, database_url: str, *options: str, **settings: object) -> Daemon:
     where = {"redis_url": redis_server.url, "database_url": database_url}
     return Daemon(folder, "serve", *options, **where, **settings)
+
+
+def refused(folder: Path, redis_server: RedisServer, url: str, *options: str, **settings: object) -> tuple[int, str]:
+    """The status of ``serve`` that does not start, and what it says."""
+    done = command(folder, "serve", *options, redis_url=redis_server.url, database_url=url, **settings)
+    return done.exit_code, done.output
 
 
 async def answered(port: int, host: str = LOOPBACK) -> bool:
@@ -34,9 +41,9 @@ async def answered(port: int, host: str = LOOPBACK) -> bool:
 def test_where_others_could_ask_it_does_not_start_before_they_can_show_who_they_are(
     tmp_path: Path, redis_server: RedisServer, migrated_url: str, host: str
 ) -> None:
-    with serving(tmp_path, redis_server, migrated_url, "--host", host) as daemon:
-        assert daemon.wait(60) == 2
-        (line,) = daemon.output.splitlines()
+    status, said = refused(tmp_path, redis_server, migrated_url, "--host", host)
+    (line,) = said.splitlines()
+    assert status == 2
     assert line.startswith(f"context-builder: SERVE_HOST: {host} ")
     assert "keys create" in line
 
@@ -44,9 +51,9 @@ def test_where_others_could_ask_it_does_not_start_before_they_can_show_who_they_
 def test_on_a_database_without_our_tables_it_does_not_start(
     tmp_path: Path, redis_server: RedisServer, database_url: str
 ) -> None:
-    with serving(tmp_path, redis_server, database_url, "--port", str(free_port())) as daemon:
-        assert daemon.wait(60) == 1
-        (line,) = daemon.output.splitlines()
+    status, said = refused(tmp_path, redis_server, database_url, "--port", str(free_port()))
+    (line,) = said.splitlines()
+    assert status == 1
     assert line.endswith("; run `context-builder migrate`")
 
 
@@ -76,19 +83,19 @@ async def test_with_a_jwks_it_does_and_the_local_token_lets_nobody_in(
 
 def test_jwts_need_an_audience_and_an_issuer(tmp_path: Path, redis_server: RedisServer) -> None:
     nowhere = "postgresql://127.0.0.1:1/none"
-    with serving(tmp_path, redis_server, nowhere, auth_jwks_file="jwks.json") as daemon:
-        assert daemon.wait(60) == 2
-        assert daemon.output.startswith("context-builder: AUTH_AUDIENCE: ")
+    status, said = refused(tmp_path, redis_server, nowhere, auth_jwks_file="jwks.json")
+    assert status == 2
+    assert said.startswith("context-builder: AUTH_AUDIENCE: ")
 
 
 def test_a_key_set_without_a_key_for_signatures_is_no_key_set(
     tmp_path: Path, redis_server: RedisServer, migrated_url: str
 ) -> None:
     (tmp_path / "jwks.json").write_text('{"keys": [{"kty": "oct", "kid": "a", "k": "c2VjcmV0"}]}')
-    settings = {"auth_jwks_file": "jwks.json", "auth_audience": "a", "auth_issuer": "b"}
-    with serving(tmp_path, redis_server, migrated_url, **settings) as daemon:
-        assert daemon.wait(60) == 2
-        (line,) = daemon.output.splitlines()
+    settings = {"auth_jwks_file": tmp_path / "jwks.json", "auth_audience": "a", "auth_issuer": "b"}
+    status, said = refused(tmp_path, redis_server, migrated_url, **settings)
+    (line,) = said.splitlines()
+    assert status == 2
     assert line.startswith("context-builder: AUTH_JWKS_FILE: holds no public key")
 
 
@@ -108,26 +115,22 @@ async def test_it_tells_how_to_ask_and_stops_when_told_to(
         assert "Traceback" not in daemon.output
 
 
-def test_a_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
-    with serving(tmp_path, redis_server, migrated_url, "--port", str(redis_server.port)) as daemon:
-        assert daemon.wait(60) == 2
-        assert f"SERVE_PORT: port {redis_server.port} of {LOOPBACK} is taken by another program" in daemon.output
-
-
-def test_a_grpc_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
-    options = ("--port", str(free_port()), "--grpc", str(redis_server.port))
-    with serving(tmp_path, redis_server, migrated_url, *options) as daemon:
-        assert daemon.wait(60) == 2
-        assert f"SERVE_GRPC_PORT: port {redis_server.port} of {LOOPBACK} is taken by another program" in daemon.output
+@pytest.mark.parametrize("setting", ["SERVE_PORT", "SERVE_GRPC_PORT"])
+def test_a_port_that_is_taken_is_named(
+    tmp_path: Path, redis_server: RedisServer, migrated_url: str, setting: str
+) -> None:
+    ports = {"SERVE_PORT": free_port(), "SERVE_GRPC_PORT": free_port(), setting: redis_server.port}
+    options = ("--port", str(ports["SERVE_PORT"]), "--grpc", str(ports["SERVE_GRPC_PORT"]))
+    status, said = refused(tmp_path, redis_server, migrated_url, *options)
+    assert status == 2
+    assert f"{setting}: port {redis_server.port} of {LOOPBACK} is taken by another program" in said
 
 
 def test_keys_are_made_listed_and_revoked(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
-    where = {"redis_url": redis_server.url, "database_url": migrated_url, "columns": 200}
-
-    def keys(*arguments: str) -> str:
-        with Daemon(tmp_path, "keys", *arguments, **where) as daemon:
-            assert daemon.wait(60) == 0, daemon.output
-            return daemon.output
+    def keys(*arguments: str, status: int = 0) -> str:
+        done = command(tmp_path, "keys", *arguments, redis_url=redis_server.url, database_url=migrated_url)
+        assert done.exit_code == status, done.output
+        return done.output
 
     made = keys("create", "--tenant", "lab", "--role", "writer", "--name", "listener")
     secret = made.splitlines()[0]
@@ -137,5 +140,4 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path, redis_server: RedisSer
     assert {key_id, "lab", "writer", "listener"} <= set(listed.split())
     assert secret.split("_", 2)[2] not in listed
     assert "revoked" in keys("revoke", key_id)
-    with Daemon(tmp_path, "keys", "revoke", key_id, **where) as daemon:
-        assert daemon.wait(60) == 1
+    keys("revoke", key_id, status=1)

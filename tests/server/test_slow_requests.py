@@ -64,3 +64,20 @@ async def test_a_whole_request_is_answered_however_long_that_takes(connect: Conn
         answer = await asyncio.wait_for(reader.readuntil(b"whole"), 5)
         assert answer.startswith(b"HTTP/1.1 200")
     writer.close()
+
+
+CHUNKED = b"POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+async def test_a_body_in_crumbs_is_refused_soon(connect: Connect) -> None:
+    reader, writer = await connect()
+    writer.write(CHUNKED + b"1\r\nx\r\n" * (serving.MOST_CRUMBS + 1))
+    assert (await asyncio.wait_for(reader.read(100), 5)).startswith(b"HTTP/1.1 400")
+    writer.close()
+
+
+async def test_a_body_in_many_pieces_is_not(connect: Connect) -> None:
+    reader, writer = await connect()
+    writer.write(CHUNKED + (b"%x\r\n%s\r\n" % (2 * serving.CRUMB, b"xx" * serving.CRUMB)) * 2_000 + b"0\r\n\r\n")
+    assert (await asyncio.wait_for(reader.read(100), 5)).startswith(b"HTTP/1.1 200")
+    writer.close()

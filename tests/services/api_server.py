@@ -47,7 +47,7 @@ class ApiServer:
         }
         ports = ("--port", str(self.port), "--grpc", str(grpc_port))
         self.daemon = Daemon(folder, "serve", *ports, **self.settings)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 100
         while not self._answers():
             assert self.daemon.process.poll() is None, self.daemon.output
             assert time.monotonic() < deadline, self.daemon.output

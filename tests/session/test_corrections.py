@@ -20,7 +20,7 @@ from context_builder.session.client import SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
 from context_builder.session.memory_revision import revise_memories
-from context_builder.session.messages.revision import SpeakerRename, Strike, read_reference
+from context_builder.session.messages.revision import Correction, SpeakerRename, Strike, read_reference
 from context_builder.session.session import Session
 from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.testing import InMemoryStore, ManualClock, StubAnalyst
@@ -486,6 +486,22 @@ async def test_speakers_who_are_renamed_at_once_are_told_apart(live: Live, analy
     await taken_in(live)
     assert await points(live) == ["Ann says: Bo asked.", "Bo says: Ann replied."]
     assert remembered(live) == ["Ann: Ann asked.", "Bo: Bo replied."]
+
+
+async def test_names_that_change_places_do_so_once_however_often_that_is_told(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    renames = [SpeakerRename("Bo", "C"), SpeakerRename("Ann", "Bo"), SpeakerRename("C", "Ann")]
+    corrected = Correction(9, "m-3", None, "Ann", None, consilience=False, timestamp="", time=0.0)
+    subject.revise([corrected], clock.now())
+    subject.revise(renames, clock.now())
+    memory = TenantMemory(InMemoryStore(), TENANT)
+    for name, speaker, text in (("m-1", "Ann", "Ann"), ("m-2", "Bo", "Bo"), ("m-3", "X", "Corrected")):
+        await memory.remember([Memory(f"monday:message:{name}", text, speaker=speaker, session_id="monday")])
+    for part in subject.take_changes().memory_outbox:
+        for _ in range(2):
+            await revise_memories(memory, memory.remember, part)
+    found = [one.memory for one in await memory.search(MemoryQuery(""))]
+    assert {one.text: one.speaker for one in found} == {"Ann": "Bo", "Bo": "Ann", "Corrected": "Bo"}
 
 
 async def test_a_name_that_nobody_has_in_the_end_has_no_preferences() -> None:

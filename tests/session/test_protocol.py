@@ -289,6 +289,7 @@ def test_whatever_happens_nothing_is_lost_or_doubled_and_nothing_comes_back(mode
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_however_long_it_happens_nothing_is_lost_or_doubled_and_nothing_comes_back(model: type[Protocol]) -> None:
     check(model, examples=200, steps=50)

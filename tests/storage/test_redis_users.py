@@ -17,6 +17,7 @@ from context_builder.session.store.registry import SessionRegistry
 from context_builder.session.store.session_copy import SessionRestore, read_shared, restore_shared, take_snapshot
 from context_builder.storage.redis import check_server, client_for
 from context_builder.storage.redis_durability import durability_of
+from tests.services.command import command
 from tests.services.daemon import ROOT, Daemon
 from tests.services.redis_server import RedisServer
 from tests.services.running import published, push, running
@@ -92,10 +93,11 @@ async def test_a_session_runs_with_the_documented_rights(guarded: Guarded, tmp_p
         await wait_until(lambda: daemon.is_ready, "the session runs", timeout=30)
         await _said_and_read(guarded)
         assert daemon.stop()[0] == 0
-        for command in (["end", "monday"], ["sessions"], ["dead", "monday"], ["forget", "monday", "--yes"]):
-            with Daemon(tmp_path, *command, redis_url=guarded.url(role), **AWAY) as ended:
-                ended.wait(60)
-                assert "permissions" not in ended.output
+        with Daemon(tmp_path, "end", "monday", redis_url=guarded.url(role), **AWAY) as ended:
+            ended.wait(60)
+            assert "permissions" not in ended.output
+        for asked in (["sessions"], ["dead", "monday"], ["forget", "monday", "--yes"]):
+            assert "permissions" not in command(tmp_path, *asked, redis_url=guarded.url(role), **AWAY).output
     assert {what for _, _, what in guarded.refused()} <= DONE_WITHOUT
 
 
@@ -104,9 +106,9 @@ async def test_a_fleet_runs_with_the_documented_rights(guarded: Guarded, tmp_pat
     with Daemon(tmp_path, "fleet", redis_url=guarded.url("fleet"), log_format="json", **AWAY) as worker:
         await wait_until(lambda: "fleet.ready" in worker.output, "the worker is ready", timeout=30)
         await _said_and_read(guarded)
-        with Daemon(tmp_path, "fleet", "status", redis_url=guarded.url("fleet"), **AWAY) as status:
-            assert status.wait(60) == 0
-            assert "No worker" not in status.output
+        status = command(tmp_path, "fleet", "status", redis_url=guarded.url("fleet"), **AWAY)
+        assert status.exit_code == 0
+        assert "No worker" not in status.output
         worker.stop()
     assert {what for _, _, what in guarded.refused()} <= DONE_WITHOUT
 

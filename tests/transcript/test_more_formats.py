@@ -296,6 +296,7 @@ MOMENTS = {
         "talk.txt",
         "2023년 5월 3일 오전 9:00, Ida Lind : Shall we sail?\n2023년 5월 3일 오전 9:01, Bo Berg : Not in this wind.\n",
     ),
+    "LINE": ("talk.txt", 'Mon, 01/05/2023\n09:00\tIda Lind\tShall we sail?\n09:01\tBo Berg\t"Not in\nthis wind."\n'),
     "copied of WhatsApp": (
         "talk.txt",
         "[09:00, 13/04/2023] Ida Lind: Shall we sail?\n[09:01, 13/04/2023] Bo Berg: Not in this wind.\n",

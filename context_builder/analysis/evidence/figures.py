@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -44,8 +44,6 @@ _WORDS: Final = {plain(word): float(value) for value, words in TABLES["numbers"]
 _ORDINALS: Final = {plain(word): value for value, words in TABLES["ordinals"].items() for word in words}
 _UNITS: Final[Mapping[str, str]] = {plain(word): unit for unit, words in TABLES["units"].items() for word in words}
 _STEMS: Final = sorted(word for word, value in _WORDS.items() if value > 1 and len(word) >= 4 and word != "cent")
-_NUMBER_STEM: Final = regex.compile(f"^(?:{'|'.join(_STEMS)})|{'|'.join(word for word in _STEMS if len(word) > 4)}")
-"""Number words in others, such as ``zwanzig`` in ``einundzwanzigsten``; the short ones at their beginning alone."""
 
 _DECIMAL_SIGNS: Final = frozenset({"point", "komma", "virgule", "coma", "virgola", "oh"})
 """What stands for a decimal sign in words, or for a zero."""
@@ -325,6 +323,13 @@ def value_of(word: str) -> float | None:
     return None
 
 
+@cache
+def _number_stem() -> regex.Pattern[str]:
+    """Return what finds number words in others, such as ``zwanzig`` in ``einundzwanzigsten``, the short ones at their
+    beginning alone; compiled at first use, since few processes ask a model."""
+    return regex.compile(f"^(?:{'|'.join(_STEMS)})|{'|'.join(word for word in _STEMS if len(word) > 4)}")
+
+
 def is_read_in_part(text: str, figures: Iterable[Figure]) -> bool:
     """Return whether a plain text, which has these ``figures``, spells numbers that are not surely read.
 
@@ -336,7 +341,7 @@ def is_read_in_part(text: str, figures: Iterable[Figure]) -> bool:
     words = [part for word in words_of(text) for part in word.split("-")]
     if any(sign in _DECIMAL_SIGNS and value_of(before) is not None for before, sign in pairwise(words)):
         return True
-    return any(value_of(word) is None and word not in _ORDINALS and _NUMBER_STEM.search(word) for word in words)
+    return any(value_of(word) is None and word not in _ORDINALS and _number_stem().search(word) for word in words)
 
 
 def _part(word: str) -> float | None:

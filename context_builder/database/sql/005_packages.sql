@@ -645,7 +645,8 @@ BEGIN
         SELECT jsonb_build_object(
             'package_id', package,
             'request', jsonb_build_object(
-                'id', r.id, 'status', r.status, 'reason', r.reason, 'caller', r.caller, 'roles', r.roles, 'body', r.request,
+                -- it was built: its revisions tell that, and what else its row says of it is in no hash
+                'id', r.id, 'status', 'built', 'reason', '', 'caller', r.caller, 'roles', r.roles, 'body', r.request,
                 'task_id', r.task_id, 'trace_id', r.trace_id, 'requested_at', r.requested_at),
             'revisions', (
                 SELECT jsonb_agg(jsonb_build_object(
@@ -695,8 +696,9 @@ END
 $$;
 
 -- What was told of the packages of the next rows of the audit, as "audit_rows" pages them: {"seq", "day", "package_id",
--- "hash", "is_kept", "told", "contents": [[ref, digest, title, heading, content]]}, hashes in hexadecimal; "told" is null where
--- something of it is gone, and "is_kept" says whether the package is still shown.
+-- "hash", "is_kept", "is_found", "told", "contents": [[ref, digest, title, heading, content]]}, hashes in hexadecimal; "told" is
+-- null where something of it is gone. "is_kept" says whether the package should still be shown: a later revision may outlive
+-- its first one, with which its head goes. "is_found" says whether the head, if there is one, leads to all of this.
 CREATE OR REPLACE FUNCTION context_package_audit_told(tenant text, after_day integer, after_seq bigint, most integer)
 RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
@@ -704,7 +706,10 @@ BEGIN
     RETURN QUERY
         SELECT jsonb_build_object(
             'seq', a.seq, 'day', a.day - '2000-01-01'::date, 'package_id', a.package_id, 'decision_id', a.decision_id,
-            'hash', substr(a.reason, 13), 'is_kept', h.package_id IS NOT NULL,
+            'hash', substr(a.reason, 13), 'is_kept', h.package_id IS NOT NULL OR a.revision = 1,
+            'is_found', coalesce(
+                h.request_id = p.request_id AND p.revision <= h.revision AND p.day BETWEEN h.first_day - 1 AND h.day + 1
+                AND (p.revision > 1 OR h.created_at = p.created_at), true),
             'told', CASE WHEN r.id IS NOT NULL AND p.id IS NOT NULL AND d.id IS NOT NULL THEN context_package_told(r, p, d) END,
             'contents', (SELECT coalesce(jsonb_agg(jsonb_build_array(
                              c.ref, encode(c.digest, 'hex'), c.title, c.heading, c.content)), '[]')

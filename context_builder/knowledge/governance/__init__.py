@@ -4,9 +4,15 @@ In: named policy texts, an agent, sources, a context. Out: a decision for each s
 """
 
 from context_builder.assembly.govern import Access
-from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.governance.decision import AccessDecision, AccessExplanation, decide, explained, known
-from context_builder.knowledge.governance.policy_set import PolicySet, default_policies, parse_policies
+from context_builder.knowledge.governance.policy_set import (
+    Agent,
+    DecisionContext,
+    GovernedSource,
+    PolicySet,
+    default_policies,
+    parse_policies,
+)
 
 __all__ = [
     "Access",

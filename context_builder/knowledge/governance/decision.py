@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Final
 from context_builder.assembly.govern import Access
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import cedar
-from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource, NotUnicode, entity
-from context_builder.knowledge.governance.policy_set import PolicySet
+from context_builder.knowledge.governance.policy_set import (
+    Agent,
+    DecisionContext,
+    GovernedSource,
+    NotUnicode,
+    PolicySet,
+    entity,
+)
 
 if TYPE_CHECKING:
     import cedarpy

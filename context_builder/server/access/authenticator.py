@@ -11,9 +11,15 @@ from typing import Final, Protocol
 
 from context_builder.clock import Clock, SystemClock
 from context_builder.server.access.api_keys import key_id_of
-from context_builder.server.access.caller import Caller, CredentialKind, CredentialReference, caller_of, digest_of
+from context_builder.server.access.caller import (
+    Caller,
+    CredentialKind,
+    CredentialReference,
+    LocalToken,
+    caller_of,
+    digest_of,
+)
 from context_builder.server.access.jwt_verifier import JwtVerifier
-from context_builder.server.access.local_token import LocalToken
 
 API_KEY = "cbk_"
 

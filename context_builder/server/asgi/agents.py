@@ -7,11 +7,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from context_builder.server.json_body import read_json
+from context_builder.server.guarded_route import read_json
 from context_builder.server.problem import Missing, Problem, problem_response
-
-AGENTS: Final = "/mcp"
-"""Path at which agents are answered; to read it opens a stream."""
 
 RECHECK: Final = 0.5
 """Seconds after which the credential is looked up again."""
@@ -27,7 +24,8 @@ _REFUSALS: Final = {
 
 
 class AgentsMiddleware:
-    """Refuses bodies before the library reads them, and tells its refusals as problems.
+    """Stands around what answers agents: refuses bodies before the library reads them, and tells its refusals as
+    problems.
 
     A stream hears that its client has gone once the credential does not hold, or on ``stopping``.
     """
@@ -37,9 +35,6 @@ class AgentsMiddleware:
         self._stopping = stopping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != AGENTS:
-            await self._app(scope, receive, send)
-            return
         if scope["method"] == "POST":
             first = await receive()
             if first["type"] == "http.disconnect":

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse
 
 from context_builder.errors import ContextBuilderError
 from context_builder.server.asgi.callers import PAGE, RateMiddleware, TurnMiddleware
+from context_builder.server.asgi.framing import NO_TELEMETRY
 from context_builder.server.page import static_files
 from context_builder.server.page.login_middleware import (
     CompressionMiddleware,
@@ -34,7 +35,6 @@ from context_builder.server.page.views import (
 )
 from context_builder.server.problem import Problem
 from context_builder.server.services import Services
-from context_builder.server.trace import NO_TELEMETRY
 
 VIEWS: Final = (
     login.router,

@@ -135,7 +135,7 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
             took = time.perf_counter() - began
         info = await server_info(server.redis)
         skew = abs(await clock_skew(server.redis))
-        durable = await durability_of(server.redis)
+        durable = await durability_of(server.redis, server.known_settings)
         advice = [*durable.faults, *durable.notes]
         if skew > SKEW:
             advice.append(f"its clock is {skew:.1f} s from this machine's: set both by NTP")

@@ -11,13 +11,15 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from context_builder.errors import ContextBuilderError
-from context_builder.server.asgi.body_limit import (
+from context_builder.server.asgi.callers import (
     MOST_ANONYMOUS_BYTES,
+    PAGE,
     USUAL_BYTES,
     BodyLimitMiddleware,
+    asked_by,
     has_body,
+    unauthenticated,
 )
-from context_builder.server.asgi.callers import PAGE, asked_by, unauthenticated
 from context_builder.server.page.logins import Login, Logins
 from context_builder.server.problem import Problem, problem_of, problem_response
 

@@ -40,7 +40,7 @@ KIND_NAMES: Final = {
 }
 """The same of a single memory."""
 
-MEMORIES_A_PAGE: Final = 30
+MEMORIES_A_PAGE: Final = 15
 """Memories that are shown at first; each further page adds as many."""
 
 MOST: Final = 300
@@ -68,6 +68,11 @@ class MemorySearch:
         shown = int(most) if most.isascii() and most.isdigit() and len(most) < 6 else MEMORIES_A_PAGE
         fields = {name: sent.get(name, "").strip() for name in _FIELDS}
         return cls(**fields, most=min(max(shown, 1), MOST))
+
+    @property
+    def is_filtered(self) -> bool:
+        """Return whether anything but words is looked for."""
+        return any(getattr(self, name) for name in _FIELDS if name != "q")
 
     @property
     def is_narrowed(self) -> bool:

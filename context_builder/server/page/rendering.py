@@ -17,8 +17,8 @@ from context_builder.domains import DOMAINS
 from context_builder.server import problem
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.page.login_middleware import FOR_SCRIPTS
-from context_builder.server.trace import current_trace
 from context_builder.session.messages.message import CONSILIENCE
+from context_builder.tracing import current_trace
 
 _ORIGINS: Final = {"full_text": "words", "vector": "meaning", "semantic": "words or meaning", "metadata": "its fields"}
 _NUMBER: Final = {name: number for number, name in enumerate(DOMAINS)}
@@ -59,6 +59,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     if request.scope["path"].startswith(FOR_SCRIPTS):
         return document
     found = problem.problem_document(problem.as_problem(error), current_trace())
+    found["detail"] = found["detail"].partition("; GET /")[0]  # where a program looks; people have links
     page = render(request, "error.html", title=found["title"], status=document.status_code, problem=found)
     for name in ("retry-after",):
         if name in document.headers:

@@ -18,15 +18,20 @@ _LONGEST_QUOTE: Final = 500
 
 
 def shown_point(one: Mapping[str, Any]) -> JsonObject:
-    """Return a published point as it is shown, with its heading and the words that it rests on."""
+    """Return a published point as it is shown, with its heading and the words that it rests on; ``speakers`` are named
+    before its text."""
     kind = str(one.get("kind") or PointKind.CLAIM.value)[:_LONGEST_NAME]
+    speakers = texts_of(one.get("speakers"), _LONGEST_NAME)
+    text = str(one.get("text") or "")
+    if any(text.startswith(f"{name}: ") for name in speakers):
+        speakers = []  # an exchange, which names who said what
     return {
         "id": point_id if isinstance(point_id := one.get("id"), int) else None,
-        "text": str(one.get("text") or ""),
+        "text": text,
         "kind": kind,
         "heading": heading_of(kind),
         "unconfirmed": one.get("unconfirmed") is True,
-        "speakers": texts_of(one.get("speakers"), _LONGEST_NAME),
+        "speakers": speakers,
         "ids": [cited for cited in list_of(one.get("ids")) if isinstance(cited, int)],
         "quotes": [
             {

@@ -7,9 +7,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+import orjson
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 
 from context_builder.server.guarded_route import READER
 from context_builder.server.problem import MEDIA_TYPE, Missing, not_found
@@ -156,9 +157,12 @@ def _without_default_objects(schemas: dict[str, Any]) -> None:
 
 
 @router.get("/openapi.json")
-async def openapi(request: Request) -> JSONResponse:
-    """Return the description."""
-    return JSONResponse(request.app.openapi())
+async def openapi(request: Request) -> Response:
+    """Return the description; it is written as JSON once, since anybody may ask for it as often as they like."""
+    state = request.app.state
+    if not hasattr(state, "description"):
+        state.description = orjson.dumps(request.app.openapi())
+    return Response(state.description, media_type="application/json")
 
 
 @router.get("/docs")

@@ -17,7 +17,7 @@ from context_builder.server.access.caller import Role
 from context_builder.server.guarded_route import ADMIN, READER, guarded_router
 from context_builder.server.problem import Problem
 from context_builder.server.services import CallerHere, ServicesHere
-from context_builder.server.trace import current_trace
+from context_builder.tracing import current_trace
 
 router = guarded_router("packages")
 

@@ -35,6 +35,9 @@ _PAGED: Final[dict[int | str, dict[str, Any]]] = {
     200: {"headers": {"Link": {"description": "The next page (RFC 8288).", "schema": {"type": "string"}}}}
 }
 
+_REVISING: Final = frozenset({"corrects", "renames", "strikes"})
+"""Fields of a message that changes what was said."""
+
 _ID: Final = re.compile("[0-9]{1,15}")
 MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
 
@@ -133,14 +136,32 @@ async def send_messages(
     ],
     redis: OwnRedis,
     services: ServicesHere,
+    caller: CallerHere,
 ) -> AcceptedAnswer:
-    """Hand messages to the session, as a listener or an orchestrator does; with one that cannot be read, none is."""
+    """Hand messages to the session, as a listener or an orchestrator does; with one that cannot be read, none is.
+
+    404 for corrections, renames and strikes of what is not there for the caller.
+    """
     listed = messages if isinstance(messages, list) else [messages]
     await asyncio.to_thread(check_messages, listed, services.max_message_bytes)
-    client = SessionClient(redis, session_id)
-    is_heard = await client.is_known()
-    await client.push(*listed)
+    is_heard = await hand_over(services, caller, SessionClient(redis, session_id), session_id, listed)
     return AcceptedAnswer(accepted=len(listed), unheard=not is_heard)
+
+
+async def hand_over(
+    services: Services, caller: Caller, client: SessionClient, session_id: str, messages: list[JsonObject]
+) -> bool:
+    """Hand messages to a session, and return whether it was ever run, as far as the caller may know.
+
+    Whoever may not see a session may speak in it, but change nothing that was said: to them it is not there.
+    """
+    is_denied = (await access_to_sessions(services, caller, [session_id]))[session_id] is Access.DENIED
+    is_heard = not is_denied and await client.is_known()
+    revising = [not _REVISING.isdisjoint(message) for message in messages]
+    if (is_denied and any(revising)) or (all(revising) and not is_heard and not await client.waiting()):
+        raise not_found()
+    await client.push(*messages)
+    return is_heard
 
 
 def check_messages(messages: list[JsonObject], max_bytes: int) -> None:

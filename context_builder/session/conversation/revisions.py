@@ -56,7 +56,6 @@ class _Told:
     update: LedgerUpdate = _NOTHING
     amended: dict[str, Amendment] = field(default_factory=dict)
     struck: list[StruckMessage] = field(default_factory=list)
-    renamed: list[tuple[str, str]] = field(default_factory=list)
     since: int | None = None
 
     def supersede(self, since: int | None) -> None:
@@ -174,7 +173,7 @@ class Revisions:
         points = self._summary.ledger.points
         update = LedgerUpdate([point for point in told.update.written if point in points], told.update.replaced)
         made = memory_batch(self._session_id, (), update, points, {})
-        revised = tuple(told.amended.values()), tuple(told.struck), tuple(told.renamed)
+        revised = tuple(told.amended.values()), tuple(told.struck)
         if made.memories or made.superseded or any(revised):
             changes.remember(MemoryBatch(self._session_id, made.memories, made.superseded, *revised))
 
@@ -280,7 +279,10 @@ class Revisions:
         for one in renames:
             self.names = _renamed_further(self.names, one.old, one.new) | {one.old: one.new}
             said = {one.old: one.new} | _renamed_further(said, one.old, one.new)
-            self._told.renamed.append((one.old, one.new))
+            if self._rules.feed_memory:  # each alone, which may be told again, and before what has the new names
+                changes.remember(MemoryBatch(self._session_id, renamed=((one.old, one.new),)))
+        for known, amended in self._told.amended.items():
+            self._told.amended[known] = replace(amended, speaker=said.get(amended.speaker, amended.speaker))
         called = {name: called for name, called in self.names.items() if name != called}
         self.names = dict([*called.items()][-MOST_NAMES:])
         if self._scheduler.running:

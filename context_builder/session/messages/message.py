@@ -28,6 +28,7 @@ UNKNOWN_SPEAKER: Final = "Unknown"
 MAX_NUMBER: Final = 2**53 - 1
 """Largest integer that every JSON reader keeps exact (RFC 8259, section 6)."""
 
+_MASK: Final = "a mask, such as §§secret(…), in place of what was said"
 _IDENTITY_BYTES: Final = 16
 _STAMP_BYTES: Final = 6
 _METADATA_DEPTH: Final = 100
@@ -116,6 +117,8 @@ def _rename(fields: Mapping[str, Any]) -> SpeakerRename:
         raise MessageError("invalid Unicode")
     if CONSILIENCE in (old, new):
         raise MessageError(f"{CONSILIENCE} is the assistant, and nobody else")
+    if PLACEHOLDER.search(new):
+        raise MessageError(f"a name has {_MASK}")
     identity = _digest(["renames", old, new, _publishable(came)], _IDENTITY_BYTES) if came else b""
     return SpeakerRename(old, new, identity, _trace(fields))
 
@@ -143,7 +146,7 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
     if not (_is_unicode(text) and _is_unicode(speaker)):
         raise MessageError("invalid Unicode")
     if corrects is not None and PLACEHOLDER.search(f"{text}\n{speaker}"):
-        raise MessageError("a correction has a mask, such as §§secret(…), in place of what was said")
+        raise MessageError(f"a correction has {_MASK}")
     number = _number(fields.get("message_number"))
     consilience = is_assistants({**fields, "speaker": speaker})
     came = fields.get("timestamp")

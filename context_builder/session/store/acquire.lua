@@ -14,6 +14,7 @@ end
 if present and force ~= '1' and present ~= expected then
   return {0, present}
 end
+-- Every commit names its token, so one of an earlier owner that comes late is refused.
 local token = redis.call('HINCRBY', fence, 'token', 1)
 local value = '{"token":' .. token .. ',' .. string.sub(holder, 2)
 redis.call('SET', owner, value, 'PX', lease_ms)

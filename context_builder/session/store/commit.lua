@@ -160,8 +160,11 @@ if (redis.call('HGET', forgotten, forgotten_field) or '') ~= from_mark
     or not written and (revision ~= from_revision or by ~= from_writer) then
   return {'diverged', 0, 0, 0, '', 0, revision}
 end
+-- A commit that is written already was sent again because its answer was lost. Where the revision stays, there is nothing
+-- to write: the state is published and what expires is refreshed.
 if not written and to_revision ~= from_revision then
   if acknowledged > 0 then
+    -- A fall-back may leave other deliveries in the input. The first and the last one tell, without all being sent here.
     local oldest, newest = redis.call('LINDEX', input, -1), redis.call('LINDEX', input, -acknowledged)
     if position ~= from_position or not newest
         or redis.sha1hex(oldest) ~= oldest_digest or redis.sha1hex(newest) ~= newest_digest then
@@ -244,6 +247,8 @@ if not written and to_revision ~= from_revision then
   redis.call('LTRIM', input, 0, -(acknowledged + 1))
 end
 
+-- The published state is a long text of which a message changes little, so edits are sent instead: places in the text that
+-- is there, each with spaces and what stands after them. Its length and its end show whether it is that text.
 local state_present = 1
 if state_json ~= '' then
   redis.call('SET', state, state_json, 'PX', state_ttl_ms)

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from context_builder.errors import EntryUnreadable
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.memory_batch import MemoryBatch, StruckMessage
-from context_builder.session.keys import Keys, Receiver, dead_bytes_field, dead_count_field
+from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_field, dead_count_field
 from context_builder.session.messages.message_index import id_field, number_in
 from context_builder.session.store.dead_letters import DeadLetter, without_words
 from context_builder.session.store.scripts import script
@@ -69,7 +69,10 @@ class WaitingItems:
 
     def __init__(self, client: Redis, session_id: str) -> None:
         self._client: Any = client  # redis-py types its commands as sync or async at once
-        self._keys = Keys(session_id)
+        self._keys = keys = Keys(session_id)
+        self._counted_in = {keys.dead: "dead_bytes"} | {
+            keys.dead_letters_of(receiver): dead_bytes_field(receiver) for receiver in RECEIVERS
+        }
         self._replace = script(client, "replace_item")
 
     async def strike(self, struck: Sequence[tuple[StruckMessage, str]], since: int | None) -> None:
@@ -126,7 +129,8 @@ class WaitingItems:
             items: list[bytes] = await self._client.lrange(key, 0, -1)
         for item, after in await asyncio.to_thread(_changed, items, revise):
             async with translated():
-                await self._replace(keys=[key], args=[item, after])
+                args = [item, after, self._counted_in.get(key, "")]
+                await self._replace(keys=[key, self._keys.checkpoint], args=args)
 
 
 def _changed(items: Sequence[bytes], revise: Revise) -> list[tuple[bytes, bytes]]:

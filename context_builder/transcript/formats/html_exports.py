@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
-from typing import Final
+from typing import Final, TypeVar
 
 from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
 from context_builder.transcript.fields import plain
@@ -14,6 +15,8 @@ from context_builder.transcript.moments import iso, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 from context_builder.transcript.written_dates import WrittenDate, moment_of, order_of, written
+
+T = TypeVar("T")
 
 SMALL: Final = 4_000
 """Characters of a page that is read in no time, whatever it holds."""
@@ -23,6 +26,7 @@ LONGEST: Final = 30.0
 
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
+_CHAT: Final = re.compile(r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|_a6-g)")
 _CLASSES: Final = {
     "from_name": "who",
     "chatlog__author": "who",
@@ -124,7 +128,11 @@ class _Text(HTMLParser):
 
 
 def text_of_page(page: str) -> str:
-    """Return what a page shows, a line for each of its blocks."""
+    """Return what a page shows, a line for each of its blocks. Raises as :func:`read_html`."""
+    return _bounded(_text_in, page)
+
+
+def _text_in(page: str) -> str:
     parser = _Text()
     parser.feed(page)
     return "\n".join(" ".join(line.split()) for line in parser.lines if line.strip())
@@ -137,18 +145,23 @@ def is_html(text: str) -> bool:
 
 def is_chat_page(text: str) -> bool:
     """Return whether a page is a chat's that is known."""
-    return is_html(text) and bool(re.search(r"class=[\"']?[^\"'>]*(?:chatlog__message|message default|_a6-g)", text))
+    return is_html(text) and bool(_CHAT.search(text))
 
 
-def _messages(text: str) -> list[_Message]:
-    """Return the messages of a page, which is read in a process of its own: of some, the time grows with its square."""
+def _bounded(read: Callable[[str], T], text: str) -> T:
+    """Return what a page holds, which is read in a process of its own: of some, the time grows with its square."""
     if len(text) <= SMALL:
-        return _messages_in(text)
-    with closing(BoundedProcess(LONGEST)) as process:
-        try:
-            return process.call(_messages_in, text)
-        except TookTooLong:
-            raise ValueError(f"a page that takes more than {LONGEST:g} s to read") from None
+        return read(text)
+    try:
+        return _process().call(read, text)
+    except TookTooLong:
+        raise ValueError(f"a page that takes more than {LONGEST:g} s to read") from None
+
+
+@cache
+def _process() -> BoundedProcess:
+    """Return the process, which ends with this one: a mailbox has thousands of pages."""
+    return BoundedProcess(LONGEST)
 
 
 def _messages_in(text: str) -> list[_Message]:
@@ -162,7 +175,7 @@ def read_html(source: Source) -> Transcript:
 
     Raises :class:`ValueError` for a page that takes too long to read.
     """
-    messages = _messages(source.text)
+    messages = _bounded(_messages_in, source.text)
     dates = [_ZONE.sub("", one.at) for one in messages]
     order = order_of([told for told in map(written, dates) if told is not None])
     said: list[tuple[float, Utterance]] = []

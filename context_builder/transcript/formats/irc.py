@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -40,10 +40,14 @@ _SERVERS: Final = re.compile(
 _WEECHAT: Final = re.compile(rf"{_TIME}\t *(?:-->|<--|--|=!=)\t")
 _DAYS: Final = re.compile(
     r"(?:--- (?:Log opened|Day changed)|\*\*\*\* (?:BEGIN|ENDING) LOGGING AT|Session Start:)\s+(?P<date>\S.*?)\s*|"
-    r"(?:[^\W\d_]{2,4}\.?, )?(?P<other>\d{1,2}[./]\d{1,2}[./]\d{4})\s*(?:\([^\W\d_]{1,12}\))?\s*|"
+    r"(?P<other>(?:[^\W\d_]{2,4}\.?, )?\d{1,2}[./]\d{1,2}[./]\d{4})\s*(?:\([^\W\d_]{1,12}\))?\s*|"
     r"(?P<line>\d{4}[./]\d{1,2}[./]\d{1,2})\.?\s*\(?[^\W\d_]{1,12}\)?\s*|"
     r"-{3,}\s*(?P<kakao>\d{4}년 \d{1,2}월 \d{1,2}일)[^-]*-{3,}\s*"
 )
+_BEGINS: Final = re.compile(rf"\s*$|{_TIME}\s|\[|---|\*\*\*", re.ASCII)
+"""What does not go on with a message of LINE or KakaoTalk."""
+
+_WEEKDAY: Final = re.compile(r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b")
 _IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)(?!\d)")
 
 
@@ -81,11 +85,19 @@ def read_irc(source: Source) -> Transcript:
 
 def _messages(source: Source) -> Iterator[_Message]:
     day = _day_of_name(source.name)
+    begun: _Message | None = None  # one that may go on below
+    below: list[str] = []
     for number, line in enumerate(source.text.split("\n"), start=1):
         if told := _DAYS.fullmatch(line):
             day = _day(next(one for one in told.groups() if one)) or day
             continue
         found = next((one for form in (*_FORMS, _KAKAO) if (one := form.fullmatch(line))), None)
+        if begun is not None and found is None and not _BEGINS.match(line):
+            below.append(line)
+            continue
+        if begun is not None:
+            yield _with(begun, below)
+            begun = None
         if found is None or not (
             text := plain(re.sub(r"[\x02\x0f\x16\x1d\x1f]|\x03(?:\d{1,2}(?:,\d{1,2})?)?", "", found["text"]))
         ):
@@ -96,11 +108,24 @@ def _messages(source: Source) -> Iterator[_Message]:
         with source.one_entry(number):
             here = day
             if parts.get("date"):
-                begun = datetime.fromisoformat(parts["date"])
-                here = begun.replace(tzinfo=UTC) if parts["utc"] else begun.astimezone()
+                moment = datetime.fromisoformat(parts["date"])
+                here = moment.replace(tzinfo=UTC) if parts["utc"] else moment.astimezone()
             elif parts.get("day") and day is not None:
                 here = _day(f"{parts['day']} {day.year}") or day
-            yield _Message(name_of(parts["nick"]), text, _clock(parts), here)
+            message = _Message(name_of(parts["nick"]), text, _clock(parts), here)
+            if found.re is _KAKAO or (found.re is _FORMS[2] and not parts.get("date")):
+                begun, below = message, []
+            else:
+                yield message
+    if begun is not None:
+        yield _with(begun, below)
+
+
+def _with(message: _Message, below: list[str]) -> _Message:
+    """Return a message with its further lines, without the quotation marks that LINE puts around several."""
+    text = plain(" ".join([message.text, *below]))
+    is_quoted = len(text) > 2 and text.startswith('"') and text.endswith('"') and text.count('"') == 2
+    return replace(message, text=text[1:-1].strip() if is_quoted else text)
 
 
 def _clock(parts: Mapping[str, str | None]) -> float:
@@ -122,12 +147,29 @@ def _day(told: str) -> datetime | None:
     if "년" in told:
         told = "-".join(f"{int(number):02}" for number in re.findall(r"\d+", told))
     words = [word for word in told.replace(",", " ").split() if ":" not in word]
+    if ordered := _OTHER.search(told):
+        days = [one for one in _either(ordered[1]) if one is not None]
+        named = _WEEKDAY.search(told)
+        return next((one for one in days if named and f"{one:%a}" == named[0]), days[0] if days else None)
     for form in ("%a %b %d %Y", "%b %d %Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d"):
         try:
             return datetime.strptime(" ".join(words), form).astimezone()
         except ValueError:
             continue
     return None
+
+
+_OTHER: Final = re.compile(r"(\d{1,2}[./]\d{1,2}[./]\d{4})")
+
+
+def _either(date: str) -> Iterator[datetime | None]:
+    """Yield the day of a date with the day first, and with the month first; None where it is none."""
+    first, second, year = (int(one) for one in re.split(r"[./]", date))
+    for day, month in ((first, second), (second, first)):
+        try:
+            yield datetime(year, month, day).astimezone()
+        except ValueError:
+            yield None
 
 
 def _day_of_name(name: str) -> datetime | None:

@@ -31,8 +31,6 @@ _KINDS: Final = (
 _RATE: Final = 25.0
 """Frames of a second, where a file of MicroDVD does not say."""
 
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-
 
 def is_library_subtitles(text: str) -> bool:
     return _kind(text) is not None
@@ -54,7 +52,7 @@ def read_library_subtitles(source: Source) -> Transcript:
         if line.strip() and kind.line and not kind.line.fullmatch(line):
             source.problem("not a subtitle", number)
     try:
-        text = _COMMENT.sub("", source.text) if kind.name == "sami" else source.text
+        text = _without_comments(source.text) if kind.name == "sami" else source.text
         try:
             found = SSAFile.from_string(text, format_=kind.name)
         except Pysubs2Error:  # no rate of frames in its first line
@@ -70,3 +68,8 @@ def read_library_subtitles(source: Source) -> Transcript:
         for line in labelled
     ]
     return Transcript(once(said))
+
+
+def _without_comments(text: str) -> str:
+    first, *rest = text.split("<!--")
+    return first + "".join(one.partition("-->")[2] for one in rest)

@@ -73,7 +73,8 @@ def _lines(text: str) -> list[str]:
     if "**" not in text:
         return lines
     return [
-        f"{bold['name']}  {bold['time'].strip('[]()')}" if (bold := _BOLD.fullmatch(line)) else line for line in lines
+        f"{bold['name']}  {bold['time'].strip('[]()')}" if len(line) < 160 and (bold := _BOLD.fullmatch(line)) else line
+        for line in lines
     ]
 
 

@@ -37,7 +37,7 @@ def read_chat_file(source: Source) -> Transcript:
         if not (who.startswith("*") and colon):
             continue
         times = _BULLET.search(text)
-        words = plain(re.sub(r"\s+(?=[.?!])", "", _CODES.sub(" ", _BULLET.sub(" ", text))))
+        words = re.sub(r" (?=[.?!])", "", plain(_CODES.sub(" ", _BULLET.sub(" ", text))))
         start, end = ((int(one) / 1000) for one in times.groups()) if times else (None, None)
         if re.search(r"\w", words) and words not in ("xxx.", "yyy.", "www.", "0."):
             name = who.removeprefix("*").strip()

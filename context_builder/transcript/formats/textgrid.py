@@ -47,9 +47,11 @@ def _tiers(source: Source) -> Iterator[tuple[str, list[tuple[float, float, str]]
                 continue
             name = str(next(tokens))
             _number(tokens), _number(tokens)
-            count = int(_number(tokens))
+            count = _number(tokens)
+            if not 0 <= count <= _MOST:
+                raise ValueError(f"a tier of {count:g} intervals")
             intervals = []
-            for _ in range(min(count, _MOST)):
+            for _ in range(int(count)):
                 start = _number(tokens)
                 end = _number(tokens) if token == "IntervalTier" else start  # noqa: S105 (no password)
                 intervals.append((start, end, str(next(tokens))))

@@ -50,12 +50,12 @@ _SOURCES: Final = ("microphone", "mic", "system", "speaker", "input", "output")
 """Where what is said was recorded, which tells who says it as far as can be."""
 
 _CHANNELS: Final = ("channel", "mediachannel", "channeltag", "channelid")
-_WHEN: Final = (
+_STARTS: Final = (
     "secondsfromstart", "starttime", "start", "startoffset", "starttimestamp", "startdatetime", "begin", "begintime",
     "beginoffset", "timebegin", "datastart", "offset", "snippettime", "timeincall", "datetime", "timestamp",
     "time", "ts", "sent", "createdat", "createtime", "absolutestarttime", "date", "timestamps",
 )  # fmt: skip
-_UNTIL: Final = (
+_ENDS: Final = (
     "endtime", "end", "endoffset", "endtimestamp", "enddatetime", "timeend", "dataend", "stop", "absoluteendtime",
 )  # fmt: skip
 _TIMED_PARTS: Final = ("words", "sentences", "elements", "tokens", "result", "parts")
@@ -67,6 +67,14 @@ _UNITS: Final = {
 }  # fmt: skip
 """What is behind the name of a time, and its seconds."""
 
+
+def _fields(stems: Sequence[str]) -> dict[str, tuple[int, float]]:
+    """Return the names of fields with their places, the first that tells counts, and the seconds of their units."""
+    return {f"{stem}{unit}": (n, seconds) for n, stem in enumerate(stems) for unit, seconds in _UNITS.items()}
+
+
+_WHEN: Final = _fields(_STARTS)
+_UNTIL: Final = _fields(_ENDS)
 _BEGUN: Final = (
     "recordingstart", "datestring", "startedat", "starttime", "startdatetime", "meetingdate", "meetingstarttime",
     "startedtime", "callcreatedat", "date",
@@ -92,9 +100,9 @@ def _plainly(key: str) -> str:
 
 def turn_of(entry: Object) -> dict[str, Any]:
     """Return the fields of a turn by their names without capitals and underscores; a turn may be in a wrapper alone."""
+    while len(entry) == 1 and isinstance(only := next(iter(entry.values())), dict):
+        entry = only
     found = {_plainly(key): value for key, value in entry.items() if isinstance(key, str)}
-    if len(entry) == 1 and isinstance(only := next(iter(entry.values())), dict):
-        return turn_of(only)
     for wrapper in ("payload", "transcript", "transcription", "message", "text", "punctuated", "alternatives"):
         inside = found.get(wrapper)
         if isinstance(inside, list) and wrapper == "alternatives" and inside:
@@ -149,7 +157,9 @@ def _is_turn(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
     turn = turn_of(entry)
-    return bool(text_of(turn)) and (_tells_who(turn) or any(turn.get(name) is not None for name, _ in _timed(_WHEN)))
+    return bool(text_of(turn)) and (
+        _tells_who(turn) or any(turn.get(name) is not None for name in turn.keys() & _WHEN.keys())
+    )
 
 
 def _tells_who(turn: Mapping[str, Any]) -> bool:
@@ -315,17 +325,13 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
     return UNKNOWN_SPEAKER if channel is None else channel_name(channel)
 
 
-def _timed(stems: Sequence[str]) -> Iterator[tuple[str, float]]:
-    yield from ((stem + unit, seconds) for stem in stems for unit, seconds in _UNITS.items())
-
-
 def _when(
-    turn: Mapping[str, Any], stems: Sequence[str], where: str, source: Source
+    turn: Mapping[str, Any], fields: Mapping[str, tuple[int, float]], where: str, source: Source
 ) -> tuple[float | None, datetime | None]:
     """Return the seconds from the beginning, or the moment, of the first of the fields that tells a time."""
     wrong = ""
-    for name, unit in _timed(stems):
-        value = turn.get(name)
+    for name in sorted(turn.keys() & fields.keys(), key=lambda name: fields[name]):
+        value, unit = turn[name], fields[name][1]
         if isinstance(value, list):
             value = value[0] if value and not isinstance(value[0], dict) else None
         if isinstance(value, bool | dict | None):
@@ -342,7 +348,7 @@ def _when(
     if wrong:
         source.problem(wrong)
     words = next((one for key in _TIMED_PARTS if isinstance(one := turn.get(key), list) and one), [])
-    first = words[0 if stems is _WHEN else -1] if words else None
+    first = words[0 if fields is _WHEN else -1] if words else None
     if isinstance(first, dict):
         inside = turn_of(first)
         told = {
@@ -350,7 +356,7 @@ def _when(
             for key, value in inside.items()
             if isinstance(value, dict)
         }
-        return _when({**inside, **told, **dict.fromkeys(_TIMED_PARTS)}, stems, where, source)
+        return _when({**inside, **told, **dict.fromkeys(_TIMED_PARTS)}, fields, where, source)
     return None, None
 
 

@@ -27,7 +27,8 @@ _BESIDE: Final = frozenset(
 )
 """Elements that tell who speaks, or what was heard besides."""
 
-_DEEPEST: Final = 60
+_DEEPEST: Final = 5
+"""Elements within each other of which what somebody says is made."""
 
 
 def read_xml(source: Source) -> Transcript:
@@ -132,8 +133,11 @@ def _named(name: str | None) -> str:
 def _read_elements(root: Element, source: Source) -> Transcript:
     """Return what the elements say that come most often and tell who, what and when; else what captions say."""
     objects: dict[str, list[dict[str, Any]]] = {}
+    heights: dict[Element, int] = {}
+    for element in reversed([*root.iter()]):  # what is within others before these
+        heights[element] = 1 + max((heights[inside] for inside in element), default=0)
     for element in root.iter():
-        if element is not root and (element.attrib or len(element)):
+        if element is not root and (element.attrib or len(element)) and heights[element] <= _DEEPEST:
             objects.setdefault(local(element), []).append(_object(element, 0))
     tags = Counter({tag: len(found) for tag, found in objects.items() if turns.is_list(found)})
     if not tags:

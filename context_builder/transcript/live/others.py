@@ -28,20 +28,20 @@ _DEEPEST: Final = 4
 
 
 def is_other(message: Message) -> bool:
-    return bool(_spoken(message)) or _is_control(message)
+    return _is_unfinished(message) or bool(_spoken(message)) or _is_control(message)
 
 
 def read_other(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what a message says; a part that comes again corrects what was said of it."""
-    kinds = _kinds_of(message)
-    if any(word in kind for kind in kinds for word in (*_INTERIM, *_RESTATES)):
+    if _is_unfinished(message):
         return
+    kinds = _kinds_of(message)
     people = turns.people_of(message)
     may_change = any("mutable" in kind for kind in kinds)
     for place, one in enumerate(_spoken(message)):
         turn = turns.turn_of(one)
         words, who = turns.text_of(turn), turns.who_of(turn, people)
-        if any(turn.get(key) is False for key in _FINAL) or turn.get("role") in ("system", "tool"):
+        if _is_interim(turn) or turn.get("role") in ("system", "tool"):
             continue
         said = Utterance(_party(kinds) if who == UNKNOWN_SPEAKER else who, words)
         key = next(((name, str(turn[name])) for name in _KEYS if turn.get(name) is not None), None)
@@ -65,8 +65,6 @@ def _part(key: tuple[str, ...], said: Utterance, stream: Stream, *, is_final: bo
 
 def _spoken(message: Message) -> Sequence[Mapping[str, Any]]:
     """Return what says something in a message: itself, what is in a wrapper, or a list of turns."""
-    if any(word in kind for kind in _kinds_of(message) for word in _RESTATES):
-        return []
     inside: Mapping[str, Any] = message
     for _ in range(_DEEPEST):
         turn = turns.turn_of(inside)
@@ -78,6 +76,17 @@ def _spoken(message: Message) -> Sequence[Mapping[str, Any]]:
             break
         inside = wrapped[0]
     return [one for entries in turns.lists_in(dict(message)) for one in entries if isinstance(one, dict) and _says(one)]
+
+
+def _is_unfinished(message: Message) -> bool:
+    """Return whether a message has what may still change, or what others said."""
+    kinds = _kinds_of(message)
+    is_said = any(word in kind for kind in kinds for word in (*_INTERIM, *_RESTATES))
+    return is_said or _is_interim({key.lower().replace("_", ""): value for key, value in message.items()})
+
+
+def _is_interim(turn: Mapping[str, Any]) -> bool:
+    return any(turn.get(key) is False for key in _FINAL)
 
 
 def _says(entry: Mapping[str, Any]) -> bool:

@@ -26,11 +26,11 @@ from tests.services.waiting import wait_until
 pytestmark = pytest.mark.engines
 
 PARENT = """
-import os, time
+import os, signal
 from context_builder.analysis.text.process import AnalysisProcess
 if __name__ == "__main__":
     print(AnalysisProcess().submit(os.getpid).result(), flush=True)
-    time.sleep(60)
+    signal.pause()
 """
 
 

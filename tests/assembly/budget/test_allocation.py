@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_builder.assembly.budget import SHORTEST, best_subset, clipped, receipts_of, shortened
-from context_builder.assembly.section import Block, Dialogue, Item, MessageTokenCounter, listed
+from context_builder.assembly.section import Block, Dialogue, Item, MessageTokenCounter, plain_texts
 from context_builder.errors import TokenLimitExceeded
 from tests.assembly.budget.sections import fit
 
@@ -22,7 +22,7 @@ def dialogue(*texts: str) -> Dialogue:
 
 
 def block(*texts: str) -> Block:
-    return Block("memory", "Memory:", [Item(text, text) for text in texts], TALLY, entry=listed)
+    return Block("memory", "Memory:", [Item(text, text) for text in texts], TALLY, bodies=plain_texts)
 
 
 @pytest.mark.parametrize("first", ["recent", "memory"])
@@ -42,7 +42,7 @@ def test_history_has_no_gaps_but_memories_may():
 
 def test_a_section_that_costs_more_than_its_items_gives_up_the_last_of_them():
     whole = MessageTokenCounter(lambda text: len(text.split()) + 5 * (text.count("- ") > 2))
-    section = Block("memory", "Memory:", [Item(text, text) for text in "abcd"], whole, entry=listed)
+    section = Block("memory", "Memory:", [Item(text, text) for text in "abcd"], whole, bodies=plain_texts)
     room = whole.message(section.messages(section.items)[0]) - 3
     part = fit([section], required=0, limit=room)["memory"]
     assert [item.text for item in part.taken] == ["a", "b"]
@@ -55,7 +55,7 @@ def test_a_section_that_costs_more_than_its_items_gives_up_the_last_of_them():
 
 def test_what_is_too_large_is_there_as_the_longest_of_its_projections_that_fits():
     large = Item("large", "a " * 90, projections=("b " * 60, "c " * 20, "d"))
-    section = Block("memory", "Memory:", [large, Item("small", "e")], TALLY, entry=listed)
+    section = Block("memory", "Memory:", [large, Item("small", "e")], TALLY, bodies=plain_texts)
     part = fit([section], required=0, limit=50)["memory"]
     assert [item.text.strip()[0] for item in part.taken] == ["c", "e"]
     shorter, _, *left = receipts_of(part)
@@ -66,7 +66,7 @@ def test_what_is_too_large_is_there_as_the_longest_of_its_projections_that_fits(
 
 def test_a_knapsack_takes_one_of_great_value_before_two_of_little():
     items = [Item("two", "a a", 0.3), Item("other", "b b", 0.2), Item("one", "c c c c", 0.9)]
-    section = Block("memory", "Memory:", items, TALLY, entry=listed)
+    section = Block("memory", "Memory:", items, TALLY, bodies=plain_texts)
     room = section.opening + section.cost(items[2])
     assert [item.id for item in fit([section], required=0, limit=room, choose="knapsack")["memory"].taken] == ["one"]
     assert [item.id for item in fit([section], required=0, limit=room)["memory"].taken] == ["two"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from context_builder.assembly.budget import Allocation, Outcome, Receipt, added, receipts_of
-from context_builder.assembly.section import Block, Dialogue, Item, MessageTokenCounter, listed
+from context_builder.assembly.section import Block, Dialogue, Item, MessageTokenCounter, plain_texts
 from tests.assembly.budget.sections import fit
 
 COUNTER = MessageTokenCounter(lambda text: len(text.split()))
 
 
 def block(*items: Item) -> Block:
-    return Block("memory", "Memory:", items, COUNTER, entry=listed)
+    return Block("memory", "Memory:", items, COUNTER, bodies=plain_texts)
 
 
 def in_section(part: Allocation) -> list[tuple[Outcome, str, str]]:

@@ -79,6 +79,12 @@ def test_a_memory_is_told_with_its_speaker_before_it_or_without(said):
     )
 
 
+def test_what_the_user_says_now_is_no_memory_with_a_date_beside_its_words():
+    said = {"Amara: We meet in two weeks.": "already in the user's message"}
+    memory = item(MEMORY, "m", "We meet in two weeks (week of 2026-12-07).", speaker="Amara")
+    assert left_out(fitted(memory, present_texts=said)) == {"m": "already in the user's message"}
+
+
 def test_messages_of_a_source_that_are_too_old_say_so_with_their_score():
     spoken = [item(RECENT, f"r{place}", "word " * 10) for place in range(4)]
     made = fitted(*spoken, limit=40)

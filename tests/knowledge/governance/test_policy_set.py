@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from context_builder.errors import MissingExtra, PolicyError
 from context_builder.knowledge.governance import Access, DecisionContext, decide, default_policies, parse_policies
-from context_builder.knowledge.governance.attributes import SOURCE_ATTRIBUTES
 from context_builder.knowledge.governance.policy_set import (
     MAX_BYTES,
     MAX_CHARACTERS,
@@ -20,6 +19,7 @@ from context_builder.knowledge.governance.policy_set import (
     MAX_OPERATORS,
     MAX_POLICIES,
     MAX_TEXTS,
+    SOURCE_ATTRIBUTES,
 )
 from tests.knowledge.governance.samples import (
     ADMIN,

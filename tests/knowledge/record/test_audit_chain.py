@@ -248,6 +248,8 @@ TOLD = {
     "decision": "UPDATE policy_decisions SET sources = '[]' WHERE package_id = 'cpk_1'",
     "verdicts": "UPDATE context_packages SET candidates = '[]' WHERE id = 'cpk_1'",
     "graph": "UPDATE context_packages SET graph = '{\"nodes\": [1]}' WHERE id = 'cpk_1'",
+    "its request": "UPDATE context_package_heads SET request_id = 'cbr_cpk_2' WHERE package_id = 'cpk_1'",
+    "its age": "UPDATE context_package_heads SET created_at = '2001-01-01' WHERE package_id = 'cpk_1'",
     "package": "UPDATE context_packages SET body = body || '{\"denied\": 0}' WHERE id = 'cpk_1'",
 }
 
@@ -273,6 +275,24 @@ async def test_a_text_that_was_shown_cannot_be_altered_or_come_back_unseen(
     assert "the text of artifact:z" in str((await report(record)).findings[0])
     await record.erase("lab", "artifact:z")
     assert (await report(record)).is_intact
+
+
+async def test_a_package_to_which_nothing_leads_any_more_is_named(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await tampered(database, "DELETE FROM context_package_heads WHERE package_id = 'cpk_1'")
+    assert await found(record) == [("removed", 6, 6)]
+
+
+async def test_a_package_that_was_built_is_not_told_to_have_failed(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await tampered(database, "UPDATE context_build_requests SET (status, reason) = ('failed', 'forged')")
+    audit = await record.audit("lab", "cpk_1")
+    assert audit is not None
+    assert (audit["request"]["status"], audit["request"]["reason"]) == ("built", "")
 
 
 async def test_a_decision_that_was_removed_is_named(

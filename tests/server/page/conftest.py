@@ -9,6 +9,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.engines.engine import LOOPBACK
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
 
@@ -49,9 +50,14 @@ async def reader(api: ApiServer, own_redis: None) -> AsyncIterator[httpx.AsyncCl
 
 @pytest.fixture
 async def visitor(api: ApiServer, chromium: Chromium, own_redis: None) -> AsyncIterator[Visitor]:
-    """Somebody who looks at the page, and has logged in."""
+    """Somebody who looks at the sessions, and has logged in; not by the form, which is a page more to be drawn."""
     async with visiting(chromium, api.url, viewport={"width": 1280, "height": 800}) as someone:
-        await log_in(someone, api.key())
+        async with api.client() as client:
+            await logged_in(api, client, api.key())
+            cookies = [(one.name, one.value or "", one.path) for one in client.cookies.jar]
+        for name, value, path in cookies:
+            await someone.context.add_cookies([{"name": name, "value": value, "domain": LOOPBACK, "path": path}])
+        await someone.page.goto("/ui/sessions")
         yield someone
 
 

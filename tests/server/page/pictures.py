@@ -83,7 +83,7 @@ async def views(page: Page, session_id: str) -> AsyncIterator[str]:
     await page.locator("#moment").wait_for()
     yield "recording"
     await page.goto(f"/ui/prompt?session={session_id}")
-    await page.get_by_label("Message").fill("What do we need before the beacon may be mounted?")
+    await page.get_by_role("textbox", name="Message").fill("What do we need before the beacon may be mounted?")
     await page.get_by_label("Tokens at most").fill("900")
     await page.get_by_role("button", name="Show the prompt").click()
     await page.get_by_role("heading", name="As it would go out").wait_for()

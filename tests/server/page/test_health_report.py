@@ -9,7 +9,9 @@ from typing import Any
 import orjson
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
+from context_builder.engines.redis_launch import SETTINGS
 from context_builder.errors import StoreUnavailable
 from context_builder.server.page import health_report as reports
 from context_builder.server.page.health_report import HealthReport, health_report
@@ -42,6 +44,20 @@ async def reported(redis: Redis, *, has_model: bool = False, **published: Any) -
 
 def told(report: HealthReport, name: str) -> tuple[str, str]:
     return next((one.state, one.found) for one in report.checks if one.name == name)
+
+
+async def test_an_embedded_redis_which_has_no_config_is_known_by_the_settings_it_was_started_with(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def withheld(*_: Any) -> Any:
+        raise ResponseError("unknown command 'CONFIG'")
+
+    monkeypatch.setattr(redis, "config_get", withheld)
+    services = services_on(redis)
+    for known, is_told in ({}, True), (SETTINGS, False):
+        services.sessions.servers = SessionServers([SessionServer("redis", redis, "lab", known)])
+        advice = next(one.advice for one in (await health_report(services, "lab")).checks if one.name == "Redis")
+        assert any(one.startswith("could not be checked") and "appendfsync" in one for one in advice) is is_told
 
 
 async def test_what_redis_does_not_say_is_not_known(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
-from context_builder.server.asgi.body_limit import MOST_ANONYMOUS_BYTES
+from context_builder.server.asgi.callers import MOST_ANONYMOUS_BYTES
 from tests.server.page.conftest import logged_in, token_in
 from tests.services.api_server import ApiServer
 from tests.services.waiting import wait_until

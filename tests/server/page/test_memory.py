@@ -68,6 +68,7 @@ async def test_one_finds_narrows_and_forgets(memory: PostgresMemory, visitor: Vi
     await expect(cards.first).to_contain_text("rchins")
     await page.goto("/ui/memory")
     await expect(cards).to_have_count(4)
+    await page.get_by_text("Who said it, what kind").click()
     await page.get_by_label("Said by").select_option("Kai")
     await page.get_by_label("Domain").select_option(ECOLOGY)
     await page.get_by_role("button", name="Search").click()

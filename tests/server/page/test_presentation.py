@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 from context_builder.analysis.analyst import HEADINGS
 from context_builder.domains import DOMAINS
 from context_builder.fleet.sleepers import SLEEPERS
+from context_builder.server.page.summary_view import shown_point
 from context_builder.session.keys import SESSIONS, Keys
 from tests.server.page.accessibility import PHONE
 from tests.services.api_server import ApiServer
@@ -26,6 +27,13 @@ ADDRESS = "/ui/sessions/monday"
 BIOLOGY, PHYSICS = DOMAINS[0], DOMAINS[2]
 LAPTOP = {"width": 1024, "height": 768}
 KINDS = ("decision", "action", "question", "disagreement", "proposal", "claim", "consilience")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"), [("Forty metres.", ["Ida", "Kai"]), ("Ida: How deep? – Kai: Forty metres.", [])]
+)
+def test_who_speaks_in_an_exchange_is_named_once(text: str, named: list[str]) -> None:
+    assert shown_point({"id": 1, "text": text, "speakers": ["Ida", "Kai"]})["speakers"] == named
 
 
 def message(number: int, domain: str, at: float) -> dict[str, Any]:

@@ -50,7 +50,7 @@ async def asked(visitor: Visitor, session: str, message: str = MESSAGE, budget: 
     page = visitor.page
     await page.goto(f"/ui/prompt?session={session}")
     await expect(page.get_by_label("Session")).to_have_value(session)
-    await page.get_by_label("Message").fill(message)
+    await page.get_by_role("textbox", name="Message").fill(message)
     await page.get_by_label("Tokens at most").fill(budget)
     await page.get_by_role("button", name="Show the prompt").click()
 
@@ -111,6 +111,8 @@ async def test_looking_keeps_nothing(memory: PostgresMemory, session: str, visit
     await expect(visitor.page.get_by_role("heading", name="of 120 tokens")).to_be_visible()
     await asked(visitor, session)
     await expect(visitor.page.get_by_role("heading", name="of 4,000 tokens")).to_be_visible()
+    await visitor.page.goto(f"/ui/prompt?session={session}")  # which shows it without a click
+    await expect(visitor.page.get_by_role("heading", name="of 4,000 tokens")).to_be_visible()
     assert await memory.search(TENANT, MemoryQuery("")) == []
 
 
@@ -122,7 +124,7 @@ async def test_what_cannot_be_built_is_told(session: str, visitor: Visitor) -> N
     await expect(page.get_by_role("alert")).to_contain_text("there is no session of this name")
     await asked(visitor, session, budget="5")
     await expect(page.get_by_role("alert")).to_contain_text("more than the limit of 5")
-    await expect(page.get_by_label("Message")).to_have_value(MESSAGE)
+    await expect(page.get_by_role("textbox", name="Message")).to_have_value(MESSAGE)
     await asked(visitor, "../etc")
     await expect(page.get_by_role("alert")).to_contain_text("there is no session of this name")
     visitor.complaints.clear()  # the browser reports the status
@@ -187,5 +189,5 @@ async def test_the_form_suggests_the_newest_sessions_without_looking_at_each(
     await redis.config_resetstat()
     await redis.zadd(SESSIONS, {"monday": 1, "tuesday": 2})
     page = (await reader.get("/ui/prompt")).text
-    assert page.index("<option>tuesday</option>") < page.index("<option>monday</option>")
+    assert page.index("<option selected>tuesday</option>") < page.index("<option>monday</option>")
     assert "cmdstat_scan" not in await redis.info("commandstats")

@@ -162,6 +162,18 @@ def test_a_point_that_another_restates_is_superseded(clock: ManualClock) -> None
     assert (second.text, second.metadata["cites"]) == ("sequence on Tuesday", (1, 2))
 
 
+def test_a_point_that_is_over_is_superseded_and_leaves_the_summary(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    hear(subject, clock, 1)
+    [promised] = points(summarize_as(subject, clock, DraftPoint("Bob will order primers.", quoting(1))))
+    [known] = subject.summary.ledger.points
+    hear(subject, clock, 2)
+    work = subject.next_summary_task()
+    assert work is not None
+    subject.finish(work, SummaryResult((), "stub", over=frozenset({known.id})), clock.now())
+    assert (remembered(subject).superseded, subject.summary.ledger.render()) == ([promised.id], "")
+
+
 def test_points_that_were_rewritten_stay_in_the_memory_until_they_are_replaced(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True, summary_budget=50)
     kept: dict[str, Memory] = {}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from context_builder.errors import MessageError
-from context_builder.session.messages.message import Message, delivered
+from context_builder.session.messages.message import Message, delivered, from_fields
 from context_builder.session.messages.message_index import MessageIndex, index_entries
 from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike
 from tests.session.saying import ARRIVAL, advised, at, message, spoken
@@ -116,6 +116,24 @@ def test_a_correction_without_words_or_a_speaker_is_refused() -> None:
 def test_nobody_is_made_the_assistant() -> None:
     assert "the assistant's" in refused(spoken(1), {"corrects": 1, "speaker": "Consilience"})
     assert "Consilience" in refused({"renames": "Alice", "speaker": "Consilience"})
+
+
+def test_no_mask_takes_the_place_of_words_or_of_a_name() -> None:
+    mask = "§§secret(PASSWORD)"
+    assert "a mask" in refused(spoken(1), {"corrects": 1, "text": f"It is {mask}."})
+    assert "a mask" in refused(spoken(1), {"corrects": 1, "speaker": mask})
+    assert "a mask" in refused({"renames": "Alice", "speaker": mask})
+    assert isinstance(taken(spoken(1, f"It is {mask}."))[0], Message)  # which an assistant may repeat
+
+
+def test_a_strike_by_origin_is_of_that_message_alone() -> None:
+    first, second = spoken(1, "a"), spoken(1, "b", timestamp=at(500))
+    one, _, struck = taken(first, second, {"strikes": 1, "origin": from_fields(first, ARRIVAL).first_identity.hex()})
+    assert isinstance(one, Message)
+    assert isinstance(struck, Strike)
+    assert struck.id == 1
+    assert "not of this session" in refused(first, {"strikes": 1, "origin": "ab"})
+    assert "origin is not a string" in refused(first, {"strikes": 1, "origin": 7})
 
 
 def test_a_struck_message_is_struck_once_and_never_corrected() -> None:

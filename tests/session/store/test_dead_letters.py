@@ -106,6 +106,20 @@ async def test_their_room_is_bounded_but_the_newest_always_stays(redis: Redis) -
     assert [letter.raw for letter in await DeadLetters(redis, "monday").all()] == [b"y" * 5000]
 
 
+async def test_the_room_of_what_is_struck_is_free_again(redis: Redis) -> None:
+    async with running(redis):
+        refused = {"corrects": 1, "text": "words " * 100, "speaker": "Consilience"}
+        await push(redis, spoken(1), refused, b"poison", {"strikes": 1})
+        await wait_until(
+            published(redis, lambda s: s["dead_letters"] == 2 and not s["raw_recent_buffer"]), "it is struck"
+        )
+        await push(redis, spoken(2), {**refused, "corrects": 2})
+        await wait_until(published(redis, lambda s: s["dead_letters"] == 3), "another one is refused")
+        await push(redis, {"strikes": 2})
+        await wait_until(published(redis, lambda s: not s["raw_recent_buffer"]), "it is struck, too")
+    assert 0 < await _room(redis) == await _counted_room(redis) < 500
+
+
 async def test_a_huge_delivery_leaves_its_beginning_and_its_size(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dead_letters, "KEPT_BYTES", 1000)
     async with running(redis, max_message_bytes=100):

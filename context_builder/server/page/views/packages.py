@@ -27,7 +27,7 @@ from context_builder.server.page.page_route import FormHere, page_router, pairs_
 from context_builder.server.problem import Problem, invalid, problem_of
 from context_builder.server.routes.packages import LONGEST_OUTCOME_DAYS, OUTCOME_DAYS, Feedback, PackageId
 from context_builder.server.services import CallerHere, Services, ServicesHere
-from context_builder.server.trace import current_trace
+from context_builder.tracing import current_trace
 
 KINDS: Final[Mapping[str, str]] = {
     "id": "Its own name",

@@ -86,10 +86,17 @@ router = page_router()
 
 @router.get("/prompt", openapi_extra=READER)
 async def prompt_page(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
-    """Show the form."""
-    form = PromptForm(session=request.query_params.get("session", ""))
+    """Show the prompt of a session's next turn, where none is named of the one that was active last."""
     noted = _whole(request.query_params.get("noted", ""))
-    return await _page(request, services, caller, form, noted=noted)
+    if noted is not None:
+        return await _page(request, services, caller, PromptForm(), noted=noted)
+    named = request.query_params.get("session", "")
+    form = PromptForm(session=named or next(iter(await sessions_to_choose(services, caller)), ""))
+    try:
+        view = await _view(services, caller, form) if form.session else None
+        return await _page(request, services, caller, form, view=view)
+    except Problem as problem:  # which is of the caller's doing only where a session was named
+        return await _page(request, services, caller, form, problem if named else None)
 
 
 @router.get("/sessions/{session_id}/prompt", openapi_extra=READER)

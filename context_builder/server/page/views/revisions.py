@@ -14,7 +14,7 @@ from context_builder.server.page.choices import once
 from context_builder.server.page.conversation_reader import shown_messages
 from context_builder.server.page.form_page import form_page
 from context_builder.server.page.page_route import FormHere, page_router
-from context_builder.server.problem import Problem
+from context_builder.server.problem import Problem, not_found
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.seen_session import SeenHere, SeenSession
 from context_builder.server.services import OwnRedis, SessionId
@@ -81,7 +81,9 @@ async def _page(
 ) -> Response:
     end = before if before is not None else 1 + _last_id(await seen.state() or {})
     begin = max(0, end - OFFERED)
-    found = await seen.after(session_id, begin - 1, OFFERED) or []
+    found = await seen.after(session_id, begin - 1, OFFERED)
+    if found is None:
+        raise not_found()
     offered = shown_messages([one for one in found if one["id"] < end and one.get("text")])
     unmasked = await seen.unmasked(begin - 1, OFFERED)
     picked = None
