@@ -26,6 +26,7 @@ from context_builder.assembly.services import PromptServices
 from context_builder.assembly.sources import RetrievalQuery
 from context_builder.assembly.strategies import StrategyRequest, UserPreferencesStrategy
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn
+from context_builder.memory.memory import MemoryFilter
 from context_builder.quoting import quoted_name
 from context_builder.tracing import span
 
@@ -133,6 +134,7 @@ def _query(turn: Turn, config: AssemblyConfig) -> RetrievalQuery:
         persona_id=turn.persona_id,
         user_id=turn.user_id,
         embedding=turn.query_embedding,
+        where=turn.memory_filter or MemoryFilter(),
     )
 
 

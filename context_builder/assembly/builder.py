@@ -141,7 +141,8 @@ class ContextBuilder:
 
         ``turn`` has ``user_message`` and may have ``system_prompt``, ``history`` (chat messages, as mappings or as the
         ``openai`` client gives them), ``summary`` (a text or several, oldest first), ``tenant_id``, ``session_id``,
-        ``persona_id``, ``user_id``, ``query_embedding`` and ``preferences`` (true: what
+        ``persona_id``, ``user_id``, ``query_embedding``, ``memory_filter`` (a :class:`MemoryFilter`: speaker, session,
+        kinds and times of the memories that take part) and ``preferences`` (true: what
         the user prefers is told too, when space permits). A memory that fails or is slow leaves the context without
         memories, and ``debug["memory"]`` says why.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -20,7 +20,8 @@ from context_builder.timestamps import day_of, moment
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery:
-    """Asks for at most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1)."""
+    """Asks for at most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1), among
+    those that ``where`` lets through."""
 
     query: str
     top_k: int
@@ -30,6 +31,7 @@ class RetrievalQuery:
     persona_id: str | None = None
     user_id: str | None = None
     embedding: Sequence[float] | None = None
+    where: MemoryFilter = field(default_factory=MemoryFilter)
 
     @property
     def is_blank(self) -> bool:
@@ -93,8 +95,9 @@ class StoreSource:
         return self._store.name
 
     async def find(self, query: RetrievalQuery) -> list[Candidate]:
-        where = MemoryFilter(
-            session_id=query.session_id if self._scope == "session" else None,
+        where = replace(
+            query.where,
+            session_id=query.session_id if self._scope == "session" else query.where.session_id,
             user_id=query.user_id,
             persona_id=query.persona_id,
             with_unowned=True,
@@ -119,6 +122,14 @@ class StoreSource:
             metadata={"persona_id": record.persona_id, **record.metadata},
         )
         await self._store.remember(record.tenant_id or DEFAULT_TENANT, [memory])
+
+
+def _passes(candidate: Candidate, where: MemoryFilter) -> bool:
+    """Return whether a filter lets through what SomaBrain found, which it cannot be asked for."""
+    said = candidate.metadata
+    kind, session = str(said.get("type", "")), said.get("session_id")
+    memory = Memory(candidate.id, candidate.text, kind, session, speaker=candidate.speaker, time=candidate.time)
+    return where.passes(memory)
 
 
 def candidates_of(found: Sequence[SearchResult], kind: ContextType = ContextType.SEMANTIC) -> list[Candidate]:
@@ -207,7 +218,7 @@ class SomaBrainSource:
 
     async def find(self, query: RetrievalQuery) -> list[Candidate]:
         candidates = read_candidates(await self._answer(query), query.threshold)
-        return [one for one in candidates if self._may_show(one, query)]
+        return [one for one in candidates if self._may_show(one, query) and _passes(one, query.where)]
 
     async def _answer(self, query: RetrievalQuery) -> Mapping[str, Any]:
         payload: Payload = {

@@ -9,6 +9,7 @@ from typing import Any, Final
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.section import ChatMessage, plain
 from context_builder.errors import ContextError
+from context_builder.memory.memory import MemoryFilter
 from context_builder.quoting import quoted_message
 
 DEFAULT_TENANT: Final = "default"
@@ -23,7 +24,7 @@ class Turn:
     """One turn of a conversation: the ids and texts of the envelope, and its history as chat messages.
 
     ``summary`` is what is known of the conversation before its history, newest first; ``preferences`` says whether what
-    the user prefers is told too. ``altered`` says what redaction
+    the user prefers is told too; of the memories ``memory_filter`` lets through some. ``altered`` says what redaction
     did to the user's message, if anything, and ``withheld`` whether a mark stands for it.
     """
 
@@ -37,6 +38,7 @@ class Turn:
     query_embedding: Sequence[float] | None = None
     summary: tuple[Candidate, ...] = ()
     preferences: bool = False
+    memory_filter: MemoryFilter | None = None
     altered: str = ""
     withheld: bool = False
 
@@ -49,8 +51,8 @@ class Turn:
     def read(cls, envelope: Mapping[str, Any]) -> Turn:
         """Return the turn of an envelope; missing keys are empty, and unknown ones are ignored.
 
-        Raises :class:`~context_builder.errors.ContextError` for a tenant without a name, and for a history that is no
-        messages but one, or a text.
+        Raises :class:`~context_builder.errors.ContextError` for a tenant without a name, for a history that is no
+        messages but one, or a text, and for a filter of another type.
         """
         return cls(
             system_prompt=_text(envelope.get("system_prompt")),
@@ -62,8 +64,15 @@ class Turn:
             user_id=_id(envelope.get("user_id")),
             query_embedding=envelope.get("query_embedding"),
             preferences=bool(envelope.get("preferences")),
+            memory_filter=_filter(envelope.get("memory_filter")),
             summary=tuple(_points(envelope.get("summary") or ()))[::-1],
         )
+
+
+def _filter(value: object) -> MemoryFilter | None:
+    if value is not None and not isinstance(value, MemoryFilter):
+        raise ContextError(f"memory_filter: is of type {type(value).__name__}, and must be a MemoryFilter")
+    return value
 
 
 def tenant(tenant_id: str | None) -> str | None:

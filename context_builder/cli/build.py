@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import legible, print_json, run, settings_for
+from context_builder.cli.command import legible, memory_filter_of, print_json, run, settings_for
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.added import added_line
 from context_builder.cli.view.palette import plain, spaced
@@ -71,6 +71,20 @@ def build(
         str | None,
         typer.Option("--package-scope", help="Project whose documents are included.", callback=legible),
     ] = None,
+    speaker: Annotated[
+        str, typer.Option("--speaker", help="Of the memories, only this person's: a whole name.", callback=legible)
+    ] = "",
+    session: Annotated[
+        str, typer.Option("--session", help="Of the memories, only this session's.", callback=legible)
+    ] = "",
+    since: Annotated[
+        str, typer.Option("--since", help="Of the memories, from this day or moment on, such as 2026-03-02.")
+    ] = "",
+    until: Annotated[str, typer.Option("--until", help="Last day of them, or moment before which they are from.")] = "",
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Kind of memory, such as message or point; may be repeated."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Explain each candidate's outcome, with score and reason.")
     ] = False,
@@ -90,9 +104,14 @@ def build(
 
         context-builder build monday -q "What did we decide?" --explain
 
+        context-builder build monday -q "What did Ann want?" --speaker Ann --since 2026-03-01
+
         context-builder build monday --json | jq .messages
     """
-    turn = {"query": query, "system_prompt": system, "tenant_id": tenant, "user_id": user}
+    turn: dict[str, Any] = {"query": query, "system_prompt": system, "tenant_id": tenant, "user_id": user}
+    narrowed = {"speaker": speaker, "session": session, "since": since, "until": until, "kinds": tuple(kind or ())}
+    if any(narrowed.values()):
+        turn["memory_filter"] = memory_filter_of("build", **narrowed)
     run(_build(session_id, turn, max_tokens, package_scope, Console(), explain=explain, as_json=as_json))
 
 

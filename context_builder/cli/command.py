@@ -19,11 +19,19 @@ from rich.console import Console
 
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.palette import plain
-from context_builder.errors import ContextBuilderError, ProjectUnknown, SessionOwned, SettingError, StoreError
+from context_builder.errors import (
+    ContextBuilderError,
+    ProjectUnknown,
+    SessionOwned,
+    SettingError,
+    StoreError,
+    require_extra,
+)
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import SESSION_ID_RULE
 
 if TYPE_CHECKING:
+    from context_builder.memory.memory import MemoryFilter
     from context_builder.session.store.registry import RegisteredSession
     from context_builder.settings.settings import Settings
 
@@ -106,6 +114,21 @@ def no_session(session_id: str) -> StoreError:
 def legible(text: str | None) -> str | None:
     """Return typed text with a mark in place of each byte that is no UTF-8; the ``callback`` of texts."""
     return text and text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def memory_filter_of(command: str, **fields: Any) -> MemoryFilter:
+    """Return the filter that a command's options name: speaker, session, since, until and kinds.
+
+    Raises :class:`typer.BadParameter`.
+    """
+    require_extra("server", "fastapi", command)
+    from context_builder.server.problem import Problem
+    from context_builder.server.routes.memories import memory_filter
+
+    try:
+        return memory_filter(**fields)
+    except Problem as problem:
+        raise typer.BadParameter(str(problem.detail)) from None
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -127,7 +127,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, w
             typer.echo(f"{embedded.done:,} passage{_plural(embedded.done)} embedded, to be found by meaning.")
         if embedded.left:
             typer.echo(
-                f"{embedded.left:,} more to embed, about {embedded.time_left}: `context-builder serve` does so in the "
+                f"{embedded.left:,} more to embed{embedded.estimate}: `context-builder serve` does so in the "
                 "background, or `ingest --wait` now. Until then they are found by words."
             )
         if projected:
@@ -172,12 +172,12 @@ class _Embedding:
     hint: str = ""
 
     @property
-    def time_left(self) -> str:
-        """Return in words how long what is left will take, at the pace so far."""
+    def estimate(self) -> str:
+        """Return in words how long what is left will take, at the pace so far; empty before there is any."""
         if not self.done:
-            return "an unknown time"
+            return ""
         seconds = self.seconds / self.done * self.left
-        return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:,.0f} min"
+        return f", about {seconds:.0f} s" if seconds < 100 else f", about {seconds / 60:,.0f} min"
 
 
 async def _embedded(settings: Settings, tenant_id: str, patience: float | None) -> _Embedding:
@@ -196,11 +196,14 @@ async def _embedded(settings: Settings, tenant_id: str, patience: float | None) 
             bar = progress.add_task("passages", total=None)
             began = time.monotonic()
 
-            def show(done: int, total: int) -> None:
-                made.done, made.left, made.seconds = done, total - done, time.monotonic() - began
-                progress.update(bar, completed=done, total=total)
+            async with asyncio.timeout(None) as limit:
 
-            async with asyncio.timeout(patience):
+                def show(done: int, total: int) -> None:
+                    if patience is not None and limit.when() is None:  # only now it is known what would be left
+                        limit.reschedule(asyncio.get_running_loop().time() + patience)
+                    made.done, made.left, made.seconds = done, total - done, time.monotonic() - began
+                    progress.update(bar, completed=done, total=total)
+
                 made.done = await memory.embed_missing(document_space(tenant_id), show)
     except TimeoutError:
         pass  # what is left is told

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 import typer
 from rich.console import Console
 
-from context_builder.cli.command import legible, print_json, run, settings_in_force
+from context_builder.cli.command import legible, memory_filter_of, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.errors import require_extra
 
@@ -321,14 +321,7 @@ def _times(since: str, until: str) -> dict[str, Any]:
     """Return what the options name, as moments. Raises :class:`typer.BadParameter`."""
     if not (since or until):
         return {}
-    require_extra("server", "fastapi", "package")
-    from context_builder.server.problem import Problem
-    from context_builder.server.routes.memories import memory_filter
-
-    try:
-        where = memory_filter(since=since, until=until)
-    except Problem as problem:
-        raise typer.BadParameter(str(problem.detail)) from None
+    where = memory_filter_of("package", since=since, until=until)
     return {name: at for name, at in (("since", where.since), ("until", where.until)) if at is not None}
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from context_builder.cli.command import legible, print_json, run, settings_in_force
+from context_builder.cli.command import legible, memory_filter_of, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.errors import require_extra
 
@@ -63,18 +63,14 @@ async def _search(query: str, limit: int, fields: dict[str, Any], tenant: str | 
     from context_builder import log
     from context_builder.memory.memory import MemoryQuery
     from context_builder.server.access.caller import local_caller
-    from context_builder.server.problem import Problem
-    from context_builder.server.routes.memories import LONGEST_QUERY, found_memories, memory_filter
+    from context_builder.server.routes.memories import LONGEST_QUERY, found_memories
     from context_builder.wiring.server import open_services
 
     settings = settings_in_force()
     log.configure("error", settings.process.log_format)
     if len(query) > LONGEST_QUERY:
         raise typer.BadParameter(f"a query has at most {LONGEST_QUERY:,} characters")
-    try:
-        wanted = MemoryQuery(query, limit, filter=memory_filter(**fields))
-    except Problem as problem:
-        raise typer.BadParameter(str(problem.detail)) from None
+    wanted = MemoryQuery(query, limit, filter=memory_filter_of("search", **fields))
     async with open_services(settings, for_this_user=True) as opened:
         found = await found_memories(opened.services, local_caller(tenant or settings.memory.tenant_id), wanted)
     if as_json:

@@ -155,7 +155,7 @@ OVER: Final = 0.85
 ENOUGH: Final = 2_500
 """Tokens of a source beside which a further passage of it is worth half: with each, something else tells more."""
 
-SOURCES: Final = 0.6
+SOURCES: Final = 0.3
 """Power of a source's score that its passages are worth beside their own likeness."""
 
 UNFOUND: Final = 0.5

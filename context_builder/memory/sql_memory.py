@@ -17,6 +17,7 @@ import structlog
 from context_builder.breaker import guard_calls_to
 from context_builder.database.database import Database
 from context_builder.errors import DatabaseError, DatabaseRejected
+from context_builder.memory.common_query import without_common
 from context_builder.memory.embedder import Embedder, Embedding
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.rows import Row, as_condition, as_row, embedding_text, found_of, rating_rows, storable
@@ -332,6 +333,8 @@ class SqlMemory:
             if embedding is not None:
                 if query.standalone:
                     arguments["options"] = self._options | STANDALONE_BY_MEANING
+                    if (towards := without_common(self._embeddings.name, embedding)) is not None:
+                        arguments["options"] |= {"towards": towards}
                 arguments |= {"by_embedder": self._embeddings.name, "query_embedding": list(embedding)}
         told = {"texts": query.with_texts, "repeats": query.with_repeats}
         if told != {"texts": True, "repeats": False}:

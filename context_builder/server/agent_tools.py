@@ -35,7 +35,7 @@ from context_builder.server.routes.memories import (
     memory_filter,
 )
 from context_builder.server.routes.sessions import check_messages, hand_over
-from context_builder.server.routes.turns import TurnRequest, built_turn, refusals
+from context_builder.server.routes.turns import MemoryScope, TurnRequest, built_turn, refusals
 from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
@@ -195,6 +195,9 @@ class AgentTools:
         project_id: Annotated[
             str, _named("project_id", description="Project whose documents take part; none means no documents.")
         ] = "",
+        speaker: Annotated[str, Field(description="Of the memories, only this person's: a whole name.")] = "",
+        since: Annotated[str, Field(description="Of the memories, first day or moment, such as 2026-03-02.")] = "",
+        until: Annotated[str, Field(description="Last day of them, or moment before which they are from.")] = "",
     ) -> dict[str, Any]:
         """Build the prompt of a conversation's next turn, as chat messages for a model, within the token budget.
 
@@ -205,7 +208,13 @@ class AgentTools:
             await self._state(session_id)
             redis = await self._redis(session_id, Role.READER)
             scope = Scope(project_id=project_id) if project_id else None
-            turn = TurnRequest(query=query, token_budget=token_budget, user_id=user_id or None, package_scope=scope)
+            turn = TurnRequest(
+                query=query,
+                token_budget=token_budget,
+                user_id=user_id or None,
+                package_scope=scope,
+                memories=MemoryScope(speaker=speaker, since=since, until=until),
+            )
             built = await built_turn(session_id, turn, redis, self._services, self._caller())
             messages = [one for one in built.messages if one["content"]]  # without an empty system prompt
             return {
@@ -300,6 +309,12 @@ class AgentTools:
         session_ids: SessionNames = (),
         pinned: Annotated[tuple[str, ...], Field(description="Refs of sources that must be in it.")] = (),
         task_id: Annotated[str, _named("task_id", description="Your task's id, for the record.")] = "",
+        kinds: Annotated[
+            tuple[str, ...], Field(description="Kinds to search by likeness, such as document or message; none: every.")
+        ] = (),
+        speaker: Annotated[str, Field(description="Of what was said, only this person's: a whole name.")] = "",
+        since: Annotated[str, Field(description="Of what was said, first day or moment, such as 2026-03-02.")] = "",
+        until: Annotated[str, Field(description="Last day of it, or moment before which it was said.")] = "",
     ) -> dict[str, Any]:
         """Build the context of a task: what fits its intent, that may be seen, within the token budget.
 
@@ -307,6 +322,8 @@ class AgentTools:
         """
         with _told():
             caller = self._may(Role.READER)
+            where = memory_filter(speaker=speaker, since=since, until=until, kinds=kinds)
+            narrowed = {"kinds": where.kinds, "speaker": speaker, "since": where.since, "until": where.until}
             request = ContextBuildRequest.model_validate(
                 {
                     "intent": intent,
@@ -314,6 +331,7 @@ class AgentTools:
                     "scope": {"project_id": project_id, "session_ids": session_ids},
                     "pinned": pinned,
                     "task_id": task_id,
+                    "retrieval": {"semantic": narrowed},
                 }
             )
             return self._package(await self._services.packages.build(caller.agent, request, current_trace()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import pytest
@@ -9,7 +10,7 @@ from openai.types.chat import ChatCompletionMessage
 
 from context_builder.assembly import AssemblyConfig, ContextBuilder, ContextBuilderMetrics, SomabrainHealthState
 from context_builder.errors import ContextError, TokenLimitExceeded
-from context_builder.memory.memory import Memory
+from context_builder.memory.memory import Memory, MemoryFilter
 from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain, memories
 
@@ -287,6 +288,25 @@ async def test_a_client_that_only_recalls_is_told_persona_and_threshold_too(buil
     client = Recalling()
     await builder(somabrain=client).build_for_turn(TURN)
     assert (client.asked["persona_id"], client.asked["threshold"]) == ("agent-1", 0.5)
+
+
+async def test_a_filter_narrows_down_the_memories_of_every_source(builder):
+    said = datetime(2026, 3, 2, tzinfo=UTC)
+    store = InMemoryStore()
+    kept = [
+        Memory("hers", "Green tea is what Ann wants.", session_id="monday", speaker="Ann", time=said),
+        Memory("his", "Green tea is what Bob wants.", session_id="monday", speaker="Bob", time=said),
+        Memory("early", "Green tea is what Ann wanted.", speaker="Ann", time=said - timedelta(days=30)),
+    ]
+    await store.remember("lab", kept)
+    turn = {"user_message": "green tea?", "tenant_id": "lab"}
+    where = MemoryFilter(speaker="Ann", since=said)
+    context = await builder(store=store).build_for_turn({**turn, "memory_filter": where})
+    assert [one["id"] for one in context.snippets] == ["hers"]
+    context = await builder(somabrain=Brain(memories(2))).build_for_turn({**turn, "memory_filter": where})
+    assert not context.snippets
+    with pytest.raises(ContextError, match="memory_filter"):
+        await builder(store=store).build_for_turn({**turn, "memory_filter": {"speaker": "Ann"}})
 
 
 @pytest.mark.parametrize("wrong", [{"choose": "best"}, {"recency_days": 0}, {"top_k": -1}, {"deadline": float("nan")}])

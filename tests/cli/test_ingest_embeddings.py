@@ -29,11 +29,18 @@ def engine(engine_folder: Path, migrated_url: str, monkeypatch: pytest.MonkeyPat
     engine.stop()
 
 
-def test_an_ingested_folder_is_found_by_meaning(engine: EmbeddingEngine, tmp_path: Path) -> None:
+def test_an_ingested_folder_is_found_by_meaning(
+    engine: EmbeddingEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "pets.md").write_text("Speedy, my tortoise, eats lettuce.")
     (tmp_path / "law.md").write_text("Income is taxed by the year.")
-    told = json.loads(CliRunner().invoke(app, ["ingest", str(tmp_path), "--project", "kelp", "--json"]).stdout)
-    assert (told["new"], told["embedded"]) == (2, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("context_builder.cli.ingest.PATIENCE", 0.0)
+        left = CliRunner().invoke(app, ["ingest", str(tmp_path), "--project", "kelp"])
+    assert "`ingest --wait` now" in left.stdout, left.output
+    again = ["ingest", str(tmp_path), "--project", "kelp", "--wait", "--json"]
+    told = json.loads(CliRunner().invoke(app, again).stdout)
+    assert (told["new"], told["embedded"], told["unembedded"]) == (0, 2, 0)
     asked = ["package", "build", "-i", "Which animal does she keep?", "--project", "kelp", "--json"]
     package = json.loads(CliRunner().invoke(app, asked).stdout)
     assert package["coverage"]["semantic"] == "ok", package["coverage"]

@@ -105,6 +105,24 @@ async def test_another_tenants_documents_take_no_part(api: ApiServer, client: ht
     assert ref not in refused.text
 
 
+async def test_memories_are_narrowed_down_by_speaker_and_session(api: ApiServer, client: httpx.AsyncClient) -> None:
+    other = f"board-{uuid4().hex[:8]}"
+    memory = PostgresMemory(api.database_url)
+    said = [
+        Memory(
+            f"{other}:{place}", f"{name} labels the hydrophone clips.", session_id=other, speaker=name, position=place
+        )
+        for place, name in enumerate(("Zoe", "Yann"))
+    ]
+    await memory.remember("lab", said)
+    await memory.close()
+    found = str((await turn(client, memories={"speaker": "Zoe", "session": other}))["messages"])
+    assert ("Zoe labels" in found, "Yann labels" in found) == (True, False)
+    asked = {"query": QUERY, "tokenBudget": 3000, "memories": {"since": "soon"}}
+    refused = await client.post("/sessions/point-arlen/turn", json=asked)
+    assert (refused.status_code, "since" in refused.json()["detail"]) == (422, True)
+
+
 async def test_what_was_said_in_other_sessions_takes_part_as_far_as_the_caller_may_see_it(
     api: ApiServer, client: httpx.AsyncClient
 ) -> None:

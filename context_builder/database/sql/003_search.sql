@@ -499,9 +499,27 @@ BEGIN
 END
 $$;
 
+-- The cosine similarity (0..1) of a query and whichever of these memories is most alike; null where none is embedded.
+CREATE OR REPLACE FUNCTION context_memory_likeness(tenant text, by_embedder text, query_embedding real[], ids text[]) RETURNS float8
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    likeness float8;
+BEGIN
+    IF query_embedding IS NOT NULL AND to_regtype('halfvec') IS NOT NULL AND cardinality(query_embedding) <= 16000 THEN
+        EXECUTE format($likeness$
+            SELECT max(1 - (v.embedding::halfvec(%1$s) <=> $3::halfvec(%1$s))) FROM context_memory_vectors AS v
+            WHERE v.tenant_id = $1 AND v.id = ANY ($4) AND cardinality(v.embedding) = %1$s AND v.embedder = $2
+            $likeness$, cardinality(query_embedding))
+        INTO likeness USING tenant, by_embedder, query_embedding, ids;
+    END IF;
+    RETURN likeness;
+END
+$$;
+
 -- What fits a query best, the best first. A score is the root of the share of the best hit's, times how relevant the best
 -- ten are: by their words, or by meaning if that is more, so a threshold means the same in every search. Of equal texts
 -- only the best is returned. "options" holds the fields of SearchOptions; "texts" is false for memories without theirs.
+-- "towards" is the embedding that memories are ranked by in place of the query's, which still tells how relevant they are.
 CREATE OR REPLACE FUNCTION context_memory_search(
     tenant text, query text, wanted integer DEFAULT 8, threshold float8 DEFAULT 0, condition jsonb DEFAULT '{}',
     by_embedder text DEFAULT NULL, query_embedding real[] DEFAULT NULL, options jsonb DEFAULT '{}'
@@ -515,13 +533,16 @@ DECLARE
     neighbours   float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
     speakers     tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
                    FROM context_memory_lexemes(tenant, query) AS a), ' | ')::tsquery;
+    towards      real[] := translate(options ->> 'towards', '[]', '{}');
     by_text      context_memory_hit[];
     by_vector    context_memory_hit[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    options := options - 'towards';  -- some options are looked up for each hit
     narrow := context_memory_is_narrow(tenant, condition);
     by_text := context_memory_full_text(tenant, query, where_clause, narrow, depth, options);
-    by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, query_embedding, where_clause, narrow, depth) AS h);
+    by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, coalesce(towards, query_embedding), where_clause,
+                                                                 narrow, depth) AS h);
     RETURN QUERY
         WITH hits AS MATERIALIZED (
             SELECT hit, origins FROM context_memory_fuse(tenant, by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10),
@@ -548,7 +569,9 @@ BEGIN
         ), relevant AS MATERIALIZED (
             SELECT least(greatest(
                 (SELECT context_memory_relevance(tenant, query, top.ids) FROM top),
-                (SELECT max(h.score) FROM top, unnest(by_vector) AS h WHERE h.id = ANY (top.ids)), 0), 1) AS similarity
+                CASE WHEN towards IS NULL
+                     THEN (SELECT max(h.score) FROM top, unnest(by_vector) AS h WHERE h.id = ANY (top.ids))
+                     ELSE (SELECT context_memory_likeness(tenant, by_embedder, query_embedding, top.ids) FROM top) END, 0), 1) AS similarity
         )
         SELECT CASE WHEN options ->> 'texts' = 'false' THEN context_memory_place(first.m) ELSE context_memory_json(first.m) END,
                first.share * relevant.similarity, coalesce(first.origins, '{neighbour}')

@@ -12,11 +12,13 @@ from redis.asyncio import Redis
 from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.errors import ContextError, StoreError, StoreUnavailable, TokenLimitExceeded
-from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole
+from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole, at_most
 from context_builder.knowledge.request import MAX_BUDGET, Scope
+from context_builder.memory.memory import MemoryFilter
 from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import Problem, not_found
+from context_builder.server.routes.memories import memory_filter
 from context_builder.server.seen_session import seen_session
 from context_builder.server.services import CallerHere, Knowing, OwnRedis, Services, ServicesHere, SessionId
 
@@ -25,16 +27,35 @@ router = guarded_router("sessions")
 _LONGEST_QUERY: Final = 100_000
 
 
+class MemoryScope(CamelModel):
+    """Narrows down the memories that take part: by who said them (a whole name), session, kinds, and days or moments,
+    as a search of the memories does."""
+
+    speaker: Name = ""
+    session: Name = ""
+    since: Annotated[Text, Field(max_length=40)] = ""
+    until: Annotated[Text, Field(max_length=40)] = ""
+    kinds: Annotated[tuple[Name, ...], Field(max_length=20), at_most(20)] = ()
+
+    def filter(self) -> MemoryFilter:
+        """Return the filter. Raises a :class:`Problem` for a time that cannot be read."""
+        return memory_filter(
+            speaker=self.speaker, session=self.session, since=self.since, until=self.until, kinds=self.kinds
+        )
+
+
 class TurnRequest(CamelModel):
     """Asks for a prompt of at most ``token_budget`` tokens that helps with ``query``.
 
-    With a ``package_scope``, what the graph and documents hold for the query and the session takes part in it.
+    With a ``package_scope``, what the graph and documents hold for the query and the session takes part in it; of the
+    memories, those that ``memories`` lets through.
     """
 
     query: Annotated[Text, Field(max_length=_LONGEST_QUERY)]
     token_budget: Annotated[Whole, Field(ge=1, le=MAX_BUDGET)]
     user_id: Annotated[Name, Field(min_length=1)] | None = None
     package_scope: Scope | None = None
+    memories: MemoryScope | None = None
 
 
 class TurnAnswer(CamelModel):
@@ -65,12 +86,16 @@ async def built_turn(
     session_id: str, turn: TurnRequest, redis: Redis, services: Services, caller: Caller
 ) -> BuiltContext:
     """Return the prompt of a turn, in which session and knowledge take part as far as the caller may see them."""
-    named = {"tenant_id": caller.tenant_id} | ({"user_id": turn.user_id} if turn.user_id is not None else {})
+    named: dict[str, Any] = {"tenant_id": caller.tenant_id}
+    if turn.user_id is not None:
+        named["user_id"] = turn.user_id
     session = await seen_session(services, caller, session_id, redis)
     if (state := await session.state()) is None:
         raise not_found()
     own = None if session.is_redacted else session_id
     knowledge = Knowing(caller.agent, turn.package_scope, own)
+    if turn.memories is not None:
+        named["memory_filter"] = turn.memories.filter()
     return await services.build_turn(
         state, turn.query, max_prompt_tokens=turn.token_budget, knowledge=knowledge, **named
     )
