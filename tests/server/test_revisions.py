@@ -100,6 +100,13 @@ async def test_who_is_not_shown_the_words_does_not_correct_them(api: ApiServer, 
         refused = await client.patch(one, json={"text": shown["text"].replace("password", "key")})
         assert (problem(refused)["status"], "who sees the words" in refused.text) == (403, True)
         agent = Agent(client)
+        pushed = "/sessions/tuesday/messages"
+        for same in ({"corrects": 1}, {"corrects": "1", "speaker": "Alice"}, spoken(1, "")):
+            refused = await client.post(pushed, json=[spoken(3, "New."), {**same, "text": "It is a key."}])
+            assert (problem(refused)["status"], "who sees the words" in refused.text) == (403, True)
+        again = [spoken(1, told), {"corrects": 2, "text": "It is red."}, spoken(2, "It is violet.")]
+        assert (await client.post(pushed, json=again)).status_code == 202
+        await says(redis, ("Alice", told), ("Alice", "It is violet."), session_id="tuesday")
         went_well, why = await agent.call("correct_message", sessionId="tuesday", message="1", text="It is a key.")
         assert (went_well, "who sees the words" in str(why)) == (False, True)
 
@@ -113,6 +120,14 @@ async def test_who_is_not_shown_the_words_does_not_correct_them(api: ApiServer, 
         await says(redis, ("Bo", told), ("Alice", "It is green."), session_id="tuesday")
         assert (await client.delete(one)).status_code == 202
         await says(redis, ("Alice", "It is green."), session_id="tuesday")
+
+        stated["sensitivity"] = "restricted"
+        (await client.put("/knowledge/artifacts/session:tuesday", json=stated)).raise_for_status()
+        sent = (spoken(2, "It is red."), spoken(2, "It is blue."), spoken(4, "New."))  # the second as at first
+        async with api.client(api.key(Role.WRITER)) as writer:
+            assert [(await writer.post(pushed, json=message)).status_code for message in sent] == [404, 202, 202]
+        (await client.delete("/knowledge/artifacts/session:tuesday")).raise_for_status()
+        await says(redis, ("Alice", "It is green."), ("Alice", "New."), session_id="tuesday")
 
 
 async def test_a_mask_does_not_take_the_place_of_what_was_said(api: ApiServer, redis: Redis) -> None:
