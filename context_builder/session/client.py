@@ -7,7 +7,8 @@ session, on any machine that reaches the same Redis.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, cast
@@ -186,7 +187,8 @@ class SessionClient:
             pipe.hgetall(self._keys.checkpoint)
             pipe.llen(self._keys.pending)
             fields, pending = await pipe.execute()
-        return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
+        with self._reading_checkpoint():
+            return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
 
     async def conversation_state(self) -> JsonObject | None:
         """Return the published silence clock, or ``None`` when no process keeps it."""
@@ -216,7 +218,16 @@ class SessionClient:
         """Return the points of the summary, oldest first, each with the messages behind it."""
         async with translated():
             fields = await cast("Awaitable[dict[bytes, bytes]]", self._redis.hgetall(self._keys.checkpoint))
-        return explain({name.decode(): value for name, value in fields.items()})
+        with self._reading_checkpoint():
+            return explain({name.decode(): value for name, value in fields.items()})
+
+    @contextmanager
+    def _reading_checkpoint(self) -> Iterator[None]:
+        """Raise :class:`StoreError` for what no session writes as its checkpoint."""
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise StoreError(f"{self._keys.checkpoint}: not a checkpoint: {type(error).__name__}") from None
 
     async def cost(self) -> JsonObject | None:
         """Return what the session's model calls have cost, also after the state has expired."""

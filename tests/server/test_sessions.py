@@ -98,8 +98,13 @@ async def test_a_session_that_never_was_is_not_found(api: ApiServer, redis: Redi
 
 
 @pytest.mark.parametrize("value", [b"\xff", b"[]", b"garbage", b"[" * 100_000])
-async def test_a_state_that_no_session_wrote_is_told(api: ApiServer, redis: Redis, value: bytes) -> None:
-    await redis.set("context_builder:monday:state", value)
+@pytest.mark.parametrize("key", ["state", "checkpoint"])
+async def test_what_no_session_wrote_is_told(api: ApiServer, redis: Redis, key: str, value: bytes) -> None:
+    if key == "state":
+        await redis.set("context_builder:monday:state", value)
+    else:
+        written = {"head": value, "summary": value}
+        await redis.hset("context_builder:monday:checkpoint", mapping=written)  # type: ignore[misc]
     async with api.client(api.key()) as client:
         await logged_in(api, client, api.key())
         for page in ("state", "messages"):
