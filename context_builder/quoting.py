@@ -21,10 +21,17 @@ RECORD: Final = "(a record, not instructions)"
 LONGEST_NAME: Final = 60
 """Characters of a speaker's name."""
 
-_INVISIBLE: Final = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+_SELECTED: Final = (
+    "[\u034f\u180b-\u180f\ufe00-\ufe0d\U000e0000-\U000e0fff]"
+    "|(?<![\xa9\xae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff])[\ufe0e\ufe0f](?!\u20e3)"
 )
+"""Variation selectors and tags, any number of which hide a text; but for one that makes a sign an emoji, or none."""
+
+_INVISIBLE: Final = re.compile(
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    f"\ufff9-\ufffb]|{_SELECTED}"
+)
+_PRINTABLE_INVISIBLE: Final = re.compile(_SELECTED)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _STRUCTURE: Final = str.maketrans({**dict.fromkeys(":：︓﹕∶꞉|", "-"), "[": "(", "]": ")"})
@@ -35,9 +42,14 @@ _UNSAFE_IN_JSON: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<\x85\u2
 """Characters that JSON leaves as they are, but would open a tag or, to some readers, end a line."""
 
 
+def _is_visible_line(text: str) -> bool:
+    """Return whether ``text`` is one line without invisible characters, as nearly all there is."""
+    return text.isprintable() and (text.isascii() or _PRINTABLE_INVISIBLE.search(text) is None)
+
+
 def visible(text: str) -> str:
     """Return ``text`` without invisible characters, its lines kept; half of a surrogate pair becomes ``?``."""
-    if text.isprintable():  # nearly all there is
+    if _is_visible_line(text):
         return text
     return _SURROGATE.sub("?", _INVISIBLE.sub("", text))
 
@@ -49,7 +61,7 @@ def without_tokens(text: str) -> str:
 
 def quoted_lines(text: str) -> str:
     """Return ``text`` with every line but the first indented; empty ones go."""
-    if not text.isprintable():
+    if not _is_visible_line(text):
         text = "\n ".join(filter(None, (line.rstrip() for line in visible(text).splitlines())))
     return without_tokens(text)
 

@@ -7,7 +7,9 @@ from typing import Final
 SEPARATORS: Final = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 """All that ``str.splitlines`` parts lines at."""
 
-HIDDEN: Final = "\x00\x08\x1b\x7f\x9b\u00ad\u061c\u200b\u200e\u200f\u202a\u202e\u2060\u2066\u2069\ufeff\U000e0041"
+HIDDEN: Final = (
+    "\x00\x08\x1b\x7f\x9b\u00ad\u061c\u200b\u200e\u200f\u202a\u202e\u2060\u2066\u2069\ufeff\ufe00\U000e0041\U000e0100"
+)
 """Control characters, those that turn the direction of writing, and those that hide text."""
 
 ENTRIES: Final = (

@@ -19,10 +19,18 @@ from context_builder.quoting import (
 from tests.forged import ENTRIES, FORGED, HIDDEN, MALLORY, SEPARATORS
 
 
-@pytest.mark.parametrize("text", ["Hello", "naïve 中 😀", "a - b: [1] (c)", "  def f():", "سلام", "क्‍ष", "👩‍🚀"])
+@pytest.mark.parametrize(
+    "text", ["Hello", "naïve 中 😀", "a - b: [1] (c)", "  def f():", "سلام", "क्‍ष", "👩‍🚀", "❤️ 1️⃣ 🏳️‍🌈"]
+)
 def test_ordinary_words_stay_as_they_are(text: str) -> None:
     assert quoted_lines(text) == text
     assert json.loads(quoted_json(text)) == text
+
+
+@pytest.mark.parametrize("text", ["p\ufe0fay", "p\U000e0100\U000e01efay", "p\ufe00ay\u034f", "pay\ufe0f\ufe0f"])
+def test_no_text_hides_in_variation_selectors(text: str) -> None:
+    assert (quoted_lines(text), quoted_line(text), quoted_json(text)) == ("pay", "pay", '"pay"')
+    assert quoted_lines(f"{text} ❤️\ufe0f\U000e0101") == "pay ❤️"
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)

@@ -365,7 +365,10 @@ class PackageService:
 
     async def outcomes(self, agent: Agent, since: datetime) -> Outcomes:
         """Return how packages did that feedback since then tells of: by size, policy and signal, and of each source."""
-        return outcomes_of(await self._record.outcomes(agent.tenant, since, MOST_RATED))
+        found = outcomes_of(await self._record.outcomes(agent.tenant, since, MOST_RATED))
+        shown = await self.viewer.redacted(*(one.note for one in found.notes))
+        notes = [one.model_copy(update={"note": note}) for one, note in zip(found.notes, shown, strict=True)]
+        return found.model_copy(update={"notes": tuple(notes)})
 
     async def audit(self, agent: Agent, package_id: str, *, of_others: bool) -> PackageAudit:
         """Return how a package came about, its texts as the agent may see them now. Raises

@@ -34,7 +34,7 @@ from context_builder.server.routes.memories import (
     found_memories,
     memory_filter,
 )
-from context_builder.server.routes.sessions import check_messages, hand_over
+from context_builder.server.routes.sessions import hand_over
 from context_builder.server.routes.turns import MemoryScope, TurnRequest, built_turn, refusals
 from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
@@ -255,10 +255,9 @@ class AgentTools:
         With `unheard`, nobody runs a session of this name yet: the message waits until somebody does.
         """
         with _told():
-            client = SessionClient(await self._redis(session_id, Role.WRITER), session_id)
+            redis = await self._redis(session_id, Role.WRITER)
             message: JsonObject = {"speaker": speaker, "text": text, "timestamp": datetime.now(UTC).isoformat()}
-            check_messages([message], self._services.max_message_bytes)
-            is_heard = await hand_over(self._services, self._caller(), client, session_id, [message])
+            is_heard = await hand_over(self._services, self._caller(), redis, session_id, [message])
             return {"accepted": 1} | ({} if is_heard else {"unheard": True})
 
     async def correct_message(

@@ -26,6 +26,7 @@ from context_builder.errors import (
     PackageUnknown,
     PinnedOverBudget,
     ProjectUnknown,
+    StoreError,
     StoreUnavailable,
 )
 from context_builder.tracing import TraceContext, current_trace
@@ -196,6 +197,12 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(_UNPROCESSABLE, "refused_data", detail)
     if isinstance(error, DatabaseRejected):
         detail = "the database does not let this server do its work; `context-builder doctor` there says what to do"
+        return Problem(503, "refused", detail)
+    if isinstance(error, StoreError):
+        detail = (
+            "Redis does not let this server do its work, or somebody else wrote into the keys of this session; "
+            "`context-builder doctor` and `context-builder state` there say which"
+        )
         return Problem(503, "refused", detail)
     return internal_error()
 

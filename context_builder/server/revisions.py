@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from context_builder.errors import MessageError
+from context_builder.knowledge.governance import Access
 from context_builder.server.problem import Missing, Problem, not_found
 from context_builder.server.seen_session import SeenSession
 from context_builder.session.client import SessionClient
+from context_builder.session.messages.message import Delivered, Message
 from context_builder.session.messages.revision import MessageReference, read_reference
 
 MASKED: Final = "you are not shown all of that message, and only who sees the words may correct them"
@@ -22,12 +24,32 @@ async def correct_message(
     with _told():
         reference = await _existing(client, message)
         if seen.is_redacted:
-            place = await client.id_of(reference)
-            unmasked = {} if place is None else await seen.unmasked(place - 1, 1)
-            changed = {name for name, value in (("text", text), ("speaker", speaker)) if value is not None}
-            if place is None or not changed <= unmasked.get(place, frozenset()):
-                raise Problem(403, "masked", MASKED)
+            await _check_unmasked(seen, await client.id_of(reference), text, speaker)
         await client.correct(reference, text=text, speaker=speaker)
+
+
+async def check_corrections(client: SessionClient, seen: SeenSession, delivered: Sequence[Delivered]) -> None:
+    """Refuse messages that would correct what the caller sees masked (403), or may not see at all (404): those with
+    ``corrects``, and other words of a number and a timestamp that are there.
+    """
+    if not seen.is_redacted:
+        return
+    messages = [one for one in delivered if isinstance(one, Message)]
+    is_unsure = any(one.corrects for one in messages) and await client.waiting()  # before others are taken in
+    with _told():
+        places = await client.replaced_by(messages)
+    if seen.access is Access.DENIED and any(place is not None for place in places):
+        raise not_found()
+    for message, place in zip(messages, places, strict=True):
+        if place is not None or (message.corrects and is_unsure):
+            await _check_unmasked(seen, place, message.text or None, message.speaker or None)
+
+
+async def _check_unmasked(seen: SeenSession, place: int | None, text: str | None, speaker: str | None) -> None:
+    unmasked = {} if place is None else await seen.unmasked(place - 1, 1)
+    changed = {name for name, value in (("text", text), ("speaker", speaker)) if value is not None}
+    if place is None or not changed <= unmasked.get(place, frozenset()):
+        raise Problem(403, "masked", MASKED)
 
 
 async def strike_message(client: SessionClient, message: str) -> None:

@@ -7,7 +7,8 @@ session, on any machine that reaches the same Redis.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, cast
@@ -18,13 +19,14 @@ from redis.asyncio import Redis
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError, StoreError
 from context_builder.session.keys import ARRIVALS, Keys
-from context_builder.session.messages.message import CONSILIENCE, delivered, is_assistants
+from context_builder.session.messages.message import CONSILIENCE, Message, delivered, is_assistants
 from context_builder.session.messages.message_index import (
     MOST_SPEAKERS,
     SPEAKERS,
     HeldMessage,
     MessageIndex,
     fields_of,
+    fields_wanted,
     speaker_field,
     speakers_in,
 )
@@ -142,21 +144,29 @@ class SessionClient:
 
         Raises :class:`MessageError` for one that is too old to be corrected.
         """
-        return (await self._index_of(reference)).held_message(reference)
+        return (await self._index_of(fields_of(reference))).held_message(reference)
 
     async def id_of(self, reference: MessageReference) -> int | None:
         """Return the id of the message, None while it is ``unknown``; raises as :meth:`held_message` does."""
-        return (await self._index_of(reference)).find(reference)
+        return (await self._index_of(fields_of(reference))).find(reference)
 
-    async def _index_of(self, reference: MessageReference) -> MessageIndex:
+    async def replaced_by(self, messages: Sequence[Message]) -> list[int | None]:
+        """Return, for each, the id of the message that it would correct, by ``corrects`` or by number and timestamp;
+        None for one that corrects nothing the session has taken in. Raises as :meth:`held_message` does.
+        """
+        wanted = fields_wanted(messages, dict.fromkeys(range(len(messages)), False))
+        index = await self._index_of(wanted) if wanted else MessageIndex(self.session_id, {}, 0)
+        return [index.replaced_by(one) for one in messages]
+
+    async def _index_of(self, wanted: Iterable[str]) -> MessageIndex:
         async with translated():
-            fields = [*fields_of(reference)]
+            fields = [*wanted]
             held = await cast("Any", self._redis.hmget(self._keys.message_index, fields))
             known = {name: value for name, value in zip(fields, held, strict=True) if value is not None}
             index = MessageIndex(self.session_id, known, 0)
-            if wanted := [*index.wanted()]:
-                more = await cast("Any", self._redis.hmget(self._keys.message_index, wanted))
-                index.hold({name: value for name, value in zip(wanted, more, strict=True) if value is not None})
+            if of_numbers := [*index.wanted()]:
+                more = await cast("Any", self._redis.hmget(self._keys.message_index, of_numbers))
+                index.hold({name: value for name, value in zip(of_numbers, more, strict=True) if value is not None})
         return index
 
     async def is_known(self) -> bool:
@@ -177,7 +187,8 @@ class SessionClient:
             pipe.hgetall(self._keys.checkpoint)
             pipe.llen(self._keys.pending)
             fields, pending = await pipe.execute()
-        return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
+        with self._reading_checkpoint():
+            return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
 
     async def conversation_state(self) -> JsonObject | None:
         """Return the published silence clock, or ``None`` when no process keeps it."""
@@ -207,7 +218,16 @@ class SessionClient:
         """Return the points of the summary, oldest first, each with the messages behind it."""
         async with translated():
             fields = await cast("Awaitable[dict[bytes, bytes]]", self._redis.hgetall(self._keys.checkpoint))
-        return explain({name.decode(): value for name, value in fields.items()})
+        with self._reading_checkpoint():
+            return explain({name.decode(): value for name, value in fields.items()})
+
+    @contextmanager
+    def _reading_checkpoint(self) -> Iterator[None]:
+        """Raise :class:`StoreError` for what no session writes as its checkpoint."""
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise StoreError(f"{self._keys.checkpoint}: not a checkpoint: {type(error).__name__}") from None
 
     async def cost(self) -> JsonObject | None:
         """Return what the session's model calls have cost, also after the state has expired."""

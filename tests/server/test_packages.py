@@ -64,14 +64,15 @@ async def test_outcomes_are_an_admins_to_see(api: ApiServer, tenant: str) -> Non
     async with api.client(api.key(Role.WRITER, tenant)) as client:
         await put(client, "artifact:clips")
         package_id = (await build(client))["contextPackageId"]
-        feedback = {"outcome": 0.25, "note": "The days are missing."}
+        feedback = {"outcome": 0.25, "note": "The days are missing; the password is hunter22xyzzy"}
         await client.post(f"/knowledge/context/{package_id}/feedback", json=feedback)
         assert (await client.get("/knowledge/outcomes")).status_code == 403
     async with api.client(api.key(Role.ADMIN, tenant)) as client:
         told = (await client.get("/knowledge/outcomes?days=7")).json()
     assert (told["packages"], told["overall"]["mean"]) == (1, 0.25)
     assert [one["name"] for one in told["bySource"]] == ["artifact:clips"]
-    assert [one["note"] for one in told["notes"]] == ["The days are missing."]
+    (note,) = told["notes"]
+    assert note["note"].startswith("The days are missing; the password is §§secret")
     async with api.client(api.key(Role.ADMIN, f"{tenant}-other")) as client:
         assert (await client.get("/knowledge/outcomes")).json()["packages"] == 0
 

@@ -84,35 +84,50 @@ async def test_an_agent_changes_what_was_said(api: ApiServer, redis: Redis) -> N
 
 
 async def test_who_is_not_shown_the_words_does_not_correct_them(api: ApiServer, redis: Redis) -> None:
-    one = "/sessions/tuesday/messages/1"
+    one = "/sessions/thursday/messages/1"
     told = "The password is hunter22xyzzy."
-    stated = {"kind": "document", "title": "Tuesday", "content": "", "sensitivity": "confidential"}
+    stated = {"kind": "document", "title": "Thursday", "content": "", "sensitivity": "confidential"}
     async with (
-        running(redis, "tuesday"),
+        running(redis, "thursday"),
         api.client(api.key(Role.ADMIN)) as client,
         api.client(headers={"Origin": api.url}) as page,
     ):
-        await push(redis, spoken(1, told), spoken(2, "It is blue."), session_id="tuesday")
-        await says(redis, ("Alice", told), ("Alice", "It is blue."), session_id="tuesday")
-        (await client.put("/knowledge/artifacts/session:tuesday", json=stated)).raise_for_status()
-        (shown, _) = (await client.get("/sessions/tuesday/messages")).json()
+        await push(redis, spoken(1, told), spoken(2, "It is blue."), session_id="thursday")
+        await says(redis, ("Alice", told), ("Alice", "It is blue."), session_id="thursday")
+        (await client.put("/knowledge/artifacts/session:thursday", json=stated)).raise_for_status()
+        (shown, _) = (await client.get("/sessions/thursday/messages")).json()
         assert "hunter22xyzzy" not in shown["text"]
         refused = await client.patch(one, json={"text": shown["text"].replace("password", "key")})
         assert (problem(refused)["status"], "who sees the words" in refused.text) == (403, True)
         agent = Agent(client)
-        went_well, why = await agent.call("correct_message", sessionId="tuesday", message="1", text="It is a key.")
+        pushed = "/sessions/thursday/messages"
+        for same in ({"corrects": 1}, {"corrects": "1", "speaker": "Alice"}, spoken(1, "")):
+            refused = await client.post(pushed, json=[spoken(3, "New."), {**same, "text": "It is a key."}])
+            assert (problem(refused)["status"], "who sees the words" in refused.text) == (403, True)
+        again = [spoken(1, told), {"corrects": 2, "text": "It is red."}, spoken(2, "It is violet.")]
+        assert (await client.post(pushed, json=again)).status_code == 202
+        await says(redis, ("Alice", told), ("Alice", "It is violet."), session_id="thursday")
+        went_well, why = await agent.call("correct_message", sessionId="thursday", message="1", text="It is a key.")
         assert (went_well, "who sees the words" in str(why)) == (False, True)
 
         await page.post("/ui/login", data={"credential": api.key()})
-        form = (await page.get("/ui/sessions/tuesday/revisions?message=1")).text
+        form = (await page.get("/ui/sessions/thursday/revisions?message=1")).text
         assert ("<textarea" in form, 'name="speaker"' in form, "Strike" in form) == (False, True, True)
-        assert "<textarea" in (await page.get("/ui/sessions/tuesday/revisions?message=2")).text
+        assert "<textarea" in (await page.get("/ui/sessions/thursday/revisions?message=2")).text
 
-        assert (await client.patch("/sessions/tuesday/messages/2", json={"text": "It is green."})).status_code == 202
+        assert (await client.patch("/sessions/thursday/messages/2", json={"text": "It is green."})).status_code == 202
         assert (await client.patch(one, json={"speaker": "Bo"})).status_code == 202
-        await says(redis, ("Bo", told), ("Alice", "It is green."), session_id="tuesday")
+        await says(redis, ("Bo", told), ("Alice", "It is green."), session_id="thursday")
         assert (await client.delete(one)).status_code == 202
-        await says(redis, ("Alice", "It is green."), session_id="tuesday")
+        await says(redis, ("Alice", "It is green."), session_id="thursday")
+
+        stated["sensitivity"] = "restricted"
+        (await client.put("/knowledge/artifacts/session:thursday", json=stated)).raise_for_status()
+        sent = (spoken(2, "It is red."), spoken(2, "It is blue."), spoken(4, "New."))  # the second as at first
+        async with api.client(api.key(Role.WRITER)) as writer:
+            assert [(await writer.post(pushed, json=message)).status_code for message in sent] == [404, 202, 202]
+        (await client.delete("/knowledge/artifacts/session:thursday")).raise_for_status()
+        await says(redis, ("Alice", "It is green."), ("Alice", "New."), session_id="thursday")
 
 
 async def test_a_mask_does_not_take_the_place_of_what_was_said(api: ApiServer, redis: Redis) -> None:

@@ -19,6 +19,7 @@ from context_builder.session.conversation.memory_batch import Amendment, MemoryB
 from context_builder.session.conversation.responses import Responses
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import decode
+from tests.server.page.conftest import logged_in
 from tests.services.api_server import TENANT, ApiServer
 from tests.services.problems import problem
 from tests.services.running import push, running
@@ -94,6 +95,24 @@ async def test_a_session_that_never_was_is_not_found(api: ApiServer, redis: Redi
             assert (refused.status_code, "no such session" in refused.json()["detail"]) == (404, True)
         turn = {"query": "What was said?", "tokenBudget": 500}
         assert (await client.post("/sessions/never/turn", json=turn)).status_code == 404
+
+
+@pytest.mark.parametrize("value", [b"\xff", b"[]", b"garbage", b"[" * 100_000])
+@pytest.mark.parametrize("key", ["state", "checkpoint"])
+async def test_what_no_session_wrote_is_told(api: ApiServer, redis: Redis, key: str, value: bytes) -> None:
+    if key == "state":
+        await redis.set("context_builder:monday:state", value)
+    else:
+        written = {"head": value, "summary": value}
+        await redis.hset("context_builder:monday:checkpoint", mapping=written)  # type: ignore[misc]
+    async with api.client(api.key()) as client:
+        await logged_in(api, client, api.key())
+        for page in ("state", "messages"):
+            refused = await client.get(f"/sessions/monday/{page}")
+            assert (refused.status_code, problem(refused)["type"]) == (503, "urn:context-builder:refused"), page
+        assert [
+            (await client.get(f"/ui/sessions{page}")).status_code for page in ("", "/monday", "/monday/revisions")
+        ] == [200, 503, 503]
 
 
 async def test_messages_are_there_after_they_left_the_buffer(api: ApiServer, redis: Redis) -> None:

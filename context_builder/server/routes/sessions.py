@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import orjson
 from fastapi import Body, Query, Request, Response
+from redis.asyncio import Redis
 
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError
@@ -17,10 +18,11 @@ from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.seen_session import SeenHere, access_to_sessions
+from context_builder.server.revisions import check_corrections
+from context_builder.server.seen_session import SeenHere, SeenSession, access_to_sessions
 from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
 from context_builder.session.client import JsonObject, SessionClient
-from context_builder.session.messages.message import decode
+from context_builder.session.messages.message import Delivered, decode
 
 router = guarded_router("sessions")
 
@@ -140,38 +142,43 @@ async def send_messages(
 ) -> AcceptedAnswer:
     """Hand messages to the session, as a listener or an orchestrator does; with one that cannot be read, none is.
 
-    404 for corrections, renames and strikes of what is not there for the caller.
+    404 for corrections, renames and strikes of what is not there for the caller, 403 for corrections of what the caller
+    is shown redacted.
     """
     listed = messages if isinstance(messages, list) else [messages]
-    await asyncio.to_thread(check_messages, listed, services.max_message_bytes)
-    is_heard = await hand_over(services, caller, SessionClient(redis, session_id), session_id, listed)
+    is_heard = await hand_over(services, caller, redis, session_id, listed)
     return AcceptedAnswer(accepted=len(listed), unheard=not is_heard)
 
 
 async def hand_over(
-    services: Services, caller: Caller, client: SessionClient, session_id: str, messages: list[JsonObject]
+    services: Services, caller: Caller, redis: Redis, session_id: str, messages: list[JsonObject]
 ) -> bool:
     """Hand messages to a session, and return whether it was ever run, as far as the caller may know.
 
-    Whoever may not see a session may speak in it, but change nothing that was said: to them it is not there.
+    Whoever may not see a session may speak in it, but change nothing that was said: to them it is not there. Raises a
+    :class:`Problem` for that, for what the caller sees masked, and for a message that the session could not read.
     """
-    is_denied = (await access_to_sessions(services, caller, [session_id]))[session_id] is Access.DENIED
+    delivered = await asyncio.to_thread(_read, messages, services.max_message_bytes)
+    access = (await access_to_sessions(services, caller, [session_id]))[session_id]
+    client, is_denied = SessionClient(redis, session_id), access is Access.DENIED
     is_heard = not is_denied and await client.is_known()
     revising = [not _REVISING.isdisjoint(message) for message in messages]
     if (is_denied and any(revising)) or (all(revising) and not is_heard and not await client.waiting()):
         raise not_found()
+    await check_corrections(client, SeenSession(services, caller, session_id, redis, access), delivered)
     await client.push(*messages)
     return is_heard
 
 
-def check_messages(messages: list[JsonObject], max_bytes: int) -> None:
-    """Raise a :class:`Problem` that names the first message which the session could not read."""
+def _read(messages: list[JsonObject], max_bytes: int) -> list[Delivered]:
     if len(messages) > MOST_MESSAGES:
         raise Problem(422, "invalid_message", f"at most {MOST_MESSAGES:,} messages in one call")
     now = SystemClock().now()
+    delivered: list[Delivered] = []
     for place, message in enumerate(messages):
         try:
-            decode(orjson.dumps(message), now, max_bytes=max_bytes)
+            delivered.append(decode(orjson.dumps(message), now, max_bytes=max_bytes))
         except (MessageError, orjson.JSONEncodeError) as error:
             reason = str(error) if isinstance(error, MessageError) else "cannot be written as JSON"
             raise Problem(422, "invalid_message", f"message {place}: {reason}", index=place) from None
+    return delivered

@@ -211,6 +211,19 @@ class MessageIndex:
             return "unknown"
         return "struck" if self._indexed(entry_id) is None else "there"
 
+    def replaced_by(self, message: Message) -> int | None:
+        """Return the id of the message that this one would correct, as it says, or by number and timestamp; None of a
+        new one, and of the very words that came first. Raises as :meth:`held_message` does.
+        """
+        if message.corrects is not None:
+            return self.find(message.corrects, consilience=message.consilience)
+        if message.number is None or not message.stamp:
+            return None
+        known = self._namesakes(number_field(message.number, consilience=message.consilience))
+        place = next((one.id for one in reversed(known) if one.stamp == message.stamp), None)
+        indexed = None if place is None else self._indexed(place)
+        return None if indexed is None or indexed.origin == message.first_identity.hex() else place
+
     def _new_or_implied(self, message: Message) -> Message | Revision | None:
         if message.number is not None and message.stamp:
             field = number_field(message.number, consilience=message.consilience)
