@@ -10,8 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.store.base import BaseStore
 
-from context_builder import load_settings, open_memory
-from context_builder.errors import ContextBuilderError
+from context_builder import ContextBuilderError, load_settings, open_memory
 from context_builder.integrations.langchain import ConversationHistory, MemoryItems, MemoryRetriever
 from context_builder.integrations.live_session import open_live_session
 
@@ -20,10 +19,9 @@ async def answer(question: str) -> str:
     """Ask the graph, and return its answer; put a chat model in the place of the last line of ``reply``."""
     async with open_live_session("monday") as live, open_memory(load_settings()) as (memory, _):
         history = ConversationHistory(live, speaker="Ida")
-        retriever = MemoryRetriever(memory=memory)
 
         async def reply(state: MessagesState, *, store: BaseStore) -> MessagesState:
-            found = await retriever.ainvoke(str(state["messages"][-1].text))
+            found = await MemoryRetriever(memory=memory).ainvoke(str(state["messages"][-1].text))
             await store.aput(("questions",), "last", {"text": question})
             said = [*await history.aget_messages(), *state["messages"]]
             return {"messages": [AIMessage(f"{len(said)} messages, {len(found)} memories")]}

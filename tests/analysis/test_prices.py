@@ -49,7 +49,7 @@ def test_prices_are_set_as_json() -> None:
         ("[1]", "must be an object"),
         ('{"mystery": [1, 2]}', "mystery must have three prices"),
         ('{"mystery": [1, 2, -3]}', "greater than or equal to 0"),
-        ('{"mystery": [1, 2, "much"]}', "valid number"),
+        ('{"mystery": [1, 2, "much"]}', "must be a number"),
     ],
 )
 def test_a_wrong_price_table_names_its_setting(value: str, fault: str) -> None:

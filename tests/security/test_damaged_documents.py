@@ -104,8 +104,7 @@ def test_a_page_that_takes_the_square_of_its_length_is_given_up(monkeypatch: pyt
     monkeypatch.setattr(BoundedProcess, "call", call)
     with pytest.raises(ValueError, match="takes more than 30 s to read"):
         html_exports.read_html(Source("messages.html", "<a " * 100_000))
-    with pytest.raises(ValueError, match="takes more than 30 s to read"):
-        html_exports.text_of_page("<a " * 100_000)
+    html_exports.text_of_page("<a " * 100_000)  # in one pass
     assert not html_exports.is_chat_page("<p class=" * 100_000)
 
 

@@ -14,6 +14,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 
 async def faults(page: Page) -> list[str]:
     """What axe finds at all, with the element; nothing should be."""
+    await page.wait_for_load_state()
     script = (files("axe_playwright_python") / "axe.min.js").read_text()
     await page.evaluate(script)  # through the debugger: the page's policy lets no foreign script in
     options = {"runOnly": {"type": "tag", "values": RULES}}
