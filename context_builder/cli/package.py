@@ -237,11 +237,15 @@ class _Asking(NamedTuple):
     agent: Agent
 
 
+def _require_server() -> None:
+    for needed in ("ulid", "cedarpy"):
+        require_extra("server", needed, "package")
+
+
 @asynccontextmanager
 async def asking(tenant: str | None, intent: str | None = None) -> AsyncIterator[_Asking]:
     """Open the package service, for this user of a tenant."""
-    for needed in ("ulid", "cedarpy"):
-        require_extra("server", needed, "package")
+    _require_server()
     from context_builder import log
     from context_builder.server.access.caller import local_caller
     from context_builder.wiring.packages import open_package_service
@@ -254,6 +258,7 @@ async def asking(tenant: str | None, intent: str | None = None) -> AsyncIterator
 
 
 async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, as_json: bool, as_prompt: bool) -> None:
+    _require_server()
     from context_builder.cli.view.added import added_line
     from context_builder.cli.view.package import candidates_table, package_table
     from context_builder.tracing import TraceContext
@@ -280,6 +285,7 @@ async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, a
 
 
 async def _show(package_id: str, tenant: str | None, *, as_json: bool, as_prompt: bool) -> None:
+    _require_server()
     from context_builder.cli.view.package import package_table
 
     async with asking(tenant) as (service, agent):
@@ -293,6 +299,7 @@ async def _show(package_id: str, tenant: str | None, *, as_json: bool, as_prompt
 
 
 async def _audit(package_id: str, tenant: str | None, *, as_json: bool) -> None:
+    _require_server()
     from context_builder.cli.view.package import audit_view
 
     async with asking(tenant) as (service, agent):

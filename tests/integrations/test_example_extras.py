@@ -121,8 +121,11 @@ def test_an_example_runs_with_the_extras_that_it_names(
         ("mcp_client", {}, "a store that this needs does not answer"),
     ],
 )
-def test_what_is_missing_is_told_in_a_line(name: str, environ: dict[str, str], told: str, tmp_path: Path) -> None:
-    environ = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "REDIS_URL": "redis://127.0.0.1:1", **environ}
+def test_what_is_missing_is_told_in_a_line(
+    name: str, environ: dict[str, str], told: str, migrated_url: str, tmp_path: Path
+) -> None:
+    stores = {"REDIS_URL": "redis://127.0.0.1:1", "DATABASE_URL": migrated_url, "EMBEDDED_EMBEDDINGS": "false"}
+    environ = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), **stores, **environ}
     command = [sys.executable, str(EXAMPLES / f"{name}.py")]
     done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert told in done.stdout + done.stderr
