@@ -149,6 +149,13 @@ def _claude(conversation: Object) -> Iterator[Said]:
 
 def _gemini(one: Object) -> Iterator[Said]:
     """Yield what was asked and answered: the answer is told with the question, at one moment."""
+    details = one["details"] if isinstance(one.get("details"), list) else []
+    named = {str(part.get("name")): part.get("value") for part in details if isinstance(part, dict)}
+    told = {name: named[name] for name in ("Request", "Response") if name in named}
+    if told:
+        yield Said("user", told.get("Request"), one.get("time"))
+        yield Said("Gemini", told.get("Response"), one.get("time"))
+        return
     asked = optional_text(one, "title")
     answers = one["safeHtmlItem"] if isinstance(one.get("safeHtmlItem"), list) else []
     yield Said("user", re.sub(r"^(?:Prompted|Asked|Said) ", "", asked), one.get("time"))
@@ -156,6 +163,16 @@ def _gemini(one: Object) -> Iterator[Said]:
         if isinstance(answer, dict):
             yield Said("Gemini", unmarked(answer.get("html")), one.get("time"))
 
+
+def _copilot(one: Object) -> Iterator[Said]:
+    """Yield what was asked and answered; of an answer, what is text, not what tools did."""
+    yield Said("user", inner(one, "message").get("text"), one.get("timestamp"))
+    parts = one["response"] if isinstance(one.get("response"), list) else []
+    said = [part.get("value") for part in parts if isinstance(part, dict) and part.get("kind", "") in _SAID_PARTS]
+    yield Said("GitHub Copilot", "".join(text for text in said if isinstance(text, str)), one.get("timestamp"))
+
+
+_SAID_PARTS: Final = ("", "markdownContent")
 
 MESSENGERS: Final = (
     Messenger("Telegram", ("date", "id", "type", "text"), _telegram),
@@ -175,6 +192,7 @@ MESSENGERS: Final = (
     Messenger("Mattermost", ("create_at", "message", "user_id"), _mattermost),
     Messenger("ChatGPT", ("mapping",), _chat_gpt),
     Messenger("Gemini", ("header", "title", "time", "products"), _gemini),
+    Messenger("Copilot", ("requestId", "message", "response"), _copilot),
     Messenger("Claude", ("chat_messages",), _claude),
 )
 """A message of one has all of these fields."""

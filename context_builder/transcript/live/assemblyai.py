@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from context_builder.transcript.fields import objects, text
-from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.live.stream import MILLISECOND, Message, Stream, time_in
 from context_builder.transcript.utterance import Heard, Utterance, speaker_name
 
 
@@ -33,7 +33,9 @@ def read_turn(message: Message, stream: Stream) -> Iterator[Heard]:
     if stream.was_seen(turn):
         yield from stream.corrected(turn, text=words, speaker=None if label is None else speaker_name(label))
         return
-    stream.put(turn, [Utterance(speaker_name(label), words, key=turn)] if words else [])
+    first = next((one for one in objects(message.get("words") or [], "words")), {})
+    at = time_in(first, "start", MILLISECOND)
+    stream.put(turn, [Utterance(speaker_name(label), words, at, key=turn)] if words else [])
     if message.get("turn_is_formatted") is not False:  # otherwise it may come again, with its punctuation
         yield from stream.release(turn)
 
@@ -53,4 +55,4 @@ def read_final_transcript(message: Message, stream: Stream) -> Iterator[Utteranc
         return
     words = text(message, "text", "the transcript")
     if words and stream.is_new("final", str(message.get("audio_start")), words):
-        yield Utterance(speaker_name(message.get("speaker")), words)
+        yield Utterance(speaker_name(message.get("speaker")), words, time_in(message, "audio_start", MILLISECOND))
