@@ -177,6 +177,10 @@ def test_cues_that_mark_each_word_of_a_sentence_are_said_once() -> None:
     marked = ["<u>No</u> no", "No <u>no</u>", "No no"]
     cues = "\n".join(f"00:00:0{n}.000 --> 00:00:0{n + 1}.000\n{text}\n" for n, text in enumerate(marked))
     assert said(cues) == [("Unknown", "No no", 0.0)]
-    again = ["<v A>No</v>", "<v B>No</v>", "<i>No</i>", "<i>No</i>"]
+    again = ["<v A>No</v>", "<v B>No</v>", "<i>No</i>", "<i>No</i>", "No"]
     cues = "\n".join(f"00:00:0{n}.000 --> 00:00:0{n + 1}.000\n{text}\n" for n, text in enumerate(again))
-    assert len(said(cues)) == 4
+    assert len(said(cues)) == 5
+
+
+def test_milliseconds_may_have_a_fraction_of_their_own() -> None:
+    assert said("00:00:08,249.0999 --> 00:00:09,251.79\nYes\n") == [("Unknown", "Yes", 8.249)]

@@ -28,7 +28,10 @@ _SILENT: Final = re.compile(r"(WEBVTT|NOTE|STYLE|REGION)(\s|$)")
 """First line of a WebVTT block in which nobody speaks."""
 
 _ARROW: Final = r"(?:[-–—]{1,3}\s?>|[–—→⟶])"
-_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK})\s*{_ARROW}\s*-?(?P<end>{CLOCK})(?:\s.*)?")
+_MORE: Final = r"(?:\.\d{1,20})?"
+"""Behind the milliseconds, where a program writes them with a fraction of their own."""
+
+_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK}){_MORE}\s*{_ARROW}\s*-?(?P<end>{CLOCK}){_MORE}(?:\s.*)?")
 _PAIR: Final = re.compile(r"\s*(?P<start>[\d:]{3,16}\.\d{1,9}|[\d:]{5,16})\s*,\s*(?P<end>[\d:]{3,16}(?:\.\d{1,9})?)\s*")
 _BROKEN: Final = re.compile(rf"\s*(?:[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}|NaN[\w:.,]{{0,20}})\s*{_ARROW}")
 """Looks like a line of times and is none."""
@@ -138,9 +141,18 @@ def _highlighted_once(found: list[Cue]) -> list[Cue]:
 
 def _is_other_marking(before: str, after: str) -> bool:
     """Return whether texts have the same words and voices, and others of them are marked, as who reads along sees."""
-    if before == after or "<" not in before + after or _STAMPED.search(before + after):
+    if (
+        before == after
+        or not (_is_partly_marked(before) or _is_partly_marked(after))
+        or _STAMPED.search(before + after)
+    ):
         return False
     return _VOICE.findall(before) == _VOICE.findall(after) and plain(before) == plain(after)
+
+
+def _is_partly_marked(text: str) -> bool:
+    text = text.strip()
+    return "<" in text and not (text.startswith("<") and text.endswith(">") and text.count("<") == 2)
 
 
 def _read_block(block: list[tuple[int, str]], found: list[Cue], source: Source) -> None:
