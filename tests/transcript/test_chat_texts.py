@@ -185,3 +185,8 @@ def test_whatsapp_with_other_digits_and_colons(
 ) -> None:
     assert heard(tmp_path, "chat.txt", text) == said
     assert [one.at for one in transcript(tmp_path, "chat.txt", text).utterances] == seconds
+
+
+def test_what_stands_below_a_file_in_whatsapp_is_said(tmp_path: Path) -> None:
+    text = "[03.05.23, 09:00:12] ida: \u200eimage omitted\nThe pump came.\n[03.05.23, 09:01:12] bo: Which one?\n"
+    assert heard(tmp_path, "_chat.txt", text) == [IDA, BO]

@@ -253,6 +253,7 @@ def test_questions_and_answers_told_as_details_or_requests(tmp_path: Path) -> No
     ]
     about = {"header": "Gemini", "title": "Used Gemini Apps", "products": [], "time": "2024-02-17T22:06:10Z"}
     assert heard(tmp_path, "MyActivity.json", [{**about, "details": details}]) == ["user | Why?", "Gemini | So."]
-    response = [{"kind": "toolInvocation", "value": "x"}, {"value": "So"}, {"value": "."}]
+    response = [{"kind": "toolInvocation", "value": "x"}, {"value": "So "}]
+    response += [{"kind": "inlineReference", "inlineReference": {"path": "/w/a.py"}}, {"value": ".", "kind": None}]
     request = {"requestId": "1", "message": {"text": "Why?"}, "response": response, "timestamp": 1710234060000}
-    assert heard(tmp_path, "chat.json", {"requests": [request]}) == ["user | Why?", "GitHub Copilot | So."]
+    assert heard(tmp_path, "chat.json", {"requests": [request]}) == ["user | Why?", "GitHub Copilot | So a.py."]

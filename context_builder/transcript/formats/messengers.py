@@ -150,8 +150,8 @@ def _claude(conversation: Object) -> Iterator[Said]:
 def _gemini(one: Object) -> Iterator[Said]:
     """Yield what was asked and answered: the answer is told with the question, at one moment."""
     details = one["details"] if isinstance(one.get("details"), list) else []
-    named = {str(part.get("name")): part.get("value") for part in details if isinstance(part, dict)}
-    told = {name: named[name] for name in ("Request", "Response") if name in named}
+    named = {str(part.get("name")): optional_text(part, "value") for part in details if isinstance(part, dict)}
+    told = {name: named[name] for name in ("Request", "Response") if named.get(name)}
     if told:
         yield Said("user", told.get("Request"), one.get("time"))
         yield Said("Gemini", told.get("Response"), one.get("time"))
@@ -168,11 +168,24 @@ def _copilot(one: Object) -> Iterator[Said]:
     """Yield what was asked and answered; of an answer, what is text, not what tools did."""
     yield Said("user", inner(one, "message").get("text"), one.get("timestamp"))
     parts = one["response"] if isinstance(one.get("response"), list) else []
-    said = [part.get("value") for part in parts if isinstance(part, dict) and part.get("kind", "") in _SAID_PARTS]
-    yield Said("GitHub Copilot", "".join(text for text in said if isinstance(text, str)), one.get("timestamp"))
+    said = "".join(_copilots_part(part) for part in parts if isinstance(part, dict))
+    yield Said("GitHub Copilot", said, one.get("timestamp"))
 
 
-_SAID_PARTS: Final = ("", "markdownContent")
+def _copilots_part(part: Object) -> str:
+    """Return a part of an answer: a text, or the name of what it refers to."""
+    match part.get("kind") or "":
+        case "":
+            found = part.get("value")
+        case "markdownContent":
+            found = inner(part, "content").get("value")
+        case "inlineReference":
+            path = inner(part, "inlineReference").get("path")
+            found = part.get("name") or str(path or "").rpartition("/")[2]
+        case _:
+            return ""
+    return found if isinstance(found, str) else ""
+
 
 MESSENGERS: Final = (
     Messenger("Telegram", ("date", "id", "type", "text"), _telegram),

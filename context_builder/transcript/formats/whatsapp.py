@@ -152,7 +152,7 @@ def _text(written: str) -> str:
         and not _POLL.match(told)
         and (not said.strip() or _FILE.match(told.strip()) or _OMITTED.match(told.strip()))
     ):
-        edited = said
+        edited = said + "\n" + told.partition("\n")[2]  # what somebody wrote below a file
     lines = [_MARKS.sub("", line).strip() for line in edited.split("\n")]
     lines = [line for line in lines if not _FILE.fullmatch(line) and not _OMITTED.fullmatch(line)]
     text = plain(" ".join(lines))

@@ -33,11 +33,14 @@ def read_turn(message: Message, stream: Stream) -> Iterator[Heard]:
     if stream.was_seen(turn):
         yield from stream.corrected(turn, text=words, speaker=None if label is None else speaker_name(label))
         return
-    first = next((one for one in objects(message.get("words") or [], "words")), {})
-    at = time_in(first, "start", MILLISECOND)
+    at = next((time_in(one, "start", MILLISECOND) for one in _objects(message.get("words"))), None)
     stream.put(turn, [Utterance(speaker_name(label), words, at, key=turn)] if words else [])
     if message.get("turn_is_formatted") is not False:  # otherwise it may come again, with its punctuation
         yield from stream.release(turn)
+
+
+def _objects(value: object) -> list[Message]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def read_revision(message: Message, stream: Stream) -> Iterator[Heard]:
