@@ -576,6 +576,9 @@ Madam President!
         ("Lind, Ida", "Madam President!"),
     ]
     assert found.notes == ("1 line of headings not read",)
+    turn = '<Turn speaker="a" startTime="0"><Sync time="0"/>Good day.</Turn>'
+    other = f'<?xml version="1.0"?>\n<Trans><Speakers>\n<Speaker id="a" name="Ida"/>\n</Speakers>{turn}</Trans>'
+    assert heard(tmp_path, "talk.trs", other) == ["Ida | Good day."]
 
 
 def test_speeches_of_the_bundestag(tmp_path: Path) -> None:

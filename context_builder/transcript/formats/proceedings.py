@@ -27,7 +27,7 @@ _TITLED: Final = re.compile(
     r"(?:[A-Z][a-z]{0,3})?[A-Z][A-Z'’-]+(?:\s[A-Z][A-Z'’-]+)*(?:\s(?:pro "
     r"tempore|of\s[A-Z][A-Za-z ]{2,20}))?)\.\s+(?P<text>\S.*)"
 )
-_PARLIAMENT: Final = re.compile(r"\s*<SPEAKER\b(?P<fields>[^<>]*)>\s*", re.IGNORECASE)
+_PARLIAMENT: Final = re.compile(r"\s*<SPEAKER(?P<fields>\s+ID\s*=[^<>]*[^<>/])>\s*")
 """Begins a speech in the European Parliament's proceedings, as collected for translation (Europarl)."""
 
 _FIELD: Final = re.compile(r"\bNAME\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>[^\s\"]+))", re.IGNORECASE)
