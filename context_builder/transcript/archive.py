@@ -220,6 +220,10 @@ def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source],
     if not names:
         raise ValueError("holds no transcript")
     chats = [name for name in names if PurePosixPath(name).name.lower() in ("export.json", "_chat.txt", "result.json")]
+    if not chats:  # of programs for chats with models, beside a page with the same
+        chats = [name for name in names if PurePosixPath(name).name.lower() == "conversations.json"]
+    if chats and (others := sorted({*names} - {*chats})):
+        source.notes.append(f"read {chats[0]}; not read: {', '.join(others)[:400]}")
     names = chats or names
     if len(names) > 1:
         listed = ", ".join(sorted(names))[:400]

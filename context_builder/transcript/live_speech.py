@@ -113,6 +113,8 @@ def is_of_service(raw: str) -> bool:
         message = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return False
+    if isinstance(message, dict) and "final_audio_proc_ms" in message and finals.is_soniox(message):
+        return True
     services = [one for one in (*SERVICES, *OTHERS) if one.name not in _CHATS]
     return isinstance(message, dict) and any(one.matches(message) for one in services)
 

@@ -60,6 +60,7 @@ TEXTS: Final = (
     TextFormat("a page of a chat", html_exports.is_chat_page, html_exports.read_html),
     TextFormat("a page", html_exports.is_html, lambda source: _read_page(source)),
     TextFormat("XML", ttml.is_xml, xml_documents.read_xml),
+    TextFormat("the European Parliament", proceedings.is_parliament, proceedings.read_parliament),
     TextFormat("JSON", documents.is_json, documents.read_document),
     TextFormat(
         "JSON in Markdown", lambda text: _FENCED.search(text[:_PROBE]) is not None, lambda source: _read_fenced(source)

@@ -165,3 +165,28 @@ def test_names_before_tabs_and_other_names_of_fields(tmp_path: Path) -> None:
 def test_bold_names_in_markdown_among_headings(tmp_path: Path) -> None:
     text = "# Monday\n\n**Ida:** The pump came.\n\nIt works.\n\n**Bo:** Which one?\n\n## Later\n"
     assert heard(tmp_path, "a.md", text) == ["Ida | The pump came. It works.", "Bo | Which one? ## Later"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "seconds"),
+    [
+        (
+            "\u200f٢٥/٣/٢٠٢٤، ٩:٠٢ م - ida: The pump came.\n\u200f٢٥/٣/٢٠٢٤، ٩:٠٣ م - bo: Which one?\n",
+            [IDA, BO],
+            [0, 60],
+        ),
+        ("۲۵/۳/۲۰۲۴، ۲۱:۰۲ - ida: The pump came.\n۲۵/۳/۲۰۲۴، ۲۱:۰۳ - bo: Which one?\n", [IDA, BO], [0, 60]),
+        ("24/3/14, 13:59:59: ida: The pump came.\n24/3/14, 14:00:09: bo: Which one?\n", [IDA, BO], [0, 10]),
+    ],
+    ids=["arabic", "persian", "older iOS"],
+)
+def test_whatsapp_with_other_digits_and_colons(
+    tmp_path: Path, text: str, said: list[str], seconds: list[float]
+) -> None:
+    assert heard(tmp_path, "chat.txt", text) == said
+    assert [one.at for one in transcript(tmp_path, "chat.txt", text).utterances] == seconds
+
+
+def test_what_stands_below_a_file_in_whatsapp_is_said(tmp_path: Path) -> None:
+    text = "[03.05.23, 09:00:12] ida: \u200eimage omitted\nThe pump came.\n[03.05.23, 09:01:12] bo: Which one?\n"
+    assert heard(tmp_path, "_chat.txt", text) == [IDA, BO]

@@ -361,3 +361,14 @@ def test_folders_and_files_that_are_no_export_are_named(tmp_path: Path) -> None:
     (tmp_path / "2025-01-31.json").write_text("[")
     with pytest.raises(TranscriptError, match=r"2025-01-31.json: not JSON"):
         read_transcript(tmp_path)
+
+
+def test_a_zip_of_conversations_names_what_else_it_holds(tmp_path: Path) -> None:
+    parts = [{"asset_pointer": "file-1"}, "Which plant?"]
+    node = {"message": {"author": {"role": "user"}, "create_time": 1.0, "content": {"parts": parts}}, "parent": None}
+    chats = [{"mapping": {"a": node}, "current_node": "a"}]
+    found = transcript(
+        tmp_path, "chats.zip", zipped(**{"conversations.json": chats, "user.json": {}, "chat.html": b"<html>"})
+    )
+    assert [one.text for one in found.utterances] == ["Which plant?"]
+    assert found.notes == ("read conversations.json; not read: chat.html, user.json",)

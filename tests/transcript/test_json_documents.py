@@ -366,3 +366,12 @@ def test_whatever_the_document_is_it_is_read_or_refused_in_one_line(document: ob
         source.problem(error)
     assert not any("\n" in told for told in source.problems)
     assert all(one.text and one.speaker for one in said)
+
+
+def test_a_speaker_is_named_within_a_turn_of_several_blocks(tmp_path: Path) -> None:
+    turns = [
+        {"start": at, "speaker": {"ID": 1, "name": who}, "text_blocks": [{"start": at, "text": one} for one in said]}
+        for at, who, said in ((0.5, "Ida Lind", ["First.", "Then."]), (4.0, "Bo", ["Yes."]))
+    ]
+    document = {"transcript": {"sections": [{"turns": turns}]}}
+    assert heard(tmp_path, "argument.json", document) == ["Ida Lind | First. Then.", "Bo | Yes."]

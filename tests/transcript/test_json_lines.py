@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,67 @@ def test_what_is_not_utf8_is_read_as_what_it_looks_like_and_noted(tmp_path: Path
     found = read_transcript(tmp_path / "a.srt")
     assert [one.text for one in found.utterances] == [text, "voilà"]
     assert "a.srt:3: not UTF-8; read as" in found.problems[0]
+
+
+def _deepgram(text: str, start: float, channel: int = 0) -> dict[str, object]:
+    heard = {"alternatives": [{"transcript": text, "words": [{"word": text, "start": start}]}]}
+    ends = {"is_final": True, "speech_final": True}
+    return {"type": "Results", "channel_index": [channel, 2], "start": start - 0.5, "channel": heard, **ends}
+
+
+def _amazon(text: str, start: float, *, partial: bool = False) -> dict[str, object]:
+    one = {"ResultId": text, "IsPartial": partial, "StartTime": start, "Alternatives": [{"Transcript": text}]}
+    return {"Transcript": {"Results": [one]}}
+
+
+def _assembly(text: str, order: int, start: int) -> dict[str, object]:
+    words = [{"text": text, "start": start}]
+    return {"type": "Turn", "turn_order": order, "end_of_turn": True, "transcript": text, "words": words}
+
+
+def _soniox(*tokens: tuple[str, int | None, bool]) -> dict[str, object]:
+    return {
+        "tokens": [{"text": text, "start_ms": at, "is_final": final, "speaker": "1"} for text, at, final in tokens],
+        "final_audio_proc_ms": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [_deepgram("Hello", 1.5), _deepgram("Yes", 4.0, 1)],
+        [_amazon("Hell", 1.5, partial=True), _amazon("Hello", 1.5), _amazon("Yes", 4.0)],
+        [_assembly("Hello", 0, 1500), _assembly("Yes", 1, 4000)],
+        [
+            _soniox(("Hel", 1500, False)),
+            _soniox(("Hel", 1500, True), ("lo", 1600, True), ("<end>", None, True), ("Y", 4000, False)),
+            _soniox(("Yes", 4000, True), ("<end>", None, True)),
+            {"tokens": [], "final_audio_proc_ms": 4200, "finished": True},
+        ],
+    ],
+    ids=["deepgram", "amazon", "assemblyai", "soniox"],
+)
+def test_a_saved_stream_keeps_its_times(messages: list[dict[str, object]]) -> None:
+    found = parsed("\n".join(json.dumps(one) for one in messages)).utterances
+    assert [(one.text, one.at) for one in found] == [("Hello", 1.5), ("Yes", 4.0)]
+
+
+def test_times_of_several_connections_each_from_zero_are_none() -> None:
+    lines = [_amazon("One", 5.0), _amazon("Two", 0.5)]
+    assert [one.at for one in parsed("\n".join(map(json.dumps, lines))).utterances] == [None, None]
+
+
+def test_what_tools_did_is_not_said_and_is_counted() -> None:
+    contents: list[tuple[str, object]] = [
+        ("user", "Why?"),
+        ("assistant", [{"type": "tool_use", "name": "Read", "input": {}}]),
+        ("user", [{"type": "tool_result", "content": "import x"}]),
+        ("assistant", [{"type": "text", "text": "So."}, {"type": "tool_use", "name": "Read"}]),
+    ]
+    lines = [json.dumps({"type": role, "message": {"role": role, "content": said}}) for role, said in contents]
+    source = Source("x", "\n".join(lines))
+    assert [(one.speaker, one.text) for one in read_json_lines(source).utterances] == [
+        ("user", "Why?"),
+        ("assistant", "So."),
+    ]
+    assert source.notes == ["2 lines of tools and settings, not said, not read"]

@@ -87,7 +87,7 @@ def test_what_is_held_back_goes_at_the_end_of_an_utterance_or_when_it_grows_long
     assert speech.holds
     assert said(speech, {"type": "UtteranceEnd", "last_word_end": 2.0}) == [("Unknown", "Held")]
     assert said(speech, deepgram("Held again", 3.0, ends=False)) == []
-    assert speech.rest() == [Utterance("Unknown", "Held again")]
+    assert speech.rest() == [Utterance("Unknown", "Held again", 3.0)]
     assert not speech.holds
     ((_, long),) = said(speech, deepgram("x" * (LONGEST_HELD + 1), 4.0, ends=False))
     assert len(long) > LONGEST_HELD

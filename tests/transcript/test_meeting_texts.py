@@ -373,3 +373,12 @@ def test_a_chat_of_zoom(tmp_path: Path) -> None:
 )
 def test_lines_and_tables_of_whisper_and_its_like(tmp_path: Path, name: str, text: str, expected: list[str]) -> None:
     assert heard(tmp_path, name, text) == expected
+
+
+def test_times_with_frames_above_a_name_and_what_it_says(tmp_path: Path) -> None:
+    text = "00:00:01:00 - 00:00:03:11\nSpeaker 1\nThin ice.\n\n00:00:04:00 - 00:00:06:02\nIda Lind\nTurn back.\n"
+    found = transcript(tmp_path, "sequence.txt", text)
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("Speaker 1", "Thin ice.", 1.0),
+        ("Ida Lind", "Turn back.", 4.0),
+    ]

@@ -243,3 +243,17 @@ def test_edits_of_chats_as_they_go_on_are_corrections() -> None:
         first, second = [one for message in messages for one in speech.read(json.dumps(message))]
         assert (first.speaker, first.text, second.text) == ("Ida", "The pmup came.", "The pump came.")
         assert first.key == second.key
+
+
+def test_questions_and_answers_told_as_details_or_requests(tmp_path: Path) -> None:
+    details = [
+        {"name": "Request", "value": "Why?"},
+        {"name": "Response", "value": "So."},
+        {"name": "From", "value": "x"},
+    ]
+    about = {"header": "Gemini", "title": "Used Gemini Apps", "products": [], "time": "2024-02-17T22:06:10Z"}
+    assert heard(tmp_path, "MyActivity.json", [{**about, "details": details}]) == ["user | Why?", "Gemini | So."]
+    response = [{"kind": "toolInvocation", "value": "x"}, {"value": "So "}]
+    response += [{"kind": "inlineReference", "inlineReference": {"path": "/w/a.py"}}, {"value": ".", "kind": None}]
+    request = {"requestId": "1", "message": {"text": "Why?"}, "response": response, "timestamp": 1710234060000}
+    assert heard(tmp_path, "chat.json", {"requests": [request]}) == ["user | Why?", "GitHub Copilot | So a.py."]

@@ -546,3 +546,54 @@ def test_a_channel_ends_its_turn_where_another_speaks_also_behind_punctuation(tm
     items.insert(1, {"type": "punctuation", "channel_label": "ch_0", "alternatives": [{"content": "?"}]})
     said = heard(tmp_path, "call.json", {"results": {"transcripts": [{"transcript": "x"}], "items": items}})
     assert said == ["Channel 0 | Sail?", "Channel 1 | No", "Channel 0 | Why"]
+
+
+def test_subviewer_with_its_heading(tmp_path: Path) -> None:
+    heading = "".join(f"[{name}]\n" for name in ("INFORMATION", "TITLE", "AUTHOR", "SOURCE", "PRG", "DELAY", "COMMENT"))
+    cues = "00:00:01.00,00:00:03.00\nYou came[br]after all.\n\n00:01:04.50,00:01:06.00\nMaybe.\n"
+    text = f"{heading}[END INFORMATION]\n[SUBTITLE]\n[COLF]&HFFFFFF,[SIZE]18\n{cues}"
+    assert heard(tmp_path, "film.sub", text) == ["Unknown | You came after all.", "Unknown | Maybe."]
+
+
+def test_drawings_and_what_is_in_braces_are_no_words(tmp_path: Path) -> None:
+    lines = ["{\\p1}m 0 0 l 9 9{\\p0}Come {soft}in", "{\\an8\\p2}m 0 0", "{\\pos(1,2)}Thanks"]
+    events = "\n".join(f"Dialogue: 0,0:00:0{n}.00,0:00:09.00,Default,Ida,0,0,0,,{one}" for n, one in enumerate(lines))
+    assert heard(tmp_path, "film.ass", f"[Script Info]\n[Events]\n{events}\n") == ["Ida | Come in", "Ida | Thanks"]
+
+
+def test_speeches_of_the_european_parliament(tmp_path: Path) -> None:
+    text = """<CHAPTER ID=1>
+Resumption of the session
+<SPEAKER ID=1 NAME="President">
+I declare it resumed.
+<P>
+<SPEAKER ID=2 LANGUAGE="DE" NAME="Lind, Ida" AFFILIATION="PPE">
+Madam President!
+"""
+    found = transcript(tmp_path, "ep-00-01-17.txt", text)
+    assert [(one.speaker, one.text) for one in found.utterances] == [
+        ("President", "I declare it resumed."),
+        ("Lind, Ida", "Madam President!"),
+    ]
+    assert found.notes == ("1 line of headings not read",)
+    turn = '<Turn speaker="a" startTime="0"><Sync time="0"/>Good day.</Turn>'
+    other = f'<?xml version="1.0"?>\n<Trans><Speakers>\n<Speaker id="a" name="Ida"/>\n</Speakers>{turn}</Trans>'
+    assert heard(tmp_path, "talk.trs", other) == ["Ida | Good day."]
+
+
+def test_speeches_of_the_bundestag(tmp_path: Path) -> None:
+    name = "<titel>Dr.</titel><vorname>Ida</vorname><nachname>Lind</nachname><fraktion>SPD</fraktion>"
+    text = (
+        "<dbtplenarprotokoll><vorspann><p>Inhalt</p></vorspann><sitzungsverlauf><tagesordnungspunkt>"
+        f'<p klasse="T_fett">Antrag</p><rede><p klasse="redner"><redner><name>{name}</name></redner>Dr. Ida Lind:</p>'
+        '<p klasse="J_1">Guten Tag.</p><kommentar>(Beifall)</kommentar><p klasse="O">Ja.</p>'
+        "<name>Präsidentin Bo Berg:</name><p>Danke.</p></rede></tagesordnungspunkt>"
+        "</sitzungsverlauf></dbtplenarprotokoll>"
+    )
+    found = transcript(tmp_path, "20155.xml", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == [
+        "Dr. Ida Lind | Guten Tag.",
+        "Dr. Ida Lind | Ja.",
+        "Präsidentin Bo Berg | Danke.",
+    ]
+    assert found.notes == ("2 remarks beside the speeches not read",)

@@ -158,3 +158,29 @@ def test_a_voice_without_an_end_is_taken_for_text() -> None:
         ("Unknown", "<v Ann", 1.0),
         ("Bob", "Hello", 1.0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("good", "broken", "index"),
+    [
+        ("00:00:01,000 --> 00:00:03,000", "??:??:??,??? --> 00:00:05,000", "2\n"),
+        ("0:00:01.000,0:00:03.000", "0:00:0z.000,0:00:05.500", ""),
+    ],
+)
+def test_a_broken_line_of_times_is_named_and_its_words_are_kept(good: str, broken: str, index: str) -> None:
+    said_, problems = read(f"{good}\nOpen it.\n\n{index}{broken}\nRead it: 1,2.\n")
+    assert [one.text for one in said_] == ["Open it.", "Read it: 1,2."]
+    assert problems == [f"meeting.vtt:{5 if index else 4}: not a line of times such as 00:01:02.500 --> 00:01:04.000"]
+
+
+def test_cues_that_mark_each_word_of_a_sentence_are_said_once() -> None:
+    marked = ["<u>No</u> no", "No <u>no</u>", "No no"]
+    cues = "\n".join(f"00:00:0{n}.000 --> 00:00:0{n + 1}.000\n{text}\n" for n, text in enumerate(marked))
+    assert said(cues) == [("Unknown", "No no", 0.0)]
+    again = ["<v A>No</v>", "<v B>No</v>", "<i>No</i>", "<i>No</i>", "No"]
+    cues = "\n".join(f"00:00:0{n}.000 --> 00:00:0{n + 1}.000\n{text}\n" for n, text in enumerate(again))
+    assert len(said(cues)) == 5
+
+
+def test_milliseconds_may_have_a_fraction_of_their_own() -> None:
+    assert said("00:00:08,249.0999 --> 00:00:09,251.79\nYes\n") == [("Unknown", "Yes", 8.249)]

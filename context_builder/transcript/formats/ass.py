@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +15,25 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 
 _COLUMNS: Final = ("layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text")
 """In the order of version 4+, for a file that names none."""
+
+
+_BRACES: Final = re.compile(r"(\{[^{}]*\})")
+"""Styles, and remarks that are not shown."""
+
+_SCALE: Final = re.compile(r"\\p(\d)")
+"""What follows is drawn, but for a scale of zero: https://aegisub.org/docs/latest/ass_tags/#drawing-tags."""
+
+
+def _shown(text: str) -> str:
+    """Return what is shown as text, of a line with styles and drawings."""
+    shown = ""
+    draws = False
+    for place, part in enumerate(_BRACES.split(text)):
+        if place % 2:
+            draws = scales[-1] != "0" if (scales := _SCALE.findall(part)) else draws
+        elif not draws:
+            shown += part
+    return plain(shown.replace("\\n", " ").replace("\\h", " "))
 
 
 def is_ass(text: str) -> bool:
@@ -34,7 +54,7 @@ def read_ass(source: Source) -> Transcript:
         elif kind.strip() == "Dialogue":
             cells = dict(zip(columns, rest.split(",", len(columns) - 1), strict=False))
             with source.one_entry(number):
-                if text := plain(cells.get("text", "").replace("\\n", " ").replace("\\h", " ")):
+                if text := _shown(cells.get("text", "")):
                     start, end = offset(cells.get("start", "").strip()), offset(cells.get("end", "").strip())
                     name = name_of(cells.get("name", cells.get("actor", "")).strip()) or UNKNOWN_SPEAKER
                     said.append(Utterance(name, text, start, until=end))

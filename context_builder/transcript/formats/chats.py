@@ -28,7 +28,7 @@ CHATS: Final = (
     Chat("Slack", slack.is_slack, slack.read_slack),
 )
 
-_LISTS: Final = ("messages", "chunk", "events", "value", "posts", "zerver_message")
+_LISTS: Final = ("messages", "chunk", "events", "value", "posts", "zerver_message", "requests")
 """Where documents hold a chat's messages."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -41,6 +41,7 @@ def read_json_lines(source: Source) -> Transcript:
     start: float | None = None
     before: float | None = None
     started: datetime | None = None
+    unsaid = 0
     for number, line in enumerate(source.text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -59,7 +60,10 @@ def read_json_lines(source: Source) -> Transcript:
                 utterances += [replace(one, at=None) for one in turns.read_turns(entry, source).utterances]
                 continue
             if entry["text"] is None:
-                if entry.get("type") in _UNSAID or "partial" in entry:
+                if entry.get("type") in _UNSAID:
+                    unsaid += 1
+                    continue
+                if "partial" in entry:
                     continue
                 raise ValueError('no "text"')
             at = _timestamp(entry, before, source, number)
@@ -70,6 +74,8 @@ def read_json_lines(source: Source) -> Transcript:
                 started = _zoned(entry["timestamp"], at - seconds)
             if entry["text"].strip():
                 utterances.append(_utterance(entry, seconds))
+    if unsaid:
+        source.notes.append(f"{unsaid} {'line' if unsaid == 1 else 'lines'} of tools and settings, not said, not read")
     if not utterances and (chat := chat_of(events)) is not None:
         return chat.read(events, source)
     return Transcript(utterances, started)
@@ -103,7 +109,19 @@ def _live(source: Source) -> Transcript | None:
     for number, line in lines:
         with source.one_entry(number):
             said += speech.read(line)
-    return Transcript([*corrected([*said, *speech.rest()])])
+    heard = corrected([*said, *speech.rest()])
+    return Transcript([replace(one, at=None, until=None) for one in heard] if _begins_again(heard) else heard)
+
+
+def _begins_again(heard: Sequence[Utterance]) -> bool:
+    """Return whether times are of several connections, each from zero: somebody then speaks before what they said."""
+    latest: dict[str, float] = {}
+    for one in heard:
+        if one.at is not None:
+            if one.at < latest.get(one.speaker, 0.0):
+                return True
+            latest[one.speaker] = one.at
+    return False
 
 
 def _is_of_chat(line: str) -> bool:

@@ -27,7 +27,7 @@ _KINDS: Final = (
     _Kind("sami", re.compile(r"\s*<sami\b", re.IGNORECASE)),
     _Kind("microdvd", re.compile(r"\s*\{\d+\}\s*\{\d*\}"), re.compile(r"\s*\{\d+\}\s*\{\d*\}.*")),
     _Kind("mpl2", re.compile(r"\s*\[\d+\]\s*\[\d*\]"), re.compile(r"\s*\[-?\d+\]\s*\[-?\d*\].*")),
-    _Kind("tmp", re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:\S"), re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:.*")),
+    _Kind("tmp", re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:(?!\d\d\s*[-–>])\S"), re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:.*")),
 )
 _Event = tuple[int, int, str]
 _RATE: Final = 25.0

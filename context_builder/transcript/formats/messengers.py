@@ -149,12 +149,42 @@ def _claude(conversation: Object) -> Iterator[Said]:
 
 def _gemini(one: Object) -> Iterator[Said]:
     """Yield what was asked and answered: the answer is told with the question, at one moment."""
+    details = one["details"] if isinstance(one.get("details"), list) else []
+    named = {str(part.get("name")): optional_text(part, "value") for part in details if isinstance(part, dict)}
+    told = {name: named[name] for name in ("Request", "Response") if named.get(name)}
+    if told:
+        yield Said("user", told.get("Request"), one.get("time"))
+        yield Said("Gemini", told.get("Response"), one.get("time"))
+        return
     asked = optional_text(one, "title")
     answers = one["safeHtmlItem"] if isinstance(one.get("safeHtmlItem"), list) else []
     yield Said("user", re.sub(r"^(?:Prompted|Asked|Said) ", "", asked), one.get("time"))
     for answer in answers:
         if isinstance(answer, dict):
             yield Said("Gemini", unmarked(answer.get("html")), one.get("time"))
+
+
+def _copilot(one: Object) -> Iterator[Said]:
+    """Yield what was asked and answered; of an answer, what is text, not what tools did."""
+    yield Said("user", inner(one, "message").get("text"), one.get("timestamp"))
+    parts = one["response"] if isinstance(one.get("response"), list) else []
+    said = "".join(_copilots_part(part) for part in parts if isinstance(part, dict))
+    yield Said("GitHub Copilot", said, one.get("timestamp"))
+
+
+def _copilots_part(part: Object) -> str:
+    """Return a part of an answer: a text, or the name of what it refers to."""
+    match part.get("kind") or "":
+        case "":
+            found = part.get("value")
+        case "markdownContent":
+            found = inner(part, "content").get("value")
+        case "inlineReference":
+            path = inner(part, "inlineReference").get("path")
+            found = part.get("name") or str(path or "").rpartition("/")[2]
+        case _:
+            return ""
+    return found if isinstance(found, str) else ""
 
 
 MESSENGERS: Final = (
@@ -175,6 +205,7 @@ MESSENGERS: Final = (
     Messenger("Mattermost", ("create_at", "message", "user_id"), _mattermost),
     Messenger("ChatGPT", ("mapping",), _chat_gpt),
     Messenger("Gemini", ("header", "title", "time", "products"), _gemini),
+    Messenger("Copilot", ("requestId", "message", "response"), _copilot),
     Messenger("Claude", ("chat_messages",), _claude),
 )
 """A message of one has all of these fields."""

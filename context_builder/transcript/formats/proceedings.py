@@ -5,6 +5,7 @@ Who asks is named above, as in ``BY MR. BERG:``; who answers is the witness.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,7 +13,7 @@ from typing import Final
 
 from context_builder.transcript.fields import plain
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import Transcript, Utterance, name_of
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
 _NUMBERED: Final = re.compile(r"[ \t]*(?P<number>\d{1,2})(?:[ \t]+(?P<text>\S.*)|[ \t]*)")
 _ASKS: Final = re.compile(r"\s*(?P<who>[QA])(?:\.|:|\s*[-–])?\s+(?P<text>\S.*)")
@@ -26,9 +27,41 @@ _TITLED: Final = re.compile(
     r"(?:[A-Z][a-z]{0,3})?[A-Z][A-Z'’-]+(?:\s[A-Z][A-Z'’-]+)*(?:\s(?:pro "
     r"tempore|of\s[A-Z][A-Za-z ]{2,20}))?)\.\s+(?P<text>\S.*)"
 )
+_PARLIAMENT: Final = re.compile(r"\s*<SPEAKER(?P<fields>\s+ID\s*=[^<>]*[^<>/])>\s*")
+"""Begins a speech in the European Parliament's proceedings, as collected for translation (Europarl)."""
+
+_FIELD: Final = re.compile(r"\bNAME\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>[^\s\"]+))", re.IGNORECASE)
+_CHAPTER: Final = re.compile(r"\s*<CHAPTER\b[^<>]*>\s*", re.IGNORECASE)
+_MARKUP: Final = re.compile(r"</?(?:P|SPEAKER|CHAPTER)\b[^<>]*>", re.IGNORECASE)
 _ASIDE: Final = re.compile(r"\s*\([^()]*\)\s*|\s*-?\s*\d{1,4}\s*-?\s*|\s*Page \d+.*|[^a-z]*EXAMINATION[^a-z]*|\s*\(.*")
 _SHARE: Final = 0.6
 _WITNESS: Final = "THE WITNESS"
+
+
+def is_parliament(text: str) -> bool:
+    """Return whether a text has lines such as ``<SPEAKER ID=1 NAME="President">``."""
+    return any(_PARLIAMENT.fullmatch(line) for line in text[:20_000].split("\n"))
+
+
+def read_parliament(source: Source) -> Transcript:
+    """Return the speeches; the headings of chapters, which nobody says, are counted."""
+    said: list[Utterance] = []
+    speaker: str | None = None
+    headings = 0
+    for line in source.text.split("\n"):
+        if begins := _PARLIAMENT.fullmatch(line):
+            name = _FIELD.search(begins["fields"])
+            speaker = name_of(html.unescape(plain(name["quoted"] or name["bare"] or ""))) if name else UNKNOWN_SPEAKER
+        elif _CHAPTER.fullmatch(line):
+            speaker = None
+        elif text := plain(_MARKUP.sub(" ", line)):
+            if speaker is None:
+                headings += 1
+            else:
+                said.append(Utterance(speaker, text))
+    if headings:
+        source.notes.append(f"{headings} {'line' if headings == 1 else 'lines'} of headings not read")
+    return Transcript(said)
 
 
 def is_proceedings(text: str) -> bool:

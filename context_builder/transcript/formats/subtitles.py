@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import dropwhile, groupby, pairwise
 from typing import Final
 
 from context_builder.transcript.fields import optional_text, parse
 from context_builder.transcript.labels import LabelledLine, spoken
 from context_builder.transcript.moments import iso
 from context_builder.transcript.offsets import CLOCK, offset
-from context_builder.transcript.repeats import once
+from context_builder.transcript.repeats import TOUCHING, once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
@@ -28,10 +28,19 @@ _SILENT: Final = re.compile(r"(WEBVTT|NOTE|STYLE|REGION)(\s|$)")
 """First line of a WebVTT block in which nobody speaks."""
 
 _ARROW: Final = r"(?:[-–—]{1,3}\s?>|[–—→⟶])"
-_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK})\s*{_ARROW}\s*-?(?P<end>{CLOCK})(?:\s.*)?")
+_MORE: Final = r"(?:\.\d{1,20})?"
+"""Behind the milliseconds, where a program writes them with a fraction of their own."""
+
+_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK}){_MORE}\s*{_ARROW}\s*-?(?P<end>{CLOCK}){_MORE}(?:\s.*)?")
 _PAIR: Final = re.compile(r"\s*(?P<start>[\d:]{3,16}\.\d{1,9}|[\d:]{5,16})\s*,\s*(?P<end>[\d:]{3,16}(?:\.\d{1,9})?)\s*")
 _BROKEN: Final = re.compile(rf"\s*(?:[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}|NaN[\w:.,]{{0,20}})\s*{_ARROW}")
 """Looks like a line of times and is none."""
+
+_HALF_BROKEN: Final = (
+    (re.compile(r"\s*(\S{1,24})\s*-->\s*(\S{1,24})\s*"), re.compile(CLOCK)),
+    (re.compile(r"\s*([^\s,]{3,16}),([^\s,]{3,16})\s*"), re.compile(r"[\d:]{3,16}\.\d{1,9}")),
+)
+"""Two that should be times, as SubRip and SubViewer write them, and what one of them then is."""
 
 _UNPADDED: Final = re.compile(r"^\s*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->", re.MULTILINE)
 """Begins a line of times as Teams' Word documents have it: ``0:0:2.350 --> 0:0:5.10``."""
@@ -48,6 +57,9 @@ _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<speaker>[^<>]*)>")
 _TAG: Final = re.compile(
     r"</?(?:c|i|b|u|s|v|em|p|rt|ruby|lang|span|font|strong)(?:[.\s][^<>]*)?/?>|<\d[\d:.]*>|\{\\[^{}]*\}", re.IGNORECASE
 )
+_STAMPED: Final = re.compile(r"<\d")
+"""Begins a time within a caption that rolls, which shows its words again without it."""
+
 _BREAK: Final = re.compile(r"<br\s?/?>|\[br\]|\\N", re.IGNORECASE)
 _DIRECTION: Final = re.compile("[\u200e\u200f]")
 _BEYOND_UNICODE: Final = re.compile(r"&#[0-9]{8,};?")
@@ -67,20 +79,21 @@ class Cue:
 
 def is_subtitles(text: str) -> bool:
     """Return whether a text is subtitles, by its first lines."""
-    lines = [line for line in text[:4000].split("\n") if line.strip()][:12]
+    lines = [line for line in text[:4000].split("\n") if line.strip()]
+    lines = [*dropwhile(_HEADER.fullmatch, lines)][:12]  # SubViewer's
     return bool(lines) and (lines[0].startswith("WEBVTT") or any(_is_times(line) for line in lines[:8]))
 
 
 def read_subtitles(source: Source) -> Transcript:
     """Return the transcript in subtitles; what cannot be read of them is noted by line."""
-    found = cues(source)
+    found = _highlighted_once(cues(source))
     said = once([*_utterances(found)])
     return Transcript(said, next((cue.began for cue in found if cue.began is not None), None))
 
 
 def read_subtitles_in_text(source: Source) -> Transcript:
     """Return the transcript in subtitles that stand in a text, where Teams has a line for the speaker in each."""
-    found = cues(source)
+    found = _highlighted_once(cues(source))
     names = [name_of(cue.lines[0]) for cue in found if len(cue.lines) > 1 and _may_be_name(cue.lines[0])]
     if len(names) == len(found) and (len(names) > len(set(names)) or _UNPADDED.search(source.text)):
         for cue, name in zip(found, names, strict=True):
@@ -111,13 +124,44 @@ def cues(source: Source) -> list[Cue]:
     return found
 
 
+def _highlighted_once(found: list[Cue]) -> list[Cue]:
+    """Return cues of which those that show the same words one after the other, each with another marked, are one."""
+    kept = found[:1]
+    marked = "\n".join(found[0].lines) if found else ""
+    for before, cue in pairwise(found):
+        now = "\n".join(cue.lines)
+        touches = before.until is not None and cue.at is not None and abs(cue.at - before.until) <= TOUCHING
+        if touches and _is_other_marking(marked, now):
+            kept[-1].until = cue.until
+        else:
+            kept.append(cue)
+        marked = now
+    return kept
+
+
+def _is_other_marking(before: str, after: str) -> bool:
+    """Return whether texts have the same words and voices, and others of them are marked, as who reads along sees."""
+    if (
+        before == after
+        or not (_is_partly_marked(before) or _is_partly_marked(after))
+        or _STAMPED.search(before + after)
+    ):
+        return False
+    return _VOICE.findall(before) == _VOICE.findall(after) and plain(before) == plain(after)
+
+
+def _is_partly_marked(text: str) -> bool:
+    text = text.strip()
+    return "<" in text and not (text.startswith("<") and text.endswith(">") and text.count("<") == 2)
+
+
 def _read_block(block: list[tuple[int, str]], found: list[Cue], source: Source) -> None:
     """Add the cues of a block; what stands above its first line of times, but for a name, goes on with the last cue."""
     begun: Cue | None = None
     above: list[tuple[int, str]] = []  # lines since the last line of times
     for number, line in block:
         times = _times(line)
-        if times is None and not (_BROKEN.match(line) and (len(above) < 2 or _INDEX.fullmatch(above[-1][1]))):
+        if times is None and not (_is_broken(line) and (len(above) < 2 or _INDEX.fullmatch(above[-1][1]))):
             above.append((number, line))
             continue
         name = ""
@@ -139,6 +183,15 @@ def _go_on(cue: Cue | None, lines: list[tuple[int, str]], source: Source) -> Non
 
 def _times(line: str) -> re.Match[str] | None:
     return _TIMES.fullmatch(line) or _PAIR.fullmatch(line) if ":" in line else None
+
+
+def _is_broken(line: str) -> bool:
+    """Return whether a line looks like one of times, and is none."""
+    for both, time in _HALF_BROKEN:
+        told = found.groups() if (found := both.fullmatch(line)) else ()
+        if told and all(":" in one for one in told) and any(time.fullmatch(one) for one in told):
+            return True
+    return _BROKEN.match(line) is not None
 
 
 def _is_times(line: str) -> bool:

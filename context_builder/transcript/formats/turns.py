@@ -33,7 +33,7 @@ _LISTS: Final = (
 _TEXT: Final = (
     "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance",
     "transcription", "displaytext", "punctuated", "value", "snippet", "cooked", "sentences", "parts", "elements",
-    "tokens", "segment", "word", "payload", "contents",
+    "tokens", "segment", "word", "payload", "contents", "textblocks",
 )  # fmt: skip
 _WHO: Final = (
     "speakername", "speakerdisplayname", "alias", "contactname", "friendlyname", "speakerdesignation",
@@ -89,6 +89,12 @@ _PARTIES: Final = frozenset(("user", "human", "ai", "assistant", "model", "bot",
 
 _UNSPOKEN: Final = frozenset({"system", "developer", "tool", "function"})
 """Roles of messages to a model that nobody speaks."""
+
+_UNSAID_PARTS: Final = frozenset({
+    "tool_use", "tool_result", "server_tool_use", "web_search_tool_result", "thinking", "redacted_thinking",
+    "reasoning", "tool_call", "function_call", "function_call_output",
+})  # fmt: skip
+"""Types of parts of a message to or from a model that nobody says."""
 
 _DEEPEST: Final = 6
 _EPOCH: Final = 100_000_000.0
@@ -151,11 +157,16 @@ def _words_in(value: object) -> str:
     if isinstance(value, str):
         return text_of_page(value).replace("\n", " ") if _MARKED.match(value) else plain(value)
     if isinstance(value, list):
-        parts = [one for one in value if isinstance(one, str) or (isinstance(one, dict) and not one.get("isThought"))]
+        parts = [one for one in value if isinstance(one, str) or (isinstance(one, dict) and _is_said(one))]
         texts = [one if isinstance(one, str) else _part(one) for one in parts]
         joined = "" if any(text[:1].isspace() for text in texts[1:]) else " "
         return plain(re.sub(r" +(?=[.,?!;:](?:\s|$))", "", joined.join(text for text in texts if text)))
     return ""
+
+
+def _is_said(part: Object) -> bool:
+    kind = part.get("type")
+    return not part.get("isThought") and not (isinstance(kind, str) and kind in _UNSAID_PARTS)
 
 
 def _part(entry: Object) -> str:

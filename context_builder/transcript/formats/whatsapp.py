@@ -33,11 +33,19 @@ def _numbered(pattern: str, form: str) -> str:
 _STAMP: Final = re.compile(
     rf"(?:\[\s?{_DATE}{_BETWEEN}{_TIME}\s?\]\s?|"
     rf"\[{_numbered(_TIME, '3')},\s{_numbered(_DATE, '3')}\]\s?|"
-    rf"{_numbered(_DATE, '2')}{_BETWEEN}{_numbered(_TIME, '2')}(?:\s+[-–]\s+|,\s+(?=[^:,\n]{{1,60}}\s:\s)))",
+    rf"{_numbered(_DATE, '2')}{_BETWEEN}{_numbered(_TIME, '2')}(?:\s+[-–]\s+|,\s+(?=[^:,\n]{{1,60}}\s:\s))|"
+    rf"{_numbered(_DATE, '4')},\s+{_numbered(_TIME, '4')}:\s)",
     re.IGNORECASE,
 )
-_FORMS: Final = ("", "2", "3")
-"""In brackets, without, and the time first, as copied of WhatsApp's page."""
+_FORMS: Final = ("", "2", "3", "4")
+"""In brackets, without, the time first, as copied of WhatsApp's page, and with a colon, as iOS wrote it until 2016."""
+
+_PLAIN: Final = {
+    **{ord(blank): " " for blank in "\u00a0\u202f\u2009"},
+    ord("\u060c"): ",",
+    **{zero + digit: str(digit) for zero in (0x660, 0x6F0) for digit in range(10)},
+}
+"""Blanks, Arabic's comma, and the digits of Arabic and Persian."""
 
 _SENDER: Final = re.compile(r"(?P<name>[^:\n]{1,120}?):(?:\s(?P<text>.*)|$)", re.DOTALL)
 _FILE: Final = re.compile(
@@ -78,7 +86,8 @@ class _Message:
 def is_whatsapp(text: str) -> bool:
     """Return whether a text is a chat of WhatsApp, by its first lines."""
     lines = [_MARKS.sub("", line) for line in text[:4000].split("\n")[:20] if line.strip()]
-    return any(_STAMP.match(_spaced(line)) for line in lines[:5])
+    stamps = [(line, found) for line in lines[:5] if (found := _STAMP.match(_spaced(line)))]
+    return any(not found["date4"] or _SENDER.match(line[found.end() :]) for line, found in stamps)
 
 
 def read_whatsapp(source: Source) -> Transcript:
@@ -115,8 +124,8 @@ def _messages(source: Source) -> Iterator[_Message]:
 
 
 def _spaced(line: str) -> str:
-    """Return a line with plain blanks, as many as it has blanks of other kinds."""
-    return re.sub("[\u00a0\u202f\u2009]", " ", line)
+    """Return a line with plain blanks and commas and 0 to 9, as many as it has of other kinds and of other writings."""
+    return line.translate(_PLAIN)
 
 
 def _said(messages: Sequence[_Message], order: str, source: Source) -> Iterator[tuple[float, Utterance]]:
@@ -143,7 +152,7 @@ def _text(written: str) -> str:
         and not _POLL.match(told)
         and (not said.strip() or _FILE.match(told.strip()) or _OMITTED.match(told.strip()))
     ):
-        edited = said
+        edited = said + "\n" + told.partition("\n")[2]  # what somebody wrote below a file
     lines = [_MARKS.sub("", line).strip() for line in edited.split("\n")]
     lines = [line for line in lines if not _FILE.fullmatch(line) and not _OMITTED.fullmatch(line)]
     text = plain(" ".join(lines))

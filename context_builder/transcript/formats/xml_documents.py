@@ -130,6 +130,36 @@ def _named(name: str | None) -> str:
     return "" if name in (None, "null", "(Unknown)") else str(name)
 
 
+def _read_bundestag(root: Element, source: Source) -> Transcript:
+    """Return the speeches of the German Bundestag; what is noted besides, such as applause, is counted."""
+    said: list[Utterance] = []
+    speaker = UNKNOWN_SPEAKER
+    aside = 0
+    course = next(_all(root, "sitzungsverlauf"), root)
+    for element in course.iter():
+        if local(element) == "name" and element.text and element.text.strip() and not len(element):
+            speaker = speaker_name(plain(element.text).rstrip(":"))  # who presides
+        elif local(element) == "kommentar" or (element.get("klasse") or "").startswith("T_"):  # of the agenda
+            aside += 1
+        elif local(element) == "p" and element.get("klasse") == "redner":
+            speaker = _orator(element)
+        elif local(element) == "p" and (words := plain("".join(element.itertext()))):
+            said.append(Utterance(speaker, words))
+    if aside:
+        source.notes.append(f"{aside} {'remark' if aside == 1 else 'remarks'} beside the speeches not read")
+    return Transcript(said)
+
+
+def _orator(element: Element) -> str:
+    """Return who is called to speak: by the name's parts, else as written."""
+    parts = [
+        plain(one.text or "")
+        for name in ("titel", "vorname", "namenszusatz", "nachname")
+        for one in _all(element, name)
+    ]
+    return speaker_name(" ".join(part for part in parts if part) or plain("".join(element.itertext())).rstrip(":"))
+
+
 def _read_elements(root: Element, source: Source) -> Transcript:
     """Return what the elements say that come most often and tell who, what and when; else what captions say."""
     objects: dict[str, list[dict[str, Any]]] = {}
@@ -192,4 +222,5 @@ ROOTS: Final[Mapping[str, Callable[[Element, Source], Transcript]]] = {
     "ANNOTATION_DOCUMENT": _read_elan,
     "basic-transcription": _read_exmaralda,
     "smses": _read_short_messages,
+    "dbtplenarprotokoll": _read_bundestag,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from context_builder.transcript.fields import objects, text
-from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.live.stream import MILLISECOND, Message, Stream, time_in
 from context_builder.transcript.utterance import Heard, Utterance, speaker_name
 
 
@@ -33,9 +33,14 @@ def read_turn(message: Message, stream: Stream) -> Iterator[Heard]:
     if stream.was_seen(turn):
         yield from stream.corrected(turn, text=words, speaker=None if label is None else speaker_name(label))
         return
-    stream.put(turn, [Utterance(speaker_name(label), words, key=turn)] if words else [])
+    at = next((time_in(one, "start", MILLISECOND) for one in _objects(message.get("words"))), None)
+    stream.put(turn, [Utterance(speaker_name(label), words, at, key=turn)] if words else [])
     if message.get("turn_is_formatted") is not False:  # otherwise it may come again, with its punctuation
         yield from stream.release(turn)
+
+
+def _objects(value: object) -> list[Message]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def read_revision(message: Message, stream: Stream) -> Iterator[Heard]:
@@ -53,4 +58,4 @@ def read_final_transcript(message: Message, stream: Stream) -> Iterator[Utteranc
         return
     words = text(message, "text", "the transcript")
     if words and stream.is_new("final", str(message.get("audio_start")), words):
-        yield Utterance(speaker_name(message.get("speaker")), words)
+        yield Utterance(speaker_name(message.get("speaker")), words, time_in(message, "audio_start", MILLISECOND))

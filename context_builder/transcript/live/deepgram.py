@@ -7,7 +7,7 @@ from typing import Any
 
 from context_builder.transcript.fields import inner, objects, text
 from context_builder.transcript.formats.deepgram import speaker_of, words_of
-from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.live.stream import Message, Stream, time_in
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utterance
 from context_builder.transcript.word_runs import runs
@@ -34,7 +34,9 @@ def read_results(message: Message, stream: Stream) -> Iterator[Heard]:
     if alternatives and new and stream.is_part(part):
         yield from stream.corrected_part(part, transcript)
     elif alternatives and new:
-        stream.hold_part(part, place, [*_said(alternatives[0], place if channels > 1 else None)])
+        stream.hold_part(
+            part, place, [*_said(alternatives[0], place if channels > 1 else None, time_in(message, "start"))]
+        )
     if message.get("speech_final") is True or message.get("from_finalize") is True or stream.is_long(place):
         yield from stream.release(place)
 
@@ -47,13 +49,14 @@ def read_flux(message: Message, stream: Stream) -> Iterator[Utterance]:
         yield Utterance(UNKNOWN_SPEAKER, words)
 
 
-def _said(alternative: Message, channel: int | None) -> Iterator[Utterance]:
+def _said(alternative: Message, channel: int | None, start: float | None) -> Iterator[Utterance]:
     """Yield what an alternative says, by speaker where words have some; else by channel where there are several."""
     listed = objects(alternative.get("words") or [], "words")
     if any(word.get("speaker") is not None for word in listed):
         yield from runs(words_of(listed, "words", Source("words"), channel))
     elif said := text(alternative, "transcript", "the alternative"):
-        yield Utterance(speaker_of(channel, None), said)
+        first = time_in(listed[0], "start") if listed else None
+        yield Utterance(speaker_of(channel, None), said, start if first is None else first)
 
 
 def _channel(index: Any) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from context_builder.transcript.fields import Object, inner, objects, optional_text, parse, seconds
 from context_builder.transcript.formats.google_speech import best, words_of
-from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.live.stream import MILLISECOND, Message, Stream, time_in
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance, channel_name, speaker_name
 from context_builder.transcript.word_runs import SpokenWord, runs
@@ -20,6 +20,9 @@ _COMMITTED: Final = ("committed_transcript", "committed_transcript_with_timestam
 _ELEVENLABS: Final = frozenset({"session_started", "partial_transcript", *_COMMITTED})
 _ENDS: Final = ("<end>", "<fin>")
 """Tokens of Soniox that say that a turn has ended."""
+
+_TICK: Final = 1e-7
+"""Seconds of a unit in which Azure tells times."""
 
 
 def is_google(message: Message) -> bool:
@@ -37,7 +40,7 @@ def read_google(message: Message, stream: Stream) -> Iterator[Utterance]:
         if text and stream.is_new("google", str(channel), str(end or message.get("result_index")), text):
             who = channel_name(channel) if channel else UNKNOWN_SPEAKER
             words = words_of(best(one), who)
-            yield from _by_speakers(words, Utterance(who, text))
+            yield from _by_speakers(words, Utterance(who, text, words[0].at if words else None))
 
 
 def is_amazon(message: Message) -> bool:
@@ -54,7 +57,8 @@ def read_amazon(message: Message, stream: Stream) -> Iterator[Utterance]:
             continue
         channel = optional_text(one, "ChannelId")
         who = channel_name(channel.removeprefix("ch_")) if channel else UNKNOWN_SPEAKER
-        yield from _by_speakers([*_amazons_words(alternatives[0], who)], Utterance(who, text))
+        whole = Utterance(who, text, time_in(one, "StartTime"))
+        yield from _by_speakers([*_amazons_words(alternatives[0], who)], whole)
 
 
 def _amazons_words(alternative: Object, who: str) -> Iterator[SpokenWord]:
@@ -63,7 +67,7 @@ def _amazons_words(alternative: Object, who: str) -> Iterator[SpokenWord]:
         if content := optional_text(one, "Content"):
             label = one.get("Speaker")
             last = last if label is None else speaker_name(label)
-            yield SpokenWord(content, last, joined=one.get("Type") == "punctuation")
+            yield SpokenWord(content, last, time_in(one, "StartTime"), joined=one.get("Type") == "punctuation")
 
 
 def _by_speakers(words: Sequence[SpokenWord], whole: Utterance) -> Iterator[Utterance]:
@@ -79,7 +83,7 @@ def read_azure(message: Message, stream: Stream) -> Iterator[Utterance]:
     text = optional_text(message, "DisplayText") or optional_text(first, "Display", "Lexical")
     name = ("azure", str(message.get("Channel")), str(message.get("Offset")), str(message.get("Id")))
     if message.get("RecognitionStatus") in ("Success", 0) and text and stream.is_new(*name):
-        yield Utterance(speaker_name(message.get("SpeakerId")), text)
+        yield Utterance(speaker_name(message.get("SpeakerId")), text, time_in(message, "Offset", _TICK))
 
 
 def is_rev(message: Message) -> bool:
@@ -92,7 +96,7 @@ def read_rev(message: Message, stream: Stream) -> Iterator[Utterance]:
         parts = [str(one.get("value") or "") for one in objects(message["elements"], "elements")]
         text = " ".join("".join(parts).split())
         if text and stream.is_new("rev", str(message.get("ts")), str(message.get("end_ts")), text):
-            yield Utterance(speaker_name(message.get("speaker_id")), text)
+            yield Utterance(speaker_name(message.get("speaker_id")), text, time_in(message, "ts"))
 
 
 def is_elevenlabs(message: Message) -> bool:
@@ -117,13 +121,15 @@ def read_soniox(message: Message, stream: Stream) -> Iterator[Utterance]:
     final = [one for one in objects(message["tokens"], "tokens") if one.get("is_final") is True]
     said = [one for one in final if one.get("translation_status") != "translation"]
     for speaker, tokens in groupby(said, key=lambda one: one.get("speaker")):
-        texts = [str(one.get("text") or "") for one in tokens]
+        listed = [*tokens]
+        texts = [str(one.get("text") or "") for one in listed]
+        at = time_in(listed[0], "start_ms", MILLISECOND)
         ends = any(text in _ENDS for text in texts)
         text, who = "".join(text for text in texts if text not in _ENDS), speaker_name(speaker)
         if "soniox" not in stream.held_names or stream.last_speaker("soniox") != who:
             text = text.lstrip()
         if text:
-            stream.hold("soniox", [Utterance(who, text)], blankless=True)
+            stream.hold("soniox", [Utterance(who, text, at)], blankless=True)
         if ends or stream.is_long("soniox"):
             yield from stream.release("soniox")
     if message.get("finished") is True:

@@ -21,7 +21,22 @@ _NEAR: Final = 10
 
 _MOST_AWAITED: Final = 100
 
+_LATEST: Final = 1e8
+"""Seconds from the beginning of a stream beyond which a number is a moment, or no time."""
+
+MILLISECOND: Final = 0.001
+"""Seconds of it."""
+
 Message = Mapping[str, Any]
+
+
+def time_in(entry: Message, key: str, unit: float = 1.0) -> float | None:
+    """Return a time from the beginning of a stream, given in units of so many seconds; None of what is none."""
+    value = entry.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    at = value * unit
+    return at if 0 <= at < _LATEST else None
 
 
 class Stream:
