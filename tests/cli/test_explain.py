@@ -109,7 +109,7 @@ async def test_a_point_is_shown_with_who_said_what_and_when(live: Live, redis: R
     output = shown(await SessionClient(redis, "monday").points())
     first, said, *_ = (line.rstrip() for line in output.splitlines())
     assert first.startswith("• Sample 1 weighs 7 grams and Sample 2 weighs 14 grams")
-    assert said.startswith("    #1  Alice  2023-11-14 ")
+    assert said.startswith("    #1  Alice  2023-11-14T")
     assert said.endswith("Sample 1 weighs 7 grams")
 
 
