@@ -21,12 +21,12 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import structlog
 
-from context_builder.assembly.config import AssemblyConfig, HealthState
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.metrics import Metrics, report
-from context_builder.breaker import BreakerState, CircuitBreaker
 from context_builder.errors import (
     ContextBuilderError,
     DatabaseRejected,
@@ -35,6 +35,20 @@ from context_builder.errors import (
 )
 
 log = structlog.get_logger(__name__)
+
+
+class HealthState(StrEnum):
+    """Tells how much is asked of the memory: everything, little, or nothing."""
+
+    NORMAL = "normal"
+    DEGRADED = "degraded"
+    DOWN = "down"
+
+
+def memories_wanted(config: AssemblyConfig, state: HealthState) -> int:
+    """Return how many memories a prompt may hold while the memory is in ``state``."""
+    return {HealthState.NORMAL: config.top_k, HealthState.DEGRADED: config.top_k_degraded}.get(state, 0)
+
 
 HealthProvider = Callable[[], HealthState]
 OnDegraded = Callable[[float], object]
@@ -49,38 +63,39 @@ class Health:
     def __init__(
         self, *, degraded_window: float = 15.0, down_window: float = 60.0, failures_until_down: int = 5
     ) -> None:
-        self._breaker = CircuitBreaker(failures=failures_until_down, pause=down_window, half_open=False)
         self._degraded_window = degraded_window
         self._down_window = down_window
-        self._degraded_until = -math.inf
+        self._failures_until_down = failures_until_down
+        self._failures = 0
+        self._failed_at = self._degraded_until = self._down_until = -math.inf
 
     def state(self, now: float) -> HealthState:
         """Return the state at ``now``."""
-        if self._breaker.state(now) is BreakerState.OPEN:
+        if now < self._down_until:
             return HealthState.DOWN
         return HealthState.DEGRADED if now < self._degraded_until else HealthState.NORMAL
 
     def succeeded(self, now: float) -> None:
         """Record a call that was answered; one that was under way when the memory went DOWN changes nothing."""
         if self.state(now) is not HealthState.DOWN:
-            self._breaker.succeeded(now)
-            self._degraded_until = -math.inf
+            self.recovered()
 
     def recovered(self) -> None:
         """Be NORMAL: whoever looked without haste was answered as quickly as a turn wants it."""
-        self._breaker.reset()
-        self._degraded_until = -math.inf
+        self._failures = 0
+        self._degraded_until = self._down_until = -math.inf
 
     def failed(self, now: float, began: float = math.inf) -> float | None:
-        """Record a failed call that began at ``began``; return for how many seconds less is asked, if it got worse.
-
-        Return for how many seconds less will be asked, if the state got worse.
-        """
+        """Record a failed call that began at ``began``; return for how many seconds less is asked, if it got worse."""
         before = self.state(now)
-        if not self._breaker.failed(now, began):
+        if before is HealthState.DOWN or began < self._failed_at:
             return None
-        if self.state(now) is HealthState.DOWN:
-            self._degraded_until = now + self._down_window + self._degraded_window
+        self._failed_at = now
+        self._failures += 1
+        if self._failures >= self._failures_until_down:
+            self._failures = 0
+            self._down_until = now + self._down_window
+            self._degraded_until = self._down_until + self._degraded_window
             return self._down_window
         self._degraded_until = now + self._degraded_window
         return self._degraded_window if before is HealthState.NORMAL else None
@@ -154,7 +169,7 @@ class SourceHealth:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
-        self._asked_in = {state for state in HealthState if config.memories_wanted(state) > 0}
+        self._asked_in = {state for state in HealthState if memories_wanted(config, state) > 0}
         self._metrics = metrics
         self._health_provider = health_provider
         self._on_degraded = on_degraded

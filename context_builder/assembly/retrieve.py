@@ -10,8 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.config import AssemblyConfig, HealthState
-from context_builder.assembly.health import Failure, HealthProvider, OnDegraded, SourceHealth, failure_of
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.health import (
+    Failure,
+    HealthProvider,
+    HealthState,
+    OnDegraded,
+    SourceHealth,
+    failure_of,
+    memories_wanted,
+)
 from context_builder.assembly.metrics import Metrics, report
 from context_builder.assembly.sources import MemorySource, RetrievalQuery
 from context_builder.errors import (
@@ -251,7 +259,7 @@ class Retriever:
 
     def _queries(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:
         """Return what each memory is asked for, of those that are healthy enough to be asked."""
-        counts = {name: self._config.memories_wanted(state) for name, state in states.items()}
+        counts = {name: memories_wanted(self._config, state) for name, state in states.items()}
         return {name: replace(query, top_k=count) for name, count in counts.items() if count > 0}
 
     def _why_not(self, query: RetrievalQuery | None, state: HealthState) -> str:
@@ -260,7 +268,7 @@ class Retriever:
             return ""
         if not self._memories:
             return "no memory"
-        if self._config.memories_wanted(state) <= 0:
+        if memories_wanted(self._config, state) <= 0:
             return f"not asked: {state.value}"
         return "not asked: nothing to look for" if query.is_blank else ""
 

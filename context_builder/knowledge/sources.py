@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from context_builder.assembly.background import Background
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.config import AssemblyConfig, HealthState
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import Access
-from context_builder.assembly.health import SourceHealth
+from context_builder.assembly.health import HealthState, SourceHealth
 from context_builder.assembly.metrics import Metrics, report
 from context_builder.assembly.retrieve import Gathered, answer_within, gather
 from context_builder.clock import Clock

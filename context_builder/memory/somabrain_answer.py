@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from context_builder.timestamps import moment
+from context_builder.clock import moment
 
 _TEXT_KEYS: Final = ("text", "content", "value")
 

@@ -13,6 +13,7 @@ import orjson
 from fastapi import Depends
 from redis.asyncio import Redis
 
+from context_builder.clock import moment
 from context_builder.database.database import Database
 from context_builder.errors import EntryUnreadable
 from context_builder.json_values import objects_of, texts_of
@@ -26,7 +27,6 @@ from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
 from context_builder.session.keys import Keys
 from context_builder.storage.redis_availability import translated
-from context_builder.timestamps import moment
 
 MOST_WAITING: Final = 10_000
 """Entries of a list of Redis that are looked through; more wait only where archive and memory have long been away."""

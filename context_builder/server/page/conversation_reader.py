@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from redis.asyncio import Redis
 
+from context_builder.clock import epoch
 from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
@@ -24,7 +25,6 @@ from context_builder.session.messages.message import is_assistants
 from context_builder.session.store.commit import MARK_BYTES
 from context_builder.session.store.lease import describe, is_forgotten
 from context_builder.storage.redis_availability import translated
-from context_builder.timestamps import epoch
 
 FIRST: Final = 300
 """Messages that somebody who begins to look is shown."""

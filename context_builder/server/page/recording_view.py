@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from context_builder.clock import epoch
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.recording.library import Moment
 from context_builder.server.page.summary_view import in_order, shown_point, under_headings
 from context_builder.session.client import JsonObject
-from context_builder.timestamps import epoch
 
 SPEEDS: Final = (1, 2, 5, 10, 30, 60)
 """Seconds of a recording that are played in one."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import Query
 
+from context_builder.clock import in_utc
 from context_builder.knowledge.artifact import CamelModel, Time
 from context_builder.knowledge.govern import memory_sources, shared_words
 from context_builder.knowledge.governance import Access
@@ -18,7 +19,6 @@ from context_builder.server.access.caller import Caller, Role
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import Problem
 from context_builder.server.services import CallerHere, Services, ServicesHere
-from context_builder.timestamps import in_utc
 
 router = guarded_router("memories")
 
