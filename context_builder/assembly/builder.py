@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from context_builder.assembly.background import Background
 from context_builder.assembly.budget import token_limit
 from context_builder.assembly.build_context import BuildOptions, Context, build_context
 from context_builder.assembly.build_turn import BuiltContext, build_turn, preferences_for
@@ -39,6 +38,7 @@ from context_builder.assembly.sources import (
 from context_builder.assembly.strategies import ContextStrategy, ReadSession, StrategyRequest, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.clock import Clock, SystemClock
+from context_builder.concurrency import Background
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryFilter, MemoryStore, Rating
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol

@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 from redis.asyncio import Redis
 
 from context_builder.assembly.build_turn import BuiltContext
+from context_builder.concurrency import TenantBackground
 from context_builder.database.database import Database
 from context_builder.database.shared_secret import SharedSecret
 from context_builder.errors import SessionIdError
@@ -20,7 +21,6 @@ from context_builder.knowledge.policies import PolicyStore
 from context_builder.knowledge.request import Scope
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.memory.memory import MemoryStore
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.authenticator import Authenticator

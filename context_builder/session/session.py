@@ -19,9 +19,9 @@ from redis.asyncio import Redis
 
 from context_builder import metrics
 from context_builder.analysis.analyst import Analyst
-from context_builder.analysis.turns import share
 from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, Instant, SystemClock
+from context_builder.concurrency import share
 from context_builder.costs import NO_USAGE
 from context_builder.errors import LeaseLost, SessionOwned, StoreError, StoreUnavailable
 from context_builder.memory.memory import TenantMemory

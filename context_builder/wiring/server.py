@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from context_builder.analysis.bounded_process import BoundedProcess, Helpers
-from context_builder.assembly.background import Background
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
+from context_builder.concurrency import Background, TenantBackground
 from context_builder.database.database import Database
 from context_builder.errors import DatabaseUnavailable, ProjectUnknown, SettingError
 from context_builder.knowledge.audit_chain import AuditReport, verify
@@ -21,7 +21,6 @@ from context_builder.knowledge.govern import TurnMemories
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore, document_space
-from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator, CachedKeys
