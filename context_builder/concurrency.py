@@ -6,13 +6,15 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 
 from context_builder.errors import ContextBuilderError
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 share: Final[ContextVar[str]] = ContextVar("share", default="")
 """Whose share of the turns a task uses: its tenant's."""
@@ -142,3 +144,10 @@ class TenantBackground:
             log.exception("documents.undone", work=self._name)
         finally:
             del self._tasks[tenant_id]
+
+
+async def answer_within(patience: float, task: asyncio.Task[T]) -> T | None:
+    """Return the task's answer if it comes within ``patience`` seconds; the task goes on if not."""
+    await asyncio.wait([task], timeout=patience)
+    is_answered = task.done() and not task.cancelled() and task.exception() is None
+    return task.result() if is_answered else None

@@ -11,17 +11,20 @@ DOWN      60 s                  DEGRADED  15 s
 
 Failures count when no success came between them; each one in DEGRADED begins its 15 s anew. Calls that were under way
 at the same time fail for the same reason, so those that began before the last failure do not count again: a burst of
-turns that is too much for a memory is one failure.
+turns that is too much for a memory is one failure. :func:`gather` asks sources within a deadline, and tells why those
+that gave nothing did not.
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import math
 import time
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -35,6 +38,8 @@ from context_builder.errors import (
 )
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 
 class HealthState(StrEnum):
@@ -150,6 +155,57 @@ def told_failure(error: Exception) -> str:
 
 def _timed_out(seconds: float) -> str:
     return f"timed out after {seconds:g} s"
+
+
+@dataclass(slots=True)
+class Gathered(Generic[T]):
+    """The answers that came in time, by source, and why the other sources gave none."""
+
+    answers: dict[str, T] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gathered[T]:
+    """Return the answers that come within ``deadline`` seconds.
+
+    What is still under way then is cancelled and not waited for: one that takes its time to be cancelled, or
+    swallows it, holds up nobody.
+    """
+    tasks = {name: asyncio.ensure_future(question) for name, question in questions.items()}
+    gathered: Gathered[T] = Gathered()
+    if not tasks:
+        return gathered
+    try:
+        await asyncio.wait(tasks.values(), timeout=deadline)
+    finally:
+        _abandon([task for task in tasks.values() if not task.done()])
+    for name, task in tasks.items():
+        if not task.done() or task.cancelled():
+            gathered.failures.append(failure_of(name, None, deadline))
+        elif isinstance(error := task.exception(), Exception):
+            gathered.failures.append(failure_of(name, error, deadline))
+        elif error is not None:
+            raise error
+        else:
+            gathered.answers[name] = task.result()
+    return gathered
+
+
+_abandoned: set[asyncio.Future[Any]] = set()
+"""Cancelled and on their way out; held so that they are not collected before."""
+
+
+def _abandon(tasks: Sequence[asyncio.Future[T]]) -> None:
+    for task in tasks:
+        _abandoned.add(task)
+        task.add_done_callback(_forget)
+        task.cancel()
+
+
+def _forget(task: asyncio.Future[T]) -> None:
+    _abandoned.discard(task)
+    if not task.cancelled():
+        task.exception()  # retrieved, so that asyncio does not complain about it
 
 
 class SourceHealth:

@@ -390,7 +390,7 @@ class AgentTools:
 
     def _may(self, needed: Role) -> Caller:
         caller = self._caller()
-        if not caller.may(needed):
+        if needed not in caller.roles:
             raise Problem(403, "forbidden", f"this needs the role {needed.value}")
         return caller
 

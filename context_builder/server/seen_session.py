@@ -21,8 +21,9 @@ from context_builder.knowledge.governance import Access
 from context_builder.knowledge.view import said_in
 from context_builder.memory.memory import Memory
 from context_builder.server.access.caller import Caller
+from context_builder.server.guarded_route import CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.problem import not_found
-from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
+from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
 from context_builder.session.keys import Keys

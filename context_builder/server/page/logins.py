@@ -12,8 +12,8 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.database.shared_secret import SharedSecret
-from context_builder.server.access.authenticator import Authenticator, account_of
-from context_builder.server.access.caller import Caller, CredentialReference, digest_of
+from context_builder.server.access.authenticator import Authenticator, CredentialReference, account_of
+from context_builder.server.access.caller import Caller, digest_of
 from context_builder.storage.redis_availability import translated
 
 LOGIN_SECONDS: Final = 12 * 3600

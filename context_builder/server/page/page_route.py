@@ -33,7 +33,7 @@ class PageRoute(APIRoute):
         needed = Role((self.openapi_extra or {})[ROLE])
 
         async def guarded(request: Request) -> Response:
-            if not current_caller().may(needed):
+            if needed not in current_caller().roles:
                 raise Problem(403, "forbidden", f"this needs the role {needed.value}")
             if request.method not in ("GET", "HEAD"):
                 login: Login = request.scope["state"]["login"]

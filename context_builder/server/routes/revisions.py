@@ -8,11 +8,10 @@ from fastapi import Path
 from pydantic import Field
 
 from context_builder.knowledge.artifact import CamelModel
-from context_builder.server.guarded_route import WRITER, guarded_router
+from context_builder.server.guarded_route import WRITER, OwnRedis, SessionId, guarded_router
 from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.sessions import AcceptedAnswer
 from context_builder.server.seen_session import MUST_BE_SEEN, SeenHere
-from context_builder.server.services import OwnRedis, SessionId
 from context_builder.session.client import SessionClient
 
 router = guarded_router("sessions")

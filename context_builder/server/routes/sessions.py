@@ -16,11 +16,19 @@ from context_builder.errors import MessageError
 from context_builder.knowledge.artifact import CamelModel, at_most, check_ref
 from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
-from context_builder.server.guarded_route import READER, WRITER, guarded_router
+from context_builder.server.guarded_route import (
+    READER,
+    WRITER,
+    CallerHere,
+    OwnRedis,
+    ServicesHere,
+    SessionId,
+    guarded_router,
+)
 from context_builder.server.problem import Problem, not_found
 from context_builder.server.revisions import check_corrections
 from context_builder.server.seen_session import SeenHere, SeenSession, access_to_sessions
-from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
+from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.messages.message import Delivered, decode
 

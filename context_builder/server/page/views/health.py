@@ -12,12 +12,11 @@ from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
 from context_builder.server.asgi.callers import PAGE
-from context_builder.server.guarded_route import READER, WRITER
+from context_builder.server.guarded_route import READER, WRITER, CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.page.health_report import MOST_COSTS, health_report
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.session.store.dead_letters import ORIGINS, DeadLetter, DeadLetters, Origin
 from context_builder.session.store.registry import SessionRegistry
 

@@ -11,7 +11,7 @@ from context_builder.domains import DOMAINS
 from context_builder.errors import CannotForget
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
-from context_builder.server.guarded_route import ADMIN, READER
+from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere
 from context_builder.server.page.choices import once, remembered_to_choose, with_chosen
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.memory_search import (
@@ -25,7 +25,7 @@ from context_builder.server.page.memory_search import (
 from context_builder.server.page.page_route import page_router
 from context_builder.server.problem import Problem
 from context_builder.server.routes.memories import MOST_FORGOTTEN, forget_memories, memories_of
-from context_builder.server.services import CallerHere, Services, ServicesHere
+from context_builder.server.services import Services
 
 router = page_router()
 
@@ -58,7 +58,7 @@ async def memory_page(request: Request, services: ServicesHere, caller: CallerHe
         domains=DOMAINS,
         people=with_chosen(people, search.speaker),
         sessions=with_chosen(sessions, search.session),
-        may_forget=caller.may(Role.ADMIN),
+        may_forget=Role.ADMIN in caller.roles,
         forgotten=int(forgotten) if forgotten.isascii() and forgotten.isdigit() and len(forgotten) < 6 else None,
     )
 

@@ -19,14 +19,14 @@ from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
-from context_builder.server.guarded_route import ADMIN, READER
+from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere
 from context_builder.server.page.choices import documents_to_choose, sessions_to_choose, with_chosen
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.graph_drawing import GraphDrawing, drawn
 from context_builder.server.page.page_route import FormHere, page_router, pairs_of
 from context_builder.server.problem import Problem, invalid, problem_of
 from context_builder.server.routes.packages import LONGEST_OUTCOME_DAYS, OUTCOME_DAYS, Feedback, PackageId
-from context_builder.server.services import CallerHere, Services, ServicesHere
+from context_builder.server.services import Services
 from context_builder.tracing import current_trace
 
 KINDS: Final[Mapping[str, str]] = {
@@ -101,7 +101,7 @@ async def packages_page(request: Request, services: ServicesHere, caller: Caller
     found, following = None, ""
     if kind is not None and value:
         before = asked.get("before", "")[:_LONGEST] or None
-        is_admin = caller.may(Role.ADMIN)
+        is_admin = Role.ADMIN in caller.roles
         found = await services.packages.listing(
             caller.agent, kind, value[:_LONGEST], PACKAGES_A_PAGE + 1, before, of_any_source=is_admin
         )
@@ -135,7 +135,7 @@ async def _packages_page(
     problem: Problem | None = None,
     **shown: Any,
 ) -> Response:
-    is_admin = caller.may(Role.ADMIN)
+    is_admin = Role.ADMIN in caller.roles
     sessions, documents, recent = await asyncio.gather(
         sessions_to_choose(services, caller),
         documents_to_choose(services, caller),
@@ -220,7 +220,7 @@ async def verify_audit(request: Request, services: ServicesHere, caller: CallerH
 
 async def _audit(services: Services, caller: Caller, package_id: str) -> PackageAudit | None:
     try:
-        return await services.packages.audit(caller.agent, package_id, of_others=caller.may(Role.ADMIN))
+        return await services.packages.audit(caller.agent, package_id, of_others=Role.ADMIN in caller.roles)
     except AuditOfAnother:
         return None
 

@@ -21,7 +21,7 @@ from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.callers import PAGE
-from context_builder.server.guarded_route import READER
+from context_builder.server.guarded_route import READER, CallerHere, ServicesHere, SessionId
 from context_builder.server.page.choices import (
     documents_to_choose,
     remembered_to_choose,
@@ -34,7 +34,7 @@ from context_builder.server.page.prompt_view import SECTIONS, PromptView, is_rat
 from context_builder.server.problem import Problem, invalid
 from context_builder.server.routes.memories import memories_of
 from context_builder.server.routes.turns import TurnRequest, built_turn, refusals, shown_receipts
-from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
+from context_builder.server.services import Services
 from context_builder.session.keys import validate_session_id
 
 SLIDER: Final = 16_000

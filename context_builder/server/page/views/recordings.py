@@ -15,13 +15,13 @@ from context_builder.recording.folder import RecordingEntry
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.callers import PAGE
-from context_builder.server.guarded_route import READER
+from context_builder.server.guarded_route import READER, CallerHere, ServicesHere, SessionId
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.recording_view import SPEEDS, SeenState, in_utc, seconds_of, silence, strip
 from context_builder.server.page.rendering import render
 from context_builder.server.problem import Problem, not_found
 from context_builder.server.seen_session import access_to_sessions
-from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
+from context_builder.server.services import Services
 
 router = page_router()
 
