@@ -10,8 +10,7 @@ from redis.asyncio import Redis
 
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.concurrency import TenantBackground
-from context_builder.database.database import Database
-from context_builder.database.shared_secret import SharedSecret
+from context_builder.database.database import Database, SharedSecret
 from context_builder.knowledge.audit_chain import AuditReport
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.policies import PolicyStore

@@ -32,19 +32,18 @@ from context_builder.server.services import Knowing, Services, Sessions, VerifyA
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import open_builder_with
-from context_builder.wiring.builders import redacting
+from context_builder.wiring.builders import build_for_state, redacting
 from context_builder.wiring.database import open_database
 from context_builder.wiring.embedded import Described, home_of, start_embeddings
-from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
     knowledge_of,
     load_redactor,
     local_services,
     make_projections,
     open_packages,
+    relaying_events,
 )
 from context_builder.wiring.servers import open_servers
-from context_builder.wiring.session_prompt import build_for_state
 from context_builder.wiring.stores import embedder_of, store_of
 
 LOOK_AGAIN: Final = 60.0

@@ -42,7 +42,7 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
 from context_builder.memory.sql_memory import SearchOptions
 from context_builder.redaction import NoopRedactor, PiiRedactor
-from context_builder.redaction.spoken_pii import PRECEDENCE
+from context_builder.redaction.pii import PRECEDENCE
 from context_builder.testing import InMemoryStore, ManualClock
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.harness.memory import (
