@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import grpc
 import grpc.aio
 import structlog
+from google.protobuf.message_factory import GetMessageClass
 
 from context_builder.errors import (
     DatabaseError,
@@ -17,6 +18,7 @@ from context_builder.errors import (
     DataRejected,
     KnowledgeTimeout,
 )
+from context_builder.knowledge.grpc import knowledge_pb2 as pb
 
 log = structlog.get_logger(__name__)
 
@@ -66,6 +68,16 @@ class ServiceChannel:
         else:
             self.channel = grpc.aio.insecure_channel(self._address, options)
         self.channel.get_state(try_to_connect=True)  # or the first call would spend its patience on that
+
+    def method(self, service: str, name: str) -> Any:
+        """Return a method of a service, as ``knowledge.proto`` describes it; :meth:`call` calls it."""
+        described = pb.DESCRIPTOR.services_by_name[service]
+        method = described.methods_by_name[name]
+        return self.channel.unary_unary(
+            f"/{described.full_name}/{name}",
+            request_serializer=GetMessageClass(method.input_type).SerializeToString,
+            response_deserializer=GetMessageClass(method.output_type).FromString,
+        )
 
     async def call(
         self, method: Any, request: Callable[[], Any], value_of: Callable[[Any], T], patience: float | None = None

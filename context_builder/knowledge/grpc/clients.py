@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
-from context_builder.knowledge.grpc import encoding, knowledge_pb2_grpc
+from context_builder.knowledge.grpc import encoding
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
 from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.knowledge.node import KnowledgeNode
@@ -18,7 +18,7 @@ class RemoteGraph:
 
     def __init__(self, channel: ServiceChannel) -> None:
         self._channel = channel
-        self._stub = knowledge_pb2_grpc.KnowledgeGraphServiceStub(channel.channel)
+        self._neighbourhood = channel.method("KnowledgeGraphService", "Neighbourhood")
 
     async def neighbourhood(
         self,
@@ -40,7 +40,7 @@ class RemoteGraph:
                 longest=longest,
             )
 
-        return await self._channel.call(self._stub.Neighbourhood, request, encoding.projection_of)
+        return await self._channel.call(self._neighbourhood, request, encoding.projection_of)
 
 
 class RemoteVectors:
@@ -48,7 +48,7 @@ class RemoteVectors:
 
     def __init__(self, channel: ServiceChannel) -> None:
         self._channel = channel
-        self._stub = knowledge_pb2_grpc.VectorMemoryServiceStub(channel.channel)
+        self._search = channel.method("VectorMemoryService", "Search")
 
     async def search(
         self,
@@ -65,7 +65,7 @@ class RemoteVectors:
         def documents(reply: pb.SearchReply) -> list[VectorDocument]:
             return list(map(encoding.document_of, reply.documents))
 
-        return await self._channel.call(self._stub.Search, request, documents)
+        return await self._channel.call(self._search, request, documents)
 
 
 class RemoteIndex:
@@ -77,7 +77,8 @@ class RemoteIndex:
     def __init__(self, channel: ServiceChannel, patience: float | None = None) -> None:
         self._channel = channel
         self._patience = patience
-        self._stub = knowledge_pb2_grpc.MetadataIndexServiceStub(channel.channel)
+        self._find = channel.method("MetadataIndexService", "Find")
+        self._nodes = channel.method("MetadataIndexService", "Nodes")
 
     async def find(self, tenant_id: str, asked: MetadataRetrieval, scope: Scope, longest: int) -> list[KnowledgeNode]:
         def request() -> pb.FindRequest:
@@ -92,13 +93,13 @@ class RemoteIndex:
                 longest=longest,
             )
 
-        return await self._channel.call(self._stub.Find, request, _nodes)
+        return await self._channel.call(self._find, request, _nodes)
 
     async def nodes(self, tenant_id: str, refs: Sequence[str], longest: int) -> dict[str, KnowledgeNode]:
         def request() -> pb.NodesRequest:
             return pb.NodesRequest(tenant=tenant_id, refs=refs, longest=longest)
 
-        found = await self._channel.call(self._stub.Nodes, request, _nodes, self._patience)
+        found = await self._channel.call(self._nodes, request, _nodes, self._patience)
         return {one.ref: one for one in found}
 
 
@@ -107,7 +108,7 @@ class RemotePolicy:
 
     def __init__(self, channel: ServiceChannel) -> None:
         self._channel = channel
-        self._stub = knowledge_pb2_grpc.MemoryPolicyServiceStub(channel.channel)
+        self._decide = channel.method("MemoryPolicyService", "Decide")
 
     async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
         def request() -> pb.DecideRequest:
@@ -118,7 +119,7 @@ class RemotePolicy:
                 raise ValueError("decides on other sources")
             return encoding.report_of(reply)
 
-        return await self._channel.call(self._stub.Decide, request, report)
+        return await self._channel.call(self._decide, request, report)
 
 
 class RemoteRedaction:
@@ -126,7 +127,7 @@ class RemoteRedaction:
 
     def __init__(self, channel: ServiceChannel) -> None:
         self._channel = channel
-        self._stub = knowledge_pb2_grpc.MemoryRedactionServiceStub(channel.channel)
+        self._redact = channel.method("MemoryRedactionService", "Redact")
 
     async def redact(self, texts: Sequence[str]) -> list[str | None]:
         def redacted(reply: pb.RedactReply) -> list[str | None]:
@@ -134,7 +135,7 @@ class RemoteRedaction:
                 raise ValueError("redacts other texts")
             return encoding.redacted_of(reply)
 
-        return await self._channel.call(self._stub.Redact, lambda: pb.RedactRequest(texts=texts), redacted)
+        return await self._channel.call(self._redact, lambda: pb.RedactRequest(texts=texts), redacted)
 
 
 def _nodes(reply: pb.NodesReply) -> list[KnowledgeNode]:

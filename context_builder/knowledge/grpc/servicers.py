@@ -14,13 +14,14 @@ from typing import Any, Final, TypeVar
 import grpc
 import grpc.aio
 import structlog
+from google.protobuf.message_factory import GetMessageClass
 
 from context_builder.errors import (
     ContextBuilderError,
     DatabaseUnavailable,
     DataRejected,
 )
-from context_builder.knowledge.grpc import encoding, knowledge_pb2_grpc
+from context_builder.knowledge.grpc import encoding
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval
 from context_builder.knowledge.services import (
@@ -179,9 +180,21 @@ class RedactionServicer:
 
 def add_services(server: grpc.aio.Server, services: KnowledgeServices) -> None:
     """Let the server answer with these services."""
-    made = knowledge_pb2_grpc
-    made.add_KnowledgeGraphServiceServicer_to_server(GraphServicer(services.graph), server)
-    made.add_VectorMemoryServiceServicer_to_server(VectorServicer(services.vectors), server)
-    made.add_MetadataIndexServiceServicer_to_server(IndexServicer(services.index), server)
-    made.add_MemoryPolicyServiceServicer_to_server(PolicyServicer(services.policy), server)
-    made.add_MemoryRedactionServiceServicer_to_server(RedactionServicer(services.redaction), server)
+    servicers = {
+        "KnowledgeGraphService": GraphServicer(services.graph),
+        "VectorMemoryService": VectorServicer(services.vectors),
+        "MetadataIndexService": IndexServicer(services.index),
+        "MemoryPolicyService": PolicyServicer(services.policy),
+        "MemoryRedactionService": RedactionServicer(services.redaction),
+    }
+    for name, servicer in servicers.items():
+        described = pb.DESCRIPTOR.services_by_name[name]
+        answers = {
+            method.name: grpc.unary_unary_rpc_method_handler(
+                getattr(servicer, method.name),
+                request_deserializer=GetMessageClass(method.input_type).FromString,
+                response_serializer=GetMessageClass(method.output_type).SerializeToString,
+            )
+            for method in described.methods
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(described.full_name, answers),))
