@@ -1,12 +1,16 @@
-"""What every adapter does with a session: say what was heard and answered, and ask for what belongs in a prompt."""
+"""What every adapter does with a session: say what was heard and answered, and ask for what belongs in a prompt.
+
+What frameworks report in events that nobody may wait in is said in order, in the background.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
@@ -14,7 +18,7 @@ from redis.asyncio import Redis
 
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.clock import SystemClock
-from context_builder.errors import ContextBuilderError
+from context_builder.errors import ContextBuilderError, StoreError
 from context_builder.json_values import objects_of
 from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
@@ -23,11 +27,13 @@ from context_builder.session.messages.message import CONSILIENCE, from_fields
 from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.spoken_dates import undated
+from context_builder.storage.redis_availability import until_available
 from context_builder.wiring.app import open_builder
 from context_builder.wiring.builders import build_for_session
 from context_builder.wiring.servers import open_redis, settings_of
 
 log = structlog.get_logger(__name__)
+
 
 UNKNOWN: Final = "Unknown"
 """Who speaks where the framework does not say."""
@@ -262,3 +268,64 @@ def _wordings(message: str) -> list[str]:
     off."""
     lines = [" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip()]
     return [*lines, *(line.removesuffix(CUT_OFF) for line in lines if line.endswith(CUT_OFF))]
+
+
+MOST_WAITING: Final = 10_000
+"""Messages that wait while Redis is away; what comes then is lost, and the log says so."""
+
+GRACE: Final = 3.0
+"""Seconds for which the end waits for Redis."""
+
+Push = Callable[[], Awaitable[object]]
+
+
+class Outgoing:
+    """Pushes messages to a session, one after the other, each until Redis accepts it."""
+
+    def __init__(self, live: LiveSession) -> None:
+        self._live = live
+        self._queue: asyncio.Queue[Push] = asyncio.Queue(MOST_WAITING)
+        self._task: asyncio.Task[None] | None = None
+        self._waiting = 0
+
+    def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> None:
+        """Say in a moment what somebody said."""
+        self._put(partial(self._live.hear, speaker, text, at or datetime.now().astimezone()))
+
+    def answer(self, text: str, *, agent: str | None = None, interrupted: bool = False) -> None:
+        """Say in a moment what the assistant said, as :meth:`LiveSession.answer`."""
+        now = datetime.now().astimezone()
+        self._put(partial(self._live.answer, text, now, agent=agent, interrupted=interrupted))
+
+    async def close(self, patience: float = GRACE) -> None:
+        """Say the rest, for ``patience`` seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._queue.join()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            self._task = None
+        if self._waiting:
+            log.error("integration.not_said", session_id=self._live.session_id, messages=self._waiting)
+
+    def _put(self, push: Push) -> None:
+        try:
+            self._queue.put_nowait(push)
+            self._waiting += 1
+        except asyncio.QueueFull:
+            log.error("integration.not_said", session_id=self._live.session_id, messages=1)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._say_all(), name=f"says in {self._live.session_id}")
+
+    async def _say_all(self) -> None:
+        while True:
+            push = await self._queue.get()
+            try:
+                async for attempt in until_available():
+                    with attempt:
+                        await push()
+            except StoreError as error:  # for good: no password, no right
+                log.exception("integration.not_said", kind=type(error).__name__, messages=1, exc_info=False)
+            self._waiting -= 1
+            self._queue.task_done()

@@ -14,8 +14,7 @@ from typing import Any
 from context_builder.clock import moment
 from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
-from context_builder.integrations.live_session import LiveSession
-from context_builder.integrations.outgoing import Outgoing
+from context_builder.integrations.live_session import LiveSession, Outgoing
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
 from context_builder.transcript.repeats import words

@@ -264,16 +264,6 @@ _ENDED_SECONDS: Final = 600.0
 """Seconds for which these take no time again; then the failure may have passed."""
 
 
-class LocalRedaction:
-    """Redacts with this process's redactor; implements :class:`~context_builder.knowledge.services.MemoryRedaction`."""
-
-    def __init__(self, redactor: RedactorProtocol) -> None:
-        self._policy = RedactionPolicy(redactor)
-
-    async def redact(self, texts: Sequence[str]) -> list[str | None]:
-        return await asyncio.to_thread(lambda: [self._policy.text(text).text for text in texts])
-
-
 class BoundedRedaction:
     """Redacts where it holds up nobody; implements :class:`~context_builder.knowledge.services.MemoryRedaction`.
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import orjson
 
@@ -278,12 +278,9 @@ PATIENCE: Final = 30.0
 """Seconds that a caller waits for others, before it is told that the package is unavailable."""
 
 
-class TakeLease(Protocol):
-    """Takes or renews the lease; answers the newest revision, and whether the lease is the holder's."""
-
-    async def __call__(
-        self, tenant_id: str, package_id: str, after: int, holder: str, seconds: float
-    ) -> tuple[int, bool]: ...
+TakeLease = Callable[[str, str, int, str, float], Awaitable[tuple[int, bool]]]
+"""Takes or renews the lease on a tenant's package, after a revision, for a holder, for some seconds; answers the newest
+revision, and whether the lease is the holder's."""
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from context_builder.costs import Budget, Prices, Reservation, Usage, charge
 from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, OverBudget
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.options import EmbeddingOptions
-from context_builder.storage.refused_key import words_of_refusal
+from context_builder.storage.bounded_http import words_of_refusal
 from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:

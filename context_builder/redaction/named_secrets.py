@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Final
 
 from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of
-from context_builder.redaction.secret_names import HINTS, NameKind, kind_of_name
 from context_builder.redaction.secret_values import (
+    HINTS,
+    NameKind,
     is_code,
     is_dummy,
     is_label,
@@ -19,6 +20,7 @@ from context_builder.redaction.secret_values import (
     is_random,
     is_random_key,
     is_sequential,
+    kind_of_name,
 )
 
 SECRET_KINDS: Final = {NameKind.PASSWORD: "PASSWORD", NameKind.TOKEN: "KEY", NameKind.KEY: "KEY"}

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from context_builder.redaction.broken_secrets import LINE_ENDS, broken_secrets, known_until
-from context_builder.redaction.columns import Columns
 from context_builder.redaction.named_secrets import NAME, SECRET_KINDS, Syntax, is_secret_value
 from context_builder.redaction.secret import Secret, masked, placeholder
-from context_builder.redaction.secret_formats import secret_formats
-from context_builder.redaction.secret_names import NameKind, kind_of_name
-from context_builder.redaction.secret_patterns import secrets_in
-from context_builder.redaction.secret_values import is_like_a_password, is_mixed, is_random
+from context_builder.redaction.secret_patterns import secret_formats, secrets_in
+from context_builder.redaction.secret_values import NameKind, is_like_a_password, is_mixed, is_random, kind_of_name
+from context_builder.redaction.secrets_across_lines import LINE_ENDS, Columns, broken_secrets, known_until
 
 _OPENERS: Final = (":", "|", ">", "|-", ">-", "|+", ">+")
 _OPENED: Final = re.compile(

@@ -16,7 +16,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError
 from context_builder.server import problem
-from context_builder.server.asgi.agents import AgentsMiddleware
+from context_builder.server.agent_server import AgentsMiddleware
 from context_builder.server.asgi.callers import (
     PAGE,
     AuthenticationMiddleware,

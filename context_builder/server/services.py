@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -56,10 +57,8 @@ class BuildTurn(Protocol):
     ) -> BuiltContext: ...
 
 
-class VerifyAudit(Protocol):
-    """Verifies the audit chain of a tenant, as far back as the record is kept."""
-
-    async def __call__(self, tenant_id: str) -> AuditReport: ...
+VerifyAudit = Callable[[str], Awaitable[AuditReport]]
+"""Verifies the audit chain of a tenant, as far back as the record is kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,23 @@
-"""HTTP clients here bound the size and time of an answer, for servers that are not trusted to do so."""
+"""HTTP clients here bound the size and time of an answer, for servers that are not trusted to do so.
+
+Of a server that refuses a key, its own words are shown without the key.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
+from pydantic_core import from_json
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
 
 _DOTS_OF_JWT: Final = 2
 _OF_THE_TRANSFER: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
@@ -85,3 +91,54 @@ def openai_client(
         max_retries=retries,
         http_client=http,
     )
+
+
+_LONGEST: Final = 200
+"""Characters of a server's words that are shown."""
+
+_SEARCHED: Final = 1_000
+"""Characters of a server's words that are looked at."""
+
+_WORD: Final = re.compile(r"[\w.~+/=-]{6,}")
+_LIKE_A_KEY: Final = re.compile(r"\bsk-[\w*-]+|(?=[\w-]*\d)[\w-]{16,}")
+
+
+_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_ECHO: Final = 16
+"""Characters in a row that a server repeats of what it was sent, by which its words are known to quote that."""
+
+
+def words_of_refusal(body: bytes, key: str, sent: str) -> str:
+    """Return the message of an answer that refuses ``key``, in one line and quotes; empty where there is none, or it
+    quotes what was ``sent``.
+
+    The key and its parts are masked, and so is what may be another, and addresses, which may hold a password.
+    """
+    try:
+        said = from_json(body)
+    except ValueError:
+        return ""
+    line = " ".join(_message(said)[:_SEARCHED].split())
+    if _quotes(line, sent):
+        return ""
+    line = _ADDRESS.sub("…", line)
+    if key:
+        line = line.replace(key, "…")
+        line = _WORD.sub(lambda word: "…" if word[0] in key else word[0], line)
+    line = _LIKE_A_KEY.sub("…", line)
+    return f"“{line[: _LONGEST - 1]}…”" if len(line) > _LONGEST else f"“{line}”" if line else ""
+
+
+def _quotes(line: str, sent: str) -> bool:
+    """Return whether a line repeats something of what was sent."""
+    said, known = line.casefold(), " ".join(sent.casefold().split())
+    return any(said[start : start + _ECHO] in known for start in range(max(1, len(said) - _ECHO + 1))) and bool(said)
+
+
+def _message(said: Any) -> str:
+    if isinstance(said, list):
+        said = said[0] if said else None
+    if isinstance(said, dict):
+        found = next((said[name] for name in ("error", "message", "detail") if said.get(name)), "")
+        return _message(found) if isinstance(found, dict) else found if isinstance(found, str) else ""
+    return ""

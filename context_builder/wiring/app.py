@@ -17,8 +17,7 @@ from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.errors import DatabaseError, SessionIdError, StoreError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
-from context_builder.recording.file import file_name
-from context_builder.recording.writer import FileRecorder, RecordingWriter
+from context_builder.recording.file import FileRecorder, RecordingWriter, file_name
 from context_builder.session.client import SessionClient
 from context_builder.session.host import SessionHost, open_host
 from context_builder.session.servers import SessionServers

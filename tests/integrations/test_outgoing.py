@@ -11,8 +11,7 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from context_builder.errors import StoreError, StoreUnavailable
-from context_builder.integrations.live_session import LiveSession
-from context_builder.integrations.outgoing import Outgoing
+from context_builder.integrations.live_session import LiveSession, Outgoing
 from tests.integrations.conftest import queued
 from tests.services.waiting import wait_until
 

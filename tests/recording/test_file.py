@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 
 from context_builder.clock import Instant
 from context_builder.errors import RecordingError
-from context_builder.recording import writer as writing
+from context_builder.recording import file as writing
+from context_builder.recording.file import FileRecorder, RecordingWriter
 from context_builder.recording.recording import Recording
-from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.config import SessionConfig
 from context_builder.session.recorder import DeliveriesRejected
 from context_builder.session.store.recovery import StoredSession

@@ -8,7 +8,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from context_builder.clock import Instant
-from context_builder.recording.writer import FileRecorder, RecordingWriter
+from context_builder.recording.file import FileRecorder, RecordingWriter
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.state import PublishedState
 from context_builder.session.session import Session, SessionDependencies

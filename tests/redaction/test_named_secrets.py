@@ -7,7 +7,7 @@ from string import ascii_letters
 import pytest
 
 from context_builder.redaction import SecretRedactor
-from context_builder.redaction.secret_names import NameKind, kind_of_name
+from context_builder.redaction.secret_values import NameKind, kind_of_name
 from tests.redaction.tokens import HEX, LOWER, token, uuid
 
 REDACTOR = SecretRedactor()

@@ -9,7 +9,7 @@ from base64 import urlsafe_b64encode
 import pytest
 
 from context_builder.redaction import SecretRedactor
-from context_builder.redaction.secret_formats import has_checksum, secret_formats
+from context_builder.redaction.secret_patterns import has_checksum, secret_formats
 from tests.redaction.tokens import HEX, LOWER, WORD, token, uuid
 
 REDACTOR = SecretRedactor()

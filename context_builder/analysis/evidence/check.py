@@ -14,19 +14,27 @@ import regex
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
 from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part, value_of
-from context_builder.analysis.evidence.hedging import (
+from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
+from context_builder.analysis.evidence.negation import (
     SENTENCE_END,
     makes_certain,
     makes_guess_certain,
+    negates,
+    negates_otherwise,
     sentences_around,
 )
-from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
-from context_builder.analysis.evidence.negation import negates, negates_otherwise
 from context_builder.analysis.evidence.overlap import Terms
 from context_builder.analysis.evidence.people import People, is_one_of
 from context_builder.analysis.evidence.quotes import MessageWords
-from context_builder.analysis.evidence.words import ACCEPTING, SETTLING, CheckedText, plain, words_of
-from context_builder.analysis.refusal_words import SUSPICIOUS, reads_like_a_refusal
+from context_builder.analysis.evidence.words import (
+    ACCEPTING,
+    SETTLING,
+    SUSPICIOUS,
+    CheckedText,
+    plain,
+    reads_like_a_refusal,
+    words_of,
+)
 
 
 class Rejection(StrEnum):

@@ -1,7 +1,9 @@
 """Words of a text: where they are, how they are compared, and how much they say.
 
-A word keeps together what a reader takes as one: ``GPT-4o``, ``C++``, ``BRCA1``, ``p53``,
-``data-driven``, ``x86_64``, ``TCP/IP``, ``3.5``.
+A word keeps together what a reader takes as one: ``GPT-4o``, ``C++``, ``BRCA1``, ``p53``, ``data-driven``, ``x86_64``,
+``TCP/IP``, ``3.5``. In scripts that put no blanks between words, they are told as far as possible without a dictionary:
+Japanese writes what has content in Chinese letters or katakana, and the rest in hiragana; in Chinese and Thai, the
+commonest function words part a sentence. What is left longer than a term is no term, and is left out.
 """
 
 from __future__ import annotations
@@ -12,8 +14,47 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Self
 
-from context_builder.analysis.text import unspaced
 from context_builder.analysis.text.vocabulary import FUNCTION_WORDS, GENERAL_WORDS, VERBS
+
+LONGEST_TERM: Final = 14
+"""Characters of a term."""
+
+UNSPACED_RUN: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]+"
+)
+"""Letters and vowel signs of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+
+_KANA: Final = re.compile("[\u3040-\u30ff]")
+_JAPANESE: Final = re.compile("[\u3005\u3400-\u9fff\uf900-\ufaff]+|[\u30a1-\u30fa\u30fc\uff66-\uff9f]+")
+_THAI: Final = re.compile("[\u0e00-\u0e7f]")
+_CHINESE_FUNCTION_WORDS: Final = re.compile(
+    "我们|你们|他们|她们|它们|这个|那个|这些|那些|因为|所以|但是|如果|没有|什么|怎么|可以|已经|"
+    "[的是在了和与我你他她它这那有不也都就或被把从到对为以及等着过吗呢吧啊很还要会能]"
+)
+_THAI_FUNCTION_WORDS: Final = re.compile(
+    "ครั้ง|หน้า|และ|หรือ|ของ|เป็น|ที่|ใน|การ|ความ|ได้|มี|ไม่|จะ|ให้|กับ|ว่า|นี้|นั้น|แต่|โดย|จาก|ถึง|เรา|ผม|ฉัน|คุณ|เขา|ครับ|ค่ะ|จัด|วัน|แล้ว|อยู่|ต้อง|เพื่อ"
+)
+_MARKS: Final = re.compile(
+    "[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3]"
+)
+"""Signs that belong to the letter before them."""
+
+
+def unspaced_terms(run: str) -> Iterator[str]:
+    """Yield the words with content of a run of such letters, in their order."""
+    if _KANA.search(run):
+        found = _JAPANESE.findall(run)
+    elif _THAI.search(run):
+        found = _whole(_THAI_FUNCTION_WORDS.split(run), run)
+    else:
+        found = _CHINESE_FUNCTION_WORDS.split(run)
+    yield from (one for one in found if 2 <= len(one) <= LONGEST_TERM)
+
+
+def _whole(parts: list[str], run: str) -> list[str]:
+    """Return the parts, unless what parted them was within a word: then a part begins with a sign of another letter."""
+    return [run] if any(part and _MARKS.match(part) for part in parts) else parts
+
 
 _WORD: Final = re.compile(r"([^\W_]+(?:(?:['’\-‑/._&]|(?<=\d),(?=\d))[^\W_]+)*(?:\+\+|#)?(?![^\W_])|[^\W_]+)")
 _LETTER: Final = "(?:[^\\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff])"
@@ -68,13 +109,13 @@ def _recurs(spelled: str) -> bool:
 
 def words(text: str) -> list[Word]:
     """Return the words of ``text`` in order; of scripts without blanks between words, those that can be told."""
-    if text.isascii() or unspaced.RUN.search(text) is None:
+    if text.isascii() or UNSPACED_RUN.search(text) is None:
         return _spaced(text)
     found: list[Word] = []
     at = 0
-    for run in unspaced.RUN.finditer(text):
+    for run in UNSPACED_RUN.finditer(text):
         found += _spaced(text[at : run.start()])
-        found += (Word.of(term, False) for term in unspaced.terms(run[0]))  # noqa: FBT003
+        found += (Word.of(term, False) for term in unspaced_terms(run[0]))  # noqa: FBT003
         at = run.end()
     return found + _spaced(text[at:])
 

@@ -69,11 +69,6 @@ def read_policies(text: str) -> cedarpy.PolicySet:
         return cedarpy.PolicySet.from_str(text)
 
 
-def has_templates(policies: cedarpy.PolicySet) -> bool:
-    """Return whether some of the policies are templates, which decide nothing by themselves."""
-    return bool(policies.templates())
-
-
 def parse_error(text: str) -> str | None:
     """Return what Cedar says against the first policy that does not parse, None if they all do."""
     import cedarpy

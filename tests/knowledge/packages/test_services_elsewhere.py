@@ -12,7 +12,7 @@ import pytest
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.artifact import Sensitivity
-from context_builder.knowledge.govern import LocalRedaction, PreparedRedactor
+from context_builder.knowledge.govern import PreparedRedactor
 from context_builder.knowledge.grpc import clients
 from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.knowledge.local import LocalNodes
@@ -182,13 +182,15 @@ async def test_without_decisions_nobody_is_served_what_was_built_before(
 async def test_what_another_service_redacts_is_as_if_it_were_redacted_here(filled: Lab) -> None:
     asked: list[int] = []
 
-    class Counting(LocalRedaction):
-        async def redact(self, texts: Any) -> list[str | None]:
+    policy = RedactionPolicy(redactor_of_packages())
+
+    class Counting:
+        async def redact(self, texts: Sequence[str]) -> list[str | None]:
             asked.append(len(texts))
-            return await super().redact(texts)
+            return [policy.text(text).text for text in texts]
 
     def elsewhere() -> PackageService:
-        prepared = PreparedRedactor(Counting(redactor_of_packages()))
+        prepared = PreparedRedactor(Counting())
         return filled.again(prepared=prepared, redaction=RedactionPolicy(prepared))
 
     here, there = await build(filled.service), await build(elsewhere())
