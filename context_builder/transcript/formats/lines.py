@@ -28,7 +28,7 @@ _OFFSET: Final = r"(?P<start>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,:]\d{1,6})?)"
 _NAMED_RANGE: Final = re.compile(rf"{_WHO}{_BETWEEN}:?\s+(?P<text>\S.*)")
 _NAMED_FORMS: Final = (
     re.compile(rf"{_WHO}\[{_OFFSET}\]:?\s+(?P<text>\S.*)"),
-    re.compile(rf"{_WHO}\({_OFFSET}\):\s+(?P<text>\S.*)"),
+    re.compile(rf"{_WHO}\({_OFFSET}\):?\s+(?P<text>\S.*)"),
     re.compile(rf"{_WHO},\s?{_OFFSET}:\s+(?P<text>\S.*)"),
     _NAMED_RANGE,
 )
@@ -45,7 +45,19 @@ _REV: Final = re.compile(
 )
 """Who, when, and what on one line, as Rev writes it."""
 
-_TABBED: Final = re.compile(r"(?P<who>[^\W\d][^\t:]{0,39})\t[^\t]*\S[^\t]*")
+_SEPARATED: Final = (
+    (re.compile(r"(?P<who>[^\W\d][^\t:]{0,39})\t(?P<text>[^\t]*\S[^\t]*)"), 1.0),
+    (re.compile(r"(?P<who>[^\W\d_][^:\n]{0,39}?)\s+[-–—]{1,2}\s+(?P<text>\S.*)"), 1.0),
+    (re.compile(r"(?P<who>(?:[^\W\d_a-z]|[ '’-]){2,40})\.\s+(?P<text>\S.*)"), 0.5),
+)
+"""A name before a tab, a dash, or (in capitals, as in plays) a full stop, and the part of the lines that have it."""
+
+_PROGRAMS: Final = re.compile(r"(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):")
+"""Stands above what was said, in what is copied of pages of models."""
+
+_TIME_BEFORE: Final = re.compile(r"\s*¤<(\d{1,9})>")
+"""Of Transana, in milliseconds."""
+
 _VERSE: Final = re.compile(r"\s*(?P<times>(?:\[\d{1,3}:\d{2}(?:[.:]\d{1,3})?\]\s*)+)(?P<text>.*)")
 _WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
 """A line of lyrics with each time at which it is sung, and the times of its words."""
@@ -117,7 +129,7 @@ def read_lines(source: Source) -> Transcript:
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
 
 
-_ITEM: Final = re.compile(r"\s*(\d{1,4})[.)]\s+(\S.*)")
+_ITEM: Final = re.compile(r"\s*(\d{1,4})[.):]\s+(\S.*)")
 _ANGLE: Final = re.compile(r"\s*<([^<>:\n]{1,60})>:?\s+(\S.*)")
 
 
@@ -136,12 +148,17 @@ def _unlisted(lines: list[str]) -> list[str]:
 
 
 def _named_paragraphs(lines: list[str]) -> list[str]:
-    """Return lines with a colon behind the first one of each paragraph, where that is a name and some come again."""
+    """Return lines with a colon behind names above paragraphs: in each one's first line, or one alone before each."""
     starts = [
         place for place, line in enumerate(lines) if line.strip() and (place == 0 or not lines[place - 1].strip())
     ]
+    alone = [place for place in starts if not "".join(lines[place + 1 : place + 2]).strip()]
+    if len(alone) == len(starts):
+        starts = [place for place in starts if is_written_as_name(lines[place].strip())]
+        if any(place + 2 in starts for place in starts):
+            return lines
     names = [lines[place].strip() for place in starts]
-    has_text = all(place + 1 < len(lines) and lines[place + 1].strip() for place in starts)
+    has_text = all("".join(lines[place + 1 : place + 3]).strip() for place in starts)
     if (
         len(names) < 3
         or not has_text
@@ -163,12 +180,21 @@ def _mark_before(line: str) -> str:
 
 
 def _with_colons(lines: list[str]) -> list[str]:
-    """Return lines with a colon behind the names, where all have a name, a tab and a text, and one comes again."""
-    found = [_TABBED.fullmatch(line) for line in lines if line.strip()]
-    names = [one["who"] for one in found if one]
-    if not found or len(names) < len(found) or len(set(names)) == len(names):
-        return lines
-    return [line.replace("\t", ": ", 1) for line in lines]
+    """Return lines with a colon behind the names, where enough have a name before a separator, and one comes again."""
+    lines = [f"{one['who']}:" if (one := _PROGRAMS.fullmatch(line.strip())) else line for line in lines]
+    if all(_TIME_BEFORE.match(line) for line in lines if line.strip()):
+        lines = [
+            _TIME_BEFORE.sub(lambda time: f"[{int(time[1]) // 60000:02}:{int(time[1]) // 1000 % 60:02}] ", line)
+            for line in lines
+        ]
+    told = sum(bool(line.strip()) for line in lines)
+    for form, share in _SEPARATED:
+        found = [form.fullmatch(line.strip()) for line in lines]
+        names = [one["who"] for one in found if one]
+        is_named = form is _SEPARATED[0][0] or all(map(is_written_as_name, names))
+        if names and len(names) >= share * told and len(set(names)) < len(names) and is_named:
+            return [f"{one['who']}: {one['text']}" if one else line for one, line in zip(found, lines, strict=True)]
+    return lines
 
 
 def read_lyrics(source: Source) -> Transcript:

@@ -31,7 +31,7 @@ _ARROW: Final = r"(?:[-–—]{1,3}\s?>|[–—→⟶])"
 _MORE: Final = r"(?:\.\d{1,20})?"
 """Behind the milliseconds, where a program writes them with a fraction of their own."""
 
-_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK}){_MORE}\s*{_ARROW}\s*-?(?P<end>{CLOCK}){_MORE}(?:\s.*)?")
+_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK}){_MORE}\s*{_ARROW}\s*(?:-?(?P<end>{CLOCK}){_MORE}(?:\s.*)?)?")
 _PAIR: Final = re.compile(r"\s*(?P<start>[\d:]{3,16}\.\d{1,9}|[\d:]{5,16})\s*,\s*(?P<end>[\d:]{3,16}(?:\.\d{1,9})?)\s*")
 _BROKEN: Final = re.compile(rf"\s*(?:[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}|NaN[\w:.,]{{0,20}})\s*{_ARROW}")
 """Looks like a line of times and is none."""
@@ -206,7 +206,7 @@ def _cue(times: re.Match[str] | None, source: Source, number: int) -> Cue:
         source.problem("not a line of times such as 00:01:02.500 --> 00:01:04.000", number)
         return Cue(None, None)
     try:
-        return Cue(offset(times["start"]), offset(times["end"]))
+        return Cue(offset(times["start"]), offset(times["end"]) if times["end"] else None)
     except ValueError as error:
         source.problem(error, number)
         return Cue(None, None)
