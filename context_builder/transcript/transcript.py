@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from context_builder.errors import TranscriptError
-from context_builder.transcript.archive import read_folder, read_zip, refuse_large
+from context_builder.transcript.archive import read_folder, read_zip, refuse_large, unpacked
 from context_builder.transcript.decoding import decode
 from context_builder.transcript.formats import (
     ass,
@@ -28,6 +28,7 @@ from context_builder.transcript.formats import (
     proceedings,
     scoring,
     speaker_blocks,
+    stamped_lines,
     subtitles,
     tables,
     talkbank,
@@ -62,6 +63,7 @@ _EVENTS: Final = re.compile(r"\s*(?:(?:event|id|retry):[^\n]*\n|:[^\n]*\n|\n){0,
 
 TEXTS: Final = (
     TextFormat("Scenarist's captions", broadcast.is_scenarist, broadcast.read_scenarist),
+    TextFormat("an editor's subtitles", subtitles.is_of_editor, subtitles.read_of_editor),
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
     TextFormat("older subtitles", library_subtitles.is_library_subtitles, library_subtitles.read_library_subtitles),
     TextFormat("a page of a chat", html_exports.is_chat_page, html_exports.read_html),
@@ -79,6 +81,7 @@ TEXTS: Final = (
     TextFormat("TextGrid", textgrid.is_textgrid, textgrid.read_textgrid),
     TextFormat("CHAT", talkbank.is_chat, talkbank.read_chat_file),
     TextFormat("e-mail", mail.is_mail, mail.read_mail),
+    TextFormat("lines with moments", stamped_lines.is_stamped, stamped_lines.read_stamped),
     TextFormat("IRC", irc.is_irc, irc.read_irc),
     TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
@@ -186,7 +189,6 @@ _KNOWN: Final = (
     (b"OggS", "a sound recording"),
     (b"fLaC", "a sound recording"),
     (b"\x1a\x45\xdf\xa3", "a video"),
-    (b"\x1f\x8b", "a packed file"),
     (b"SQLite format 3", "a database"),
     (b"PK\x03\x04", "a packed file"),
 )
@@ -250,6 +252,8 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
         return read_text(source)
     if broadcast.is_ebu(raw):
         return broadcast.read_ebu(raw, source)
+    if raw.startswith(b"\x1f\x8b"):
+        return _read_bytes(name.removesuffix(".gz"), unpacked(raw), source)
     if known := next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None):
         raise ValueError(f"{known}, not a transcript; {READ}")
     source.text = decode(raw, source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import zlib
 from pathlib import Path
@@ -207,9 +208,49 @@ TIMED: dict[str, tuple[str, str | bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", TIMED)
+MORE_TIMED: dict[str, tuple[str, str | bytes]] = {
+    "Spruce": (
+        "talk.stl",
+        "//Font\n$FontName = Arial\n\n00:00:01:00 , 00:00:02:00 , Ida Lind: Shall we|sail?\n"
+        "00:00:04:00 , 00:00:05:00 , ^IBo Berg: Not in this wind.^I\n",
+    ),
+    "Avid": (
+        "talk.txt",
+        "@ Written by a plugin\n\n<begin subtitles>\n\n00:00:01:00 00:00:02:00\nIda Lind: Shall we sail?\n\n"
+        "00:00:04:00 00:00:05:00\nBo Berg: Not in this wind.\n\n<end subtitles>\n",
+    ),
+    "QuickTime": (
+        "talk.txt",
+        "{QTtext} {font:Tahoma}\n{timeScale:30}\n[00:00:01.00]\nIda Lind: Shall we\nsail?\n[00:00:02.00]\n\n"
+        "[00:00:04.00]\nBo Berg: Not in this wind.\n[00:00:05.00]\n",
+    ),
+    "lyrics that come sooner": (
+        "talk.lrc",
+        "[offset:+500]\n[00:01.50]Ida Lind: Shall we sail?\n[00:04.50]Bo Berg: Not in this wind.\n",
+    ),
+    "TEI": (
+        "talk.xml",
+        '<TEI><teiHeader><person xml:id="a"><persName>Ida Lind</persName></person><person xml:id="b"><persName>'
+        "<forename>Bo</forename> <surname>Berg</surname></persName></person></teiHeader><text><timeline>"
+        '<when xml:id="T1" interval="1.0"/><when xml:id="T2" absolute="00:00:04"/></timeline><body>'
+        '<u who="#a" start="#T1">Shall we sail?</u><u who="#b" start="#T2">Not in this wind.</u></body></text></TEI>',
+    ),
+    "arrows of two strokes": (
+        "talk.srt",
+        "1\n00:00:01,000 ==> 00:00:02,000\nIda Lind: Shall we sail?\n\n2\n00:00:04,000 --&gt; 00:00:05,000\n"
+        "Bo Berg: Not in this wind.\n",
+    ),
+    "seconds in brackets": (
+        "talk.txt",
+        "(1.0, 2.0) Ida Lind: Shall we sail?\n(4.0, 5.0) Bo Berg: Not in this wind.\n",
+    ),
+    "a .gz": ("talk.json.gz", gzip.compress(json.dumps(named("start", "speaker", "text")).encode())),
+}
+
+
+@pytest.mark.parametrize("name", [*TIMED, *MORE_TIMED])
 def test_who_said_what_and_when(name: str, tmp_path: Path) -> None:
-    file, content = TIMED[name]
+    file, content = {**TIMED, **MORE_TIMED}[name]
     found = transcript(tmp_path, file, content).utterances
     assert [(one.speaker, one.text) for one in found] == [(who, text) for who, text, _ in TURNS]
     assert [one.at for one in found] == pytest.approx([1.0, 4.0])
@@ -536,6 +577,49 @@ def test_further_logs_of_irc(tmp_path: Path) -> None:
         )
         == said
     )
+
+
+def test_words_of_an_aligner_are_sentences(tmp_path: Path) -> None:
+    def tier(kind: str, name: str, parts: list[tuple[str, str]]) -> str:
+        listed = "".join(f'{times}\n"{text}"\n' for times, text in parts)
+        return f'"{kind}"\n"{name}"\n0\n9\n{len(parts)}\n{listed}'
+
+    tiers = [
+        tier("IntervalTier", "ida - words", [("1\n1.2", "shall"), ("1.2\n1.4", "we"), ("4\n5", "sail")]),
+        tier("IntervalTier", "ida - phones", [("1\n1.1", "SH"), ("1.1\n1.2", "AE1")]),
+        tier("TextTier", "bell", [("3", "H*")]),
+    ]
+    grid = 'File type = "ooTextFile"\n"TextGrid"\n0\n9\n<exists>\n3\n' + "".join(tiers)
+    assert heard(tmp_path, "a.TextGrid", grid) == ["ida | shall we", "ida | sail"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2023-05-03T09:00:0{}Z {}: {}",
+        "[2023-05-03T11:00:0{}.000+02:00] {}: {}",
+        "168310440{} <{}> {}",
+        "2023-05-03 09:00:0{},000Z INFO app.transcript: {}: {}",
+    ],
+)
+def test_lines_that_begin_with_a_moment(line: str, tmp_path: Path) -> None:
+    found = transcript(tmp_path, "a.log", "\n".join(line.format(int(at), who, text) for who, text, at in TURNS))
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        (who, text, at - 1) for who, text, at in TURNS
+    ]
+    assert found.started is not None
+    assert found.started.timestamp() == MOMENT
+
+
+def test_hansard_has_seats_and_parties_behind_names(tmp_path: Path) -> None:
+    house = (
+        "Ida Lind (Harbour) (Lab)\nShall we sail?\n\nBo Berg (Sea) (Con)\nNot in this wind.\n\nIda Lind\nTomorrow.\n"
+    )
+    assert [one.partition(" (")[0].partition(" |")[0] for one in heard(tmp_path, "a.txt", house)] == [
+        "Ida Lind",
+        "Bo Berg",
+        "Ida Lind",
+    ]
 
 
 def test_what_a_page_in_a_mail_quotes_is_left_out(tmp_path: Path) -> None:
