@@ -87,7 +87,7 @@ class Cue:
 
 
 def is_of_editor(text: str) -> bool:
-    """Return whether a text is subtitles of a program for editing: lines with two times of frames, by its first ones."""
+    """Return whether a text is subtitles of a program for editing: two times of frames on a line."""
     lines = [line for line in text[:4000].split("\n") if line.strip()][:30]
     found = sum(bool(_EDITED.fullmatch(line)) for line in lines)
     return found > 1 or 0 < found == len(lines)
