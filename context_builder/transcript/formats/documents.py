@@ -23,7 +23,6 @@ from context_builder.transcript.formats import (
     turns,
     watson,
     whisper,
-    whisper_cpp,
     youtube,
 )
 from context_builder.transcript.formats.chats import CHATS, read_chat
@@ -58,7 +57,7 @@ SPEECH: Final = (
     Format("3Play", three_play.is_three_play, three_play.read_three_play),
     Format("YouTube", youtube.is_json3, youtube.read_json3),
     Format("AssemblyAI", assemblyai.is_assemblyai, assemblyai.read_assemblyai),
-    Format("whisper.cpp", whisper_cpp.is_whisper_cpp, whisper_cpp.read_whisper_cpp),
+    Format("whisper.cpp", whisper.is_whisper_cpp, whisper.read_whisper_cpp),
     Format("Whisper", whisper.is_whisper, whisper.read_whisper),
 )
 """By an object."""

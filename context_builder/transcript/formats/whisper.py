@@ -1,7 +1,7 @@
 """JSON of Whisper and of programs that descend from it.
 
 ``segments`` (OpenAI's own, its interface's ``verbose_json`` and ``diarized_json``, faster-whisper, WhisperX), and
-``chunks`` with their ``speakers`` (Transformers, insanely-fast-whisper).
+``chunks`` with their ``speakers`` (Transformers, insanely-fast-whisper); ``transcription``, with times in milliseconds (whisper.cpp).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, each_object, optional_text, seconds
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, seconds
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -109,3 +109,20 @@ def _words(entries: object, where: str, source: Source, unit: float) -> Iterator
 
 def _tells(word: Any) -> bool:
     return isinstance(word, dict) and word.get("speaker") is not None
+
+
+def is_whisper_cpp(document: Object) -> bool:
+    return "transcription" in document and not isinstance(document["transcription"], dict | str)
+
+
+def read_whisper_cpp(document: Object, source: Source) -> Transcript:
+    """Return the transcript. Raises :class:`ValueError` where ``transcription`` is no list."""
+    said: list[Utterance] = []
+    for where, one in each_object(document["transcription"], "transcription", source):
+        if words := optional_text(one, "text"):
+            offsets = inner(one, "offsets")
+            start, end = seconds(offsets, "from", where, source, 0.001), seconds(offsets, "to", where, source, 0.001)
+            said.append(Utterance(speaker_name(one.get("speaker")), words, start, until=end))
+        elif not isinstance(one.get("text"), str):
+            source.problem(f'{where} has no "text"')
+    return Transcript(once(labelled(said)))
