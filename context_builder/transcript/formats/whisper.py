@@ -1,7 +1,8 @@
 """JSON of Whisper and of programs that descend from it.
 
 ``segments`` (OpenAI's own, its interface's ``verbose_json`` and ``diarized_json``, faster-whisper, WhisperX), and
-``chunks`` with their ``speakers`` (Transformers, insanely-fast-whisper); ``transcription``, with times in milliseconds (whisper.cpp).
+``chunks`` with their ``speakers`` (Transformers, insanely-fast-whisper), and ``transcription``, with times in
+milliseconds (whisper.cpp).
 """
 
 from __future__ import annotations
