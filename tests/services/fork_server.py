@@ -94,6 +94,7 @@ class ForkServer:
         asked = {"arguments": [*arguments], "environ": dict(environ), **paths}
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        sys.audit("os.fork")  # a test that may start no process may not have one started, either
         with self._asking:
             print(json.dumps(asked), file=self._process.stdin, flush=True)
             return ForkedProcess(int(self._process.stdout.readline()), status)
