@@ -185,15 +185,17 @@ async def _understand(subject: Conversation, analyst: Analyst, clock: ManualCloc
     subject.take_changes()
 
 
+def rendered(minute: int, subject: Conversation) -> str:
+    """Return the summary at that minute as Markdown."""
+    text = subject.summary.ledger.render()
+    tokens = TokenCounter("gpt-4o").count(text)
+    covered = f"{subject.summary.message_count} of {subject.received} messages, {tokens} tokens"
+    return f"#### After {minute} minutes ({covered})\n\n```text\n{text}\n```\n"
+
+
 async def shown(said: Sequence[tuple[float, Message]], analyst: Analyst) -> str:
     """Return the summaries as Markdown."""
-    count = TokenCounter("gpt-4o").count
-    parts = []
-    async for minute, subject in summaries(said, analyst):
-        text = subject.summary.ledger.render()
-        covered = f"{subject.summary.message_count} of {subject.received} messages, {count(text)} tokens"
-        parts.append(f"#### After {minute} minutes ({covered})\n\n```text\n{text}\n```\n")
-    return "\n".join(parts)
+    return "\n".join([rendered(*moment) async for moment in summaries(said, analyst)])
 
 
 async def gallery(*, record: bool) -> str:

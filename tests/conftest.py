@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
@@ -20,7 +21,6 @@ from redis.asyncio import Redis
 from context_builder.storage.redis import client_for
 from context_builder.storage.redis_availability import translated, until_available
 from tests.services.api_server import ApiServer
-from tests.services.fork_server import ForkServer
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PostgrestFront, serving_project
 from tests.services.redis_server import RedisServer
@@ -36,7 +36,6 @@ settings.load_profile("any machine")
 STARTING: Final = {
     "redis_server",
     "postgres_server",
-    "fork_server",
     "small_model",
     "chromium",
     "home",
@@ -56,6 +55,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not STARTING.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("engines")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Have garbage collection neither run while tests are collected, all of which stay, nor look through them later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -175,14 +185,6 @@ async def supabase_project(database_url: str) -> AsyncIterator[PostgrestFront]:
     """A Supabase project on the test's own database, without any table of ours unless it asks for ``migrated_url``."""
     async with serving_project(database_url) as front:
         yield front
-
-
-@pytest.fixture(scope="session")
-def fork_server() -> Iterator[ForkServer]:
-    """What commands are forked from, one for the whole run."""
-    server = ForkServer()
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="session")

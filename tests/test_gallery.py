@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from context_builder.analysis.text import TextAnalyst
 from context_builder.quoting import quoted_line
 from context_builder.tokens.counter import TokenCounter
-from scripts.gallery import CASSETTES, MARK, PAGE, TITLES, gallery, messages_of, recorded_analyst, summaries
+from scripts.gallery import CASSETTES, MARK, PAGE, TITLES, messages_of, recorded_analyst, rendered, summaries
 
 conversations = pytest.mark.parametrize("name", TITLES)
 
@@ -23,22 +24,31 @@ def replied(name: str) -> set[str]:
     return {quoted_line(point["text"]) for point in points}
 
 
-def page() -> str:
-    return PAGE.read_text("utf-8").partition(MARK)[2].lstrip("\n")
+def sections() -> dict[str, str]:
+    """What the page shows, by the title of the conversation."""
+    page = PAGE.read_text("utf-8").partition(MARK)[2]
+    return dict(section.split("\n\n", 1) for section in re.split(r"\n(?=### )", page)[1:])
 
 
 @conversations
-async def test_what_is_published_is_whole_sentences_that_the_model_wrote_within_the_budget(name: str) -> None:
+async def test_the_page_shows_whole_sentences_that_the_model_wrote_within_the_budget(name: str) -> None:
     analyst, _ = recorded_analyst(CASSETTES / f"{name}.replies.jsonl", record=False)
     count, wrote = TokenCounter("gpt-4o").count, replied(name)
-    minutes = []
+    minutes, shown = [], []
     async for minute, subject in summaries(messages_of(CASSETTES / f"{name}.jsonl"), analyst):
         minutes.append(minute)
+        shown.append(rendered(minute, subject))
         assert {point.text for point in subject.summary.ledger.shown} <= wrote
         assert 0 < count(subject.summary.ledger.render()) <= 1000
         assert all(point.evidence for point in subject.summary.ledger.points)
     assert minutes == [5, 10, 20, 30, 60]
     assert subject.summary.message_count == subject.received
+    told = "./scripts/gallery shows the difference, --write takes it over"
+    assert sections()[f"### {TITLES[name]}"].rstrip("\n") == "\n".join(shown).rstrip("\n"), told
+
+
+def test_the_page_shows_each_conversation() -> None:
+    assert list(sections()) == [f"### {title}" for title in TITLES.values()]
 
 
 @conversations
@@ -49,7 +59,3 @@ async def test_without_a_model_every_sentence_was_said(name: str) -> None:
         for point in subject.summary.ledger.shown:
             own = point.text.lower().replace(" – ", " ").split()
             assert {word.strip(".,;:!?\"'") for word in own} <= {word.strip(".,;:!?\"'") for word in words}, point.text
-
-
-async def test_the_page_shows_what_comes_out_now() -> None:
-    assert page() == await gallery(record=False), "./scripts/gallery shows the difference, --write takes it over"

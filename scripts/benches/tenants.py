@@ -29,7 +29,7 @@ from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
-from scripts.benches.harness.memory import RandomEmbedder, copy_vectors, database, index_vectors
+from scripts.benches.harness.memory import RandomEmbedder, connected, copy_vectors, database, index_vectors
 from scripts.benches.harness.report import Line, Report, p50_p95, parser, progress, run, timing
 
 # Two databases of one server: in one a small tenant is alone, in the other the same one is beside a large one
@@ -186,15 +186,6 @@ async def _load_knowledge(connection: asyncpg.Connection, tenant: str, artifacts
         end = min(start + AT_ONCE, artifacts)
         await connection.execute(KNOW, tenant, start, end, USERS, MODULES, BEGINNING)
         await connection.execute(LINK, tenant, start, end, artifacts)
-
-
-@asynccontextmanager
-async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(url, command_timeout=PATIENCE)
-    try:
-        yield connection
-    finally:
-        await connection.close()
 
 
 # The searches that are measured

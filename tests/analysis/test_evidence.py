@@ -406,7 +406,7 @@ def test_a_slice_of_a_messages_words_is_a_quote_of_it(words: list[str], data: st
     ],
 )
 def test_hostile_length_takes_no_long_time(unit: str) -> None:
-    text = unit * (200_000 // len(unit))
+    text = unit * (60_000 // len(unit))
     check(text, text[:2_000], text)
     check(text, text[:2_000], f"{text[:500]} b")
     check(f"{text} b", text[:2_000], f"{text[:500]} b")

@@ -187,25 +187,21 @@ async def test_any_text_is_only_text_and_is_without_nul(archive: Archive, backen
     ]
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "moment"),
-    [
-        ("2025-10-02 10:30:45,123", datetime(2025, 10, 2, 10, 30, 45, 123000)),
-        ("2025-W40-4T10:00", datetime(2025, 10, 2, 10)),
-        ("20251002T103045Z", datetime(2025, 10, 2, 10, 30, 45, tzinfo=UTC)),
-        ("2025-10-02T10:30:45+23:59", datetime(2025, 10, 1, 10, 31, 45, tzinfo=UTC)),
-        ("2025-10-02T10:30:45+05:30:15.5", datetime(2025, 10, 2, 5, 0, 29, 500000, UTC)),
-        ("0001-01-01T00:00:00+23:59", datetime(1, 1, 1, tzinfo=UTC)),
-        ("9999-12-31T23:59:59-23:59", datetime.max.replace(tzinfo=UTC)),
-    ],
-)
-async def test_every_timestamp_that_a_message_may_have_is_kept(
-    archive: Archive, backend: Backend, timestamp: str, moment: datetime
-) -> None:
-    row = summary(1, time_range_start=timestamp, time_range_end=timestamp)
-    assert [await archive.deliver(row) for _ in range(2)] == [1, 1]
-    (kept,) = await backend.rows()
-    assert kept.time_range_start == kept.time_range_end == moment.isoformat()
+async def test_every_timestamp_that_a_message_may_have_is_kept(archive: Archive, backend: Backend) -> None:
+    moments = {
+        "2025-10-02 10:30:45,123": datetime(2025, 10, 2, 10, 30, 45, 123000),
+        "2025-W40-4T10:00": datetime(2025, 10, 2, 10),
+        "20251002T103045Z": datetime(2025, 10, 2, 10, 30, 45, tzinfo=UTC),
+        "2025-10-02T10:30:45+23:59": datetime(2025, 10, 1, 10, 31, 45, tzinfo=UTC),
+        "2025-10-02T10:30:45+05:30:15.5": datetime(2025, 10, 2, 5, 0, 29, 500000, UTC),
+        "0001-01-01T00:00:00+23:59": datetime(1, 1, 1, tzinfo=UTC),
+        "9999-12-31T23:59:59-23:59": datetime.max.replace(tzinfo=UTC),
+    }
+    for number, given in enumerate(moments, start=1):
+        row = summary(number, time_range_start=given, time_range_end=given)
+        assert [await archive.deliver(row) for _ in range(2)] == [number, number]
+    kept = {one.summary_seq: (one.time_range_start, one.time_range_end) for one in await backend.rows()}
+    assert [kept[number] for number in sorted(kept)] == [(moment.isoformat(),) * 2 for moment in moments.values()]
 
 
 async def test_a_row_refused_for_good_leaves_the_others(archive: Archive, backend: Backend) -> None:

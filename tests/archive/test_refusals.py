@@ -42,25 +42,24 @@ async def archive(
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize(
-    ("timestamp", "moment"),
-    [
-        ("2025-10-02 10:30:45,123", datetime(2025, 10, 2, 10, 30, 45, 123000, UTC)),
-        ("2025-W40-4T10:00", datetime(2025, 10, 2, 10, tzinfo=UTC)),
-        ("2025-10-02T10:30:45+23:59", datetime(2025, 10, 1, 10, 31, 45, tzinfo=UTC)),
-        ("2025-10-02T10:30:45+05:30:15.5", datetime(2025, 10, 2, 5, 0, 29, 500000, UTC)),
-        ("20251002T103045Z", datetime(2025, 10, 2, 10, 30, 45, tzinfo=UTC)),
-        ("0001-01-01T00:00:00+23:59", datetime(1, 1, 1, tzinfo=UTC)),
-    ],
-)
 async def test_every_timestamp_that_a_message_may_have_is_archived_in_a_column_of_times(
-    archive: Archive, database_url: str, database: asyncpg.Connection, timestamp: str, moment: datetime
+    archive: Archive, database_url: str, database: asyncpg.Connection
 ) -> None:
+    moments = {
+        "2025-10-02 10:30:45,123": datetime(2025, 10, 2, 10, 30, 45, 123000, UTC),
+        "2025-W40-4T10:00": datetime(2025, 10, 2, 10, tzinfo=UTC),
+        "2025-10-02T10:30:45+23:59": datetime(2025, 10, 1, 10, 31, 45, tzinfo=UTC),
+        "2025-10-02T10:30:45+05:30:15.5": datetime(2025, 10, 2, 5, 0, 29, 500000, UTC),
+        "20251002T103045Z": datetime(2025, 10, 2, 10, 30, 45, tzinfo=UTC),
+        "0001-01-01T00:00:00+23:59": datetime(1, 1, 1, tzinfo=UTC),
+    }
     await database.execute(ORIGINAL_TABLE.format(domains="jsonb"))
     await database.execute("ALTER DATABASE %s SET timezone = 'UTC'" % database_url.rpartition("/")[2])  # noqa: UP031
     await apply(database_url)
-    await archive.deliver(summary(time_range_start=timestamp, time_range_end=None))
-    assert await database.fetchval("SELECT time_range_start FROM context_summaries") == moment
+    for number, timestamp in enumerate(moments, start=1):
+        await archive.deliver(summary(number, time_range_start=timestamp, time_range_end=None))
+    kept = await database.fetch("SELECT time_range_start FROM context_summaries ORDER BY summary_seq")
+    assert [row[0] for row in kept] == [*moments.values()]
 
 
 @pytest.mark.engines

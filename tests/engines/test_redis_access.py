@@ -10,7 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 from redis import Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
+from redis.retry import Retry
 
 from context_builder.engines import home, redis_launch
 from context_builder.engines.engine import LOOPBACK, VISITOR
@@ -34,7 +36,8 @@ def password_of(home: Path) -> str:
 
 def client(subject: RedisSubject, password: str | None = None) -> Redis:
     """As a listener logs in, with REDIS_PASSWORD or without."""
-    return Redis(host=LOOPBACK, port=subject.port, password=password, decode_responses=True)
+    once = Retry(NoBackoff(), 0)  # a wrong password is tried again for seconds otherwise
+    return Redis(host=LOOPBACK, port=subject.port, password=password, decode_responses=True, retry=once)
 
 
 def test_it_asks_every_user_of_the_machine_for_the_homes_password(redis_subject: RedisSubject) -> None:

@@ -7,17 +7,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.services.fork_server import ForkedProcess, ForkServer
+from tests.services.fork_server import ForkedProcess, fork_server
 
 
 class Forks:
     """Starts daemons in ``folder``, and kills them."""
 
-    def __init__(self, server: ForkServer, folder: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.log = folder / "forks.log"
         self._folder = folder
-        self._server = server
-        self._asking = asyncio.Lock()
         self._started: dict[int, ForkedProcess] = {}
 
     async def __aenter__(self) -> Forks:
@@ -29,10 +27,9 @@ class Forks:
 
     async def start(self, environ: Mapping[str, str], *arguments: str) -> int:
         """Fork a daemon; its process id."""
-        async with self._asking:
-            status = self._folder / f"forked-{os.urandom(8).hex()}"
-            given = (arguments, {**os.environ, **environ}, self._folder, self.log, status)
-            process = await asyncio.to_thread(self._server.fork, *given)
+        status = self._folder / f"forked-{os.urandom(8).hex()}"
+        given = (arguments, {**os.environ, **environ}, self._folder, self.log, status)
+        process = await asyncio.to_thread(fork_server().fork, *given)
         self._started[process.pid] = process
         return process.pid
 

@@ -19,7 +19,6 @@ from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.world import World
 from tests.faults.forks import Forks
 from tests.faults.resp import Frames
-from tests.services.fork_server import ForkServer
 from tests.services.waiting import wait_until
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(240)]
@@ -125,11 +124,11 @@ async def crash_at(world: World, host: RedisHost, forks: Forks, at: int, *, inwa
     await forks.kill(pid)
 
 
-async def test_killed_before_or_after_any_command_it_loses_and_doubles_nothing(fork_server: ForkServer) -> None:
+async def test_killed_before_or_after_any_command_it_loses_and_doubles_nothing() -> None:
     async with (
         World.opened(lanes=1) as world,
         RedisHost.opened(world.folder) as host,
-        Forks(fork_server, world.folder) as forks,
+        Forks(world.folder) as forks,
     ):
         uncrashed = CrashingLink(host.port, at=0, inward=True)
         life = Life(world, host, forks, "uncrashed")

@@ -14,7 +14,6 @@ from redis.asyncio import Redis
 
 from tests.faults.forks import Forks
 from tests.faults.owners import Owners
-from tests.services.fork_server import ForkServer
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 
@@ -22,10 +21,8 @@ pytestmark = pytest.mark.engines
 
 
 @pytest.fixture
-async def owners(
-    redis: Redis, redis_server: RedisServer, fork_server: ForkServer, tmp_path: Any
-) -> AsyncIterator[Owners]:
-    async with Forks(fork_server, tmp_path) as forks:
+async def owners(redis: Redis, redis_server: RedisServer, tmp_path: Any) -> AsyncIterator[Owners]:
+    async with Forks(tmp_path) as forks:
         yield Owners(forks, redis, redis_server.url)
 
 

@@ -18,7 +18,6 @@ from context_builder.session.store.registry import SessionRegistry
 from tests.faults.forgetful import ForgetfulRedis
 from tests.faults.forks import Forks
 from tests.faults.owners import KEYS, SESSION, Owners
-from tests.services.fork_server import ForkServer
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -27,10 +26,10 @@ LEASE = 1.5
 
 
 @pytest.fixture
-async def owners(forgetful: ForgetfulRedis, fork_server: ForkServer, tmp_path: Path) -> AsyncIterator[Owners]:
+async def owners(forgetful: ForgetfulRedis, tmp_path: Path) -> AsyncIterator[Owners]:
     forgetful.server.start()
     url = forgetful.server.url
-    async with Redis.from_url(url, retry=Retry(NoBackoff(), 3)) as patient, Forks(fork_server, tmp_path) as forks:
+    async with Redis.from_url(url, retry=Retry(NoBackoff(), 3)) as patient, Forks(tmp_path) as forks:
         yield Owners(forks, patient, url)
     forgetful.server.kill()
 

@@ -11,7 +11,6 @@ from redis.asyncio import Redis
 
 from tests.fleet.watching import Fleet
 from tests.services.daemon import Daemon
-from tests.services.fork_server import ForkServer
 from tests.services.redis_server import RedisServer
 
 StartWorker = Callable[..., Daemon]
@@ -21,7 +20,7 @@ AWAY = {"supabase_url": "http://127.0.0.1:1", "supabase_key": "sb_secret_x"}
 
 
 @pytest.fixture
-def start_worker(redis_server: RedisServer, fork_server: ForkServer, tmp_path: Path) -> Iterator[StartWorker]:
+def start_worker(redis_server: RedisServer, tmp_path: Path) -> Iterator[StartWorker]:
     """Starts ``context-builder fleet`` with these settings; whatever still runs is killed in the end."""
     with ExitStack() as stack:
 
@@ -30,7 +29,7 @@ def start_worker(redis_server: RedisServer, fork_server: ForkServer, tmp_path: P
             folder.mkdir()
             archive = {} if "database_url" in settings else AWAY
             common = {"redis_url": redis_server.url, "log_format": "json", "feed_memory": "false"}
-            return stack.enter_context(Daemon(folder, "fleet", forks=fork_server, **{**common, **archive, **settings}))
+            return stack.enter_context(Daemon(folder, "fleet", **{**common, **archive, **settings}))
 
         yield started
 

@@ -103,4 +103,3 @@ async def test_the_example_reads_a_session(
     settings = {name: str(value) for name, value in api.settings.items() if name != "redis_url"}
     summary = example("mcp_client", **settings, home=str(tmp_path / "home"), embedded_embeddings="false").summary
     assert (await summary("monday")).startswith("Alice: We label the clips by hand. (")
-    assert "there is no session never" in await summary("never")

@@ -108,9 +108,8 @@ async def test_to_remember_takes_no_longer_the_more_there_is(
     assert await database.fetchval(read) - before < 100
 
 
-@pytest.mark.parametrize("words", ["ab 207 211", "ab ce 207", "ab ce fi"])
 async def test_what_is_narrow_is_found_as_in_the_indexes_of_everybody(
-    hybrid: PostgresMemory, database: asyncpg.Connection, words: str
+    hybrid: PostgresMemory, database: asyncpg.Connection
 ) -> None:
     choose = random.Random(2)
     texts = [f"{n} {' '.join(choose.sample(['ab', 'ce', 'fi', 'go', 'hu'], 3))}" for n in range(3_000)]
@@ -118,15 +117,20 @@ async def test_what_is_narrow_is_found_as_in_the_indexes_of_everybody(
     ranked = "SELECT array_agg((h.id, round(h.score::numeric, 3)) ORDER BY h.score DESC, h.id) FROM {} AS h"
     by_words = ranked.format("unnest(context_memory_full_text('acme', $1, 'm.session_id = ''s-5''', $2, 50, '{}'))")
     by_meaning = ranked.format("context_memory_by_embedding('acme', 'letters', $1, 'm.session_id = ''s-5''', $2, 50)")
-    for query, asked in ((by_words, words), (by_meaning, await LetterEmbedder().embed_query(words))):
-        narrow, wide = [await database.fetchval(query, asked, is_narrow) for is_narrow in (True, False)]
-        assert narrow == wide
-        assert len({row[0] for row in narrow}) == len(narrow)
+    for words in ("ab 207 211", "ab ce 207", "ab ce fi"):
+        for query, asked in ((by_words, words), (by_meaning, await LetterEmbedder().embed_query(words))):
+            narrow, wide = [await database.fetchval(query, asked, is_narrow) for is_narrow in (True, False)]
+            assert narrow == wide, words
+            assert len({row[0] for row in narrow}) == len(narrow)
 
 
-@pytest.mark.parametrize(
-    ("where", "narrow"),
-    [
+async def test_a_filter_is_narrow_that_lets_few_of_the_tenant_s_memories_through(
+    memory: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await say(memory, "acme", 3_000)
+    await memory.remember("acme", [Memory(f"nobody-s-{n}", "…") for n in range(400)])
+    asked = "SELECT context_memory_is_narrow('acme', $1)"
+    expected: tuple[tuple[dict[str, object], bool], ...] = (
         ({}, False),
         ({"kinds": ["point"]}, False),
         ({"session_id": "s-7"}, True),
@@ -135,15 +139,9 @@ async def test_what_is_narrow_is_found_as_in_the_indexes_of_everybody(
         ({"user_id": "user-7", "session_id": "s-7", "with_unowned": True}, True),
         ({"since": "2025-01-01T00:00:00Z"}, False),
         ({"since": "2025-01-02T00:00:00Z", "until": "2025-01-02T01:00:00Z"}, True),
-    ],
-)
-async def test_a_filter_is_narrow_that_lets_few_of_the_tenant_s_memories_through(
-    memory: PostgresMemory, database: asyncpg.Connection, where: dict[str, object], narrow: bool
-) -> None:
-    await say(memory, "acme", 3_000)
-    await memory.remember("acme", [Memory(f"nobody-s-{n}", "…") for n in range(400)])
-    asked = "SELECT context_memory_is_narrow('acme', $1)"
-    assert await database.fetchval(asked, json.dumps(where)) is narrow
+    )
+    for where, narrow in expected:
+        assert await database.fetchval(asked, json.dumps(where)) is narrow, where
 
 
 async def say(memory: PostgresMemory, tenant: str, count: int) -> Sequence[str]:

@@ -81,9 +81,9 @@ async def test_the_preference_stated_last_holds_also_when_an_earlier_one_arrives
     assert [found.memory.text for found in await store.search("lab", MemoryQuery("tortoise"))] == [said.text]
 
 
-@pytest.mark.parametrize(
-    ("where", "met"),
-    [
+async def test_what_belongs_to_others_is_not_found(store: MemoryStore) -> None:
+    await store.remember("lab", [MINE, THEIRS, SAID, SAGES])
+    for where, met in (
         (MemoryFilter(), {"mine", "theirs", "said", "sage's"}),
         (MemoryFilter(user_id="ann"), {"mine"}),
         (MemoryFilter(user_id="ann", with_unowned=True), {"mine", "said"}),
@@ -95,14 +95,11 @@ async def test_the_preference_stated_last_holds_also_when_an_earlier_one_arrives
         (MemoryFilter(ids=("mine", "said", "nobody's")), {"mine", "said"}),
         (MemoryFilter(ids=("mine",), user_id="bob"), set()),
         (MemoryFilter(speaker="Kai"), {"said"}),
-        (MemoryFilter(speaker="ka' OR true --"), set()),
-    ],
-)
-async def test_what_belongs_to_others_is_not_found(store: MemoryStore, where: MemoryFilter, met: set[str]) -> None:
-    await store.remember("lab", [MINE, THEIRS, SAID, SAGES])
-    assert await ids(store, MemoryQuery("tortoise", filter=where)) == met
-    if not isinstance(store, SomaBrainStore):  # which finds nothing where nothing is looked for
-        assert await ids(store, MemoryQuery("", filter=where)) == met
+        (MemoryFilter(speaker="ka' OR true --"), set[str]()),
+    ):
+        assert await ids(store, MemoryQuery("tortoise", filter=where)) == met, where
+        if not isinstance(store, SomaBrainStore):  # which finds nothing where nothing is looked for
+            assert await ids(store, MemoryQuery("", filter=where)) == met, where
     assert await ids(store, MemoryQuery("tortoise"), "other") == set()
 
 
@@ -133,12 +130,13 @@ async def test_names_of_any_length_are_told_apart(store: MemoryStore) -> None:
         assert await ids(store, MemoryQuery("tortoise", filter=MemoryFilter(session_id=name))) == {f"m-{number}"}
 
 
-@pytest.mark.parametrize("hours", [-23.98, 23.98, 5.0001])
-async def test_moments_with_any_offset_are_kept(store: MemoryStore, hours: float) -> None:
-    moments = [time.replace(tzinfo=timezone(timedelta(hours=hours))) for time in (datetime.min, NOW, datetime.max)]
-    await store.remember("lab", [Memory(f"m-{n}", "tortoise", time=moment) for n, moment in enumerate(moments)])
-    found = await store.search("lab", MemoryQuery("tortoise", filter=MemoryFilter(since=moments[1], until=moments[2])))
-    assert [(one.memory.id, one.memory.time) for one in found] == [("m-1", moments[1])]
+async def test_moments_with_any_offset_are_kept(store: MemoryStore) -> None:
+    for tenant, hours in (("west", -23.98), ("east", 23.98), ("odd", 5.0001)):
+        moments = [time.replace(tzinfo=timezone(timedelta(hours=hours))) for time in (datetime.min, NOW, datetime.max)]
+        await store.remember(tenant, [Memory(f"m-{n}", "tortoise", time=moment) for n, moment in enumerate(moments)])
+        since = MemoryFilter(since=moments[1], until=moments[2])
+        found = await store.search(tenant, MemoryQuery("tortoise", filter=since))
+        assert [(one.memory.id, one.memory.time) for one in found] == [("m-1", moments[1])]
 
 
 async def test_a_threshold_leaves_out_even_the_best_when_it_is_about_something_else(store: MemoryStore) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import orjson
@@ -18,6 +15,7 @@ from context_builder.cli import app
 from context_builder.recording.recording import Recording
 from context_builder.session.keys import Keys
 from tests.recording.witness import Recorded
+from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 from tests.session.saying import raw, spoken
@@ -91,25 +89,13 @@ async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_pa
         "command": ["record", "monday", str(path)],
         "command alone": ["record", "monday"],
     }[asked_by]
-    env = {"CONTEXT_BUILDER_REDIS_URL": redis_server.url, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
-    setting = {"RECORD_DIR": str(tmp_path)} if asked_by == "setting" else {}
-    command = [sys.executable, "-m", "context_builder", *arguments]
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=tmp_path,
-        env={**os.environ, **env, **setting},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    settings = {"redis_url": redis_server.url, "database_url": "postgresql://nobody@127.0.0.1:1/none"}
+    settings |= {"record_dir": str(tmp_path)} if asked_by == "setting" else {}
+    with Daemon(tmp_path, *arguments, **settings) as daemon:
         await redis.lpush("context_builder:monday:input", raw(spoken(1)))
         await wait_until(lambda: redis.exists("context_builder:monday:seen"), "it is taken in", timeout=20)
-        process.send_signal(signal.SIGINT)
-        output, _ = await asyncio.wait_for(process.communicate(), 10)
-    finally:
-        if process.returncode is None:
-            process.kill()
-    assert f"Recorded {path.name if asked_by == 'command alone' else path}" in output.decode()
+        await asyncio.to_thread(daemon.stop, signal.SIGINT)
+        assert f"Recorded {path.name if asked_by == 'command alone' else path}" in daemon.output
     published = orjson.loads(await redis.get("context_builder:monday:state") or b"{}")
     result = await invoke("replay-log", path, "--json")
     assert orjson.loads(result.stdout) == published

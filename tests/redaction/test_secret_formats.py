@@ -195,5 +195,5 @@ def test_no_format_takes_long_on_text_made_of_its_keywords(form):
     ]
     started = time.process_time()
     for unit in units:
-        REDACTOR.redact(unit * (10_000 // len(unit)))
-    assert time.process_time() - started < 0.5 * len(units)
+        REDACTOR.redact(unit * (5_000 // len(unit)))
+    assert time.process_time() - started < 0.12 * len(units)

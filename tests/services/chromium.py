@@ -30,6 +30,7 @@ OPTIONS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-features=SpareRendererForSitePerProcess",  # one more process for each fresh profile
     "--no-first-run",
     "--no-default-browser-check",
     "--hide-scrollbars",

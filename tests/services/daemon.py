@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 import context_builder
-from tests.services.fork_server import ForkedProcess, ForkServer
+from tests.services.fork_server import ForkedProcess, fork_server
 
 ROOT = Path(context_builder.__file__).parents[1]
 
@@ -20,9 +20,11 @@ ROOT = Path(context_builder.__file__).parents[1]
 class Daemon:
     """``python -m context_builder ARGUMENTS`` in ``folder``, with the settings given and no others.
 
-    As a context manager it is killed in the end, should it still run. It may be forked by ``forks``.
+    As a context manager it is killed in the end, should it still run. It is forked from a process that has imported
+    everything, unless its standard output is to be another one.
     """
 
+    is_heard = True
     process: subprocess.Popen[bytes] | ForkedProcess
 
     def __init__(
@@ -30,7 +32,6 @@ class Daemon:
         folder: Path,
         *arguments: str,
         stdout: int | None = None,
-        forks: ForkServer | None = None,
         **settings: object,
     ) -> None:
         self.folder = folder
@@ -39,9 +40,9 @@ class Daemon:
         chosen = {name.upper(): str(value) for name, value in settings.items()}
         home = {"CONTEXT_BUILDER_HOME": str(folder / "home"), "EMBEDDED_EMBEDDINGS": "false"}
         environ = {**inherited, "PYTHONPATH": str(ROOT), **home, **chosen}
-        if forks is not None:
+        if stdout is None and self.is_heard:
             output, status = Path(self._output.name), Path(f"{self._output.name}.status")
-            self.process = forks.fork(arguments, environ, folder, output, status)
+            self.process = fork_server().fork(arguments, environ, folder, output, status)
             return
         self.process = subprocess.Popen(
             [sys.executable, "-m", "context_builder", *arguments],
@@ -94,6 +95,8 @@ class Daemon:
 
 class UnheardDaemon(Daemon):
     """A daemon whose output goes into a pipe that nobody reads."""
+
+    is_heard = False
 
     def _opened(self) -> IO[bytes]:
         reading, writing = os.pipe()

@@ -6,6 +6,7 @@ The parent, ``python -m tests.services.fork_server``, takes one JSON line a comm
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -17,8 +18,10 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any, NoReturn
 
 from typer.main import get_command
@@ -29,7 +32,8 @@ ROOT = Path(context_builder.__file__).parents[1]
 
 IMPORTED = (
     *("asyncpg", "docket", "openai", "uvloop", "context_builder.analysis.openai", "context_builder.archive.postgres"),
-    *("context_builder.wiring.app", "context_builder.wiring.fleet"),
+    *("context_builder.wiring.app", "context_builder.wiring.fleet", "context_builder.wiring.server"),
+    *("context_builder.server.app", "context_builder.server.grpc.serving", "context_builder.server.page.app"),
 )
 """What the commands import within functions."""
 
@@ -72,6 +76,7 @@ class ForkServer:
     """The parent of all commands of a run."""
 
     def __init__(self) -> None:
+        self._asking = Lock()
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.services.fork_server"], stdin=pipe, stdout=pipe, cwd=ROOT, text=True
@@ -89,12 +94,22 @@ class ForkServer:
         asked = {"arguments": [*arguments], "environ": dict(environ), **paths}
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps(asked), file=self._process.stdin, flush=True)
-        return ForkedProcess(int(self._process.stdout.readline()), status)
+        sys.audit("os.fork")  # a test that may start no process may not have one started, either
+        with self._asking:
+            print(json.dumps(asked), file=self._process.stdin, flush=True)
+            return ForkedProcess(int(self._process.stdout.readline()), status)
 
     def close(self) -> None:
         self._process.kill()
         self._process.communicate()
+
+
+@cache
+def fork_server() -> ForkServer:
+    """The one parent of all commands of this process of pytest."""
+    server = ForkServer()
+    atexit.register(server.close)
+    return server
 
 
 def main() -> None:

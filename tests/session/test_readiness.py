@@ -14,7 +14,6 @@ from redis import Redis
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from tests.services.daemon import Daemon
-from tests.services.fork_server import ForkServer
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 
@@ -55,11 +54,11 @@ class Probe:
 
 
 @pytest.fixture
-async def probe(own_redis: RedisServer, fork_server: ForkServer, tmp_path: Path) -> AsyncIterator[Probe]:
+async def probe(own_redis: RedisServer, tmp_path: Path) -> AsyncIterator[Probe]:
     """Of a daemon that is ready."""
     port = free_port()
     settings = {"redis_url": own_redis.url, "http_port": port, "feed_memory": "false"}
-    with Daemon(tmp_path, "run", "monday", forks=fork_server, **settings):
+    with Daemon(tmp_path, "run", "monday", **settings):
         async with httpx.AsyncClient(base_url=f"http://{LOOPBACK}:{port}", timeout=1) as web:
             asked = Probe(web)
             await asked.tells(200, timeout=20)

@@ -9,7 +9,6 @@ import pytest
 
 from tests.services.command import command
 from tests.services.daemon import Daemon
-from tests.services.fork_server import ForkServer
 from tests.services.redis_server import RedisServer
 
 Command = Callable[..., Daemon]
@@ -17,12 +16,12 @@ Done = Callable[..., str]
 
 
 @pytest.fixture
-def context_builder(redis_server: RedisServer, fork_server: ForkServer, tmp_path: Path) -> Iterator[Command]:
+def context_builder(redis_server: RedisServer, tmp_path: Path) -> Iterator[Command]:
     """``context-builder ...`` as typed in a terminal; what still runs is killed in the end."""
     started: list[Daemon] = []
 
     def run(*arguments: str, **settings: object) -> Daemon:
-        started.append(Daemon(tmp_path, *arguments, forks=fork_server, **{"redis_url": redis_server.url, **settings}))
+        started.append(Daemon(tmp_path, *arguments, **{"redis_url": redis_server.url, **settings}))
         return started[-1]
 
     yield run

@@ -15,8 +15,8 @@ import sys
 import tempfile
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from operator import mul
@@ -58,6 +58,16 @@ def database(kept: Path | None = None) -> Iterator[str]:
             engine.stop()
 
 
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection whose statements may take as long as they do."""
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
 async def load(url: str, embedder: RandomEmbedder, tenant: str, memories: Sequence[Memory]) -> None:
     """Remember them all, and add and index the embeddings afterwards: that is quicker, and the same in the end."""
     by_words = PostgresMemory(url, timeout=600)
@@ -65,8 +75,7 @@ async def load(url: str, embedder: RandomEmbedder, tenant: str, memories: Sequen
     for start in progress(starts, f"loading {len(memories):,} memories"):
         await by_words.remember(tenant, memories[start : start + LOADED_AT_ONCE])
     await by_words.close()
-    connection = await asyncpg.connect(url)
-    try:
+    async with connected(url) as connection:
         for start in progress(starts, f"loading {len(memories):,} embeddings"):
             rows = [
                 (tenant, memory.id, embedder.name, await embedder.embed_query(memory.text))
@@ -78,8 +87,6 @@ async def load(url: str, embedder: RandomEmbedder, tenant: str, memories: Sequen
         await connection.execute("DELETE FROM context_memory_pending WHERE tenant_id = $1", tenant)
         await index_vectors(connection, tenant)
         await connection.execute("VACUUM ANALYZE")  # as the server does by itself within a minute
-    finally:
-        await connection.close()
 
 
 async def copy_vectors(connection: asyncpg.Connection, rows: Sequence[tuple[str, str, str, Embedding]]) -> None:

@@ -95,14 +95,7 @@ class Report:
             console.print(note, style="dim")
         for path in dict.fromkeys(self.missing):
             console.print(f"[bold red]not measured:[/] {path} is missing", soft_wrap=True)
-        goals, missed = (
-            (
-                sum(map(bool, some))
-                for some in zip(*((one.reached is not None, one.missed) for one in self.lines), strict=True)
-            )
-            if self.lines
-            else (0, 0)
-        )
+        goals, missed = sum(one.reached is not None for one in self.lines), sum(one.missed for one in self.lines)
         console.print(f"{goals - missed} of {goals} goals reached, {missed} missed")
 
     def as_json(self) -> str:

@@ -22,7 +22,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import asyncpg
 import orjson
 import redis
 from rich.table import Table
@@ -32,6 +31,7 @@ from context_builder.engines.postgres import PostgresEngine
 from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import CONSILIENCE
+from scripts.benches.harness.memory import connected
 from scripts.benches.harness.report import BenchError, Line, Report
 from scripts.benches.harness.stage import Stage, wait_until
 from scripts.benches.harness.workers import (
@@ -206,12 +206,9 @@ async def _rows(stage: Stage, names: Sequence[str]) -> int:
     address = PostgresEngine(stage.home).running()
     if address is None:
         raise BenchError("the benchmark's PostgreSQL is gone")
-    connection = await asyncpg.connect(address.url)
-    try:
+    async with connected(address.url) as connection:
         counted = "SELECT count(*) FROM {} WHERE session_id = ANY($1)"
         return sum([await connection.fetchval(counted.format(table), list(names)) for table in TABLES])
-    finally:
-        await connection.close()
 
 
 PARTS: Final[Mapping[str, Callable[[Measuring], Iterator[Point]]]] = {

@@ -15,7 +15,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-import asyncpg
 import orjson
 
 from context_builder.database.migrations import apply
@@ -29,7 +28,7 @@ from context_builder.knowledge.store import document_space
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
 from scripts.benches.harness.laboratory import TRACE, Options, agent, laboratory
-from scripts.benches.harness.memory import PATIENCE, RandomEmbedder, database, load, serve_random_embeddings
+from scripts.benches.harness.memory import PATIENCE, RandomEmbedder, connected, database, load, serve_random_embeddings
 from scripts.benches.harness.report import Line, Report, p50_p95, progress, timing
 from tests.services.api_server import ApiServer
 from tests.services.redis_server import RedisServer
@@ -231,7 +230,7 @@ def _memories(count: int, kind: str, words: int) -> Iterator[Memory]:
 
 async def _is_loaded(url: str, part: int) -> bool:
     """Return whether an earlier run has loaded as much. Edges come last, all at once."""
-    async with _connected(url) as connection:
+    async with connected(url) as connection:
         wanted = "SELECT EXISTS (SELECT FROM context_edges) AND (SELECT count(*) FROM context_artifacts) = $1"
         return bool(await connection.fetchval(wanted, DOCUMENTS // part))
 
@@ -246,7 +245,7 @@ async def _load(url: str, part: int) -> None:
     ]
     await load(url, embedder, document_space(TENANT), passages)
     choose = random.Random(6)
-    async with _connected(url) as connection:
+    async with connected(url) as connection:
         columns = ("tenant_id", "ref", "version", "kind", "title", "content", "digest", "project_id", "status")
         for start in progress(range(0, count, LOADED_AT_ONCE), f"loading {count:,} artifacts"):
             rows = [
@@ -260,12 +259,3 @@ async def _load(url: str, part: int) -> None:
         named = ("tenant_id", "from_ref", "to_ref", "type")
         await connection.copy_records_to_table("context_edges", records=edges, columns=named)
         await connection.execute("VACUUM ANALYZE")
-
-
-@asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(url)
-    try:
-        yield connection
-    finally:
-        await connection.close()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 import pytest
 from redis.asyncio import Redis
 
 from context_builder.engines.engine import LOOPBACK
+from tests.server.page.accessibility import WIDE
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
 
@@ -48,15 +51,22 @@ async def reader(api: ApiServer, own_redis: None) -> AsyncIterator[httpx.AsyncCl
         yield client
 
 
-@pytest.fixture
-async def visitor(api: ApiServer, chromium: Chromium, own_redis: None) -> AsyncIterator[Visitor]:
-    """Somebody who looks at the sessions, and has logged in; not by the form, which is a page more to be drawn."""
-    async with visiting(chromium, api.url, viewport={"width": 1280, "height": 800}) as someone:
+@asynccontextmanager
+async def visiting_as(chromium: Chromium, api: ApiServer, credential: str, **options: Any) -> AsyncIterator[Visitor]:
+    """A visitor who has logged in; not by the form, which is a page more to be drawn."""
+    async with visiting(chromium, api.url, **{"viewport": WIDE, **options}) as someone:
         async with api.client() as client:
-            await logged_in(api, client, api.key())
+            await logged_in(api, client, credential)
             cookies = [(one.name, one.value or "", one.path) for one in client.cookies.jar]
         for name, value, path in cookies:
             await someone.context.add_cookies([{"name": name, "value": value, "domain": LOOPBACK, "path": path}])
+        yield someone
+
+
+@pytest.fixture
+async def visitor(api: ApiServer, chromium: Chromium, own_redis: None) -> AsyncIterator[Visitor]:
+    """Somebody who looks at the sessions, and has logged in."""
+    async with visiting_as(chromium, api, api.key()) as someone:
         await someone.page.goto("/ui/sessions")
         yield someone
 

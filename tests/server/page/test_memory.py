@@ -14,10 +14,10 @@ from context_builder.memory.memory import Memory, point_id
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import check_in_every_dress
-from tests.server.page.conftest import log_in, logged_in, token_in
+from tests.server.page.conftest import logged_in, token_in, visiting_as
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.chromium import Chromium, Visitor
 
 pytestmark = pytest.mark.engines
 
@@ -50,8 +50,7 @@ def decided(number: int, text: str, **metadata: object) -> Memory:
 
 @pytest.fixture
 async def visitor(api: ApiServer, chromium: Chromium, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
-    async with visiting(chromium, api.url, viewport={"width": 1280, "height": 800}) as someone:
-        await log_in(someone, api.key(Role.ADMIN, tenant))
+    async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant)) as someone:
         yield someone
 
 
@@ -102,15 +101,13 @@ async def test_what_replaced_what_is_told_and_preferences_to_admins(
     withdrawn = {"withdrawn": "prefers tea"}
     no_tea = said(9, "no longer prefers tea", kind="preference", user_id="Ines", metadata=withdrawn)
     await memory.remember(tenant, [no_tea])
-    async with visiting(chromium, api.url) as writer:
-        await log_in(writer, api.key(Role.WRITER, tenant))
+    async with visiting_as(chromium, api, api.key(Role.WRITER, tenant)) as writer:
         await writer.page.goto("/ui/memory")
         cards = writer.page.locator("li.memory")
         await expect(cards.filter(has_text="Replaced by: Survey twice a month.")).to_have_count(1)
         await expect(cards.filter(has_text="Replaces: Survey every week.")).to_have_count(1)
         await expect(cards.filter(has_text="Takes back: prefers tea")).to_have_count(0)
-    async with visiting(chromium, api.url) as admin:
-        await log_in(admin, api.key(Role.ADMIN, tenant))
+    async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant)) as admin:
         await admin.page.goto("/ui/memory")
         cards = admin.page.locator("li.memory")
         await expect(cards.filter(has_text="Takes back: prefers tea")).to_have_count(1)
@@ -121,8 +118,7 @@ async def test_it_works_without_scripts(
     api: ApiServer, chromium: Chromium, memory: PostgresMemory, tenant: str
 ) -> None:
     await memory.remember(tenant, [said(1, "Urchins graze the kelp.")])
-    async with visiting(chromium, api.url, java_script_enabled=False) as visitor:
-        await log_in(visitor, api.key(Role.ADMIN, tenant))
+    async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant), java_script_enabled=False) as visitor:
         page = visitor.page
         await page.goto("/ui/memory?q=kelp")
         await page.get_by_label("Choose: Urchins").check()

@@ -15,10 +15,10 @@ from playwright.async_api import expect
 
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import check_in_every_dress
-from tests.server.page.conftest import log_in, logged_in, token_in
+from tests.server.page.conftest import logged_in, token_in, visiting_as
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.chromium import Chromium, Visitor
 
 pytestmark = pytest.mark.engines
 
@@ -38,8 +38,7 @@ async def program(api: ApiServer, own_redis: None, tenant: str) -> AsyncIterator
 
 @pytest.fixture
 async def visitor(api: ApiServer, chromium: Chromium, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
-    async with visiting(chromium, api.url, viewport={"width": 1280, "height": 800}) as someone:
-        await log_in(someone, api.key(Role.ADMIN, tenant))
+    async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant)) as someone:
         yield someone
 
 

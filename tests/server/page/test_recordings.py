@@ -13,10 +13,10 @@ from context_builder.server.access.caller import Role
 from context_builder.server.page.views.recordings import strip
 from tests.recording.written import WrittenRecording
 from tests.server.page.accessibility import check_in_every_dress
-from tests.server.page.conftest import log_in, logged_in
+from tests.server.page.conftest import logged_in, visiting_as
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.chromium import Chromium, Visitor
 
 pytestmark = pytest.mark.engines
 
@@ -73,8 +73,7 @@ async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, vi
 
 
 async def test_it_works_without_scripts(api: ApiServer, chromium: Chromium, monday: WrittenRecording) -> None:
-    async with visiting(chromium, api.url, java_script_enabled=False) as visitor:
-        await log_in(visitor, api.key())
+    async with visiting_as(chromium, api, api.key(), java_script_enabled=False) as visitor:
         page = visitor.page
         await page.goto("/ui/recordings/monday?at=40")
         await expect(page.locator(".message-list li")).to_have_count(10)
