@@ -85,6 +85,6 @@ async def test_a_server_that_knows_neither_hello_nor_client(tmp_path: Path) -> N
     server.start()
     try:
         async with open_docket(server.url) as docket:
-            assert await docket.workers() == set()
+            assert not await docket.workers()
     finally:
         server.kill()
