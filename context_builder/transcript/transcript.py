@@ -256,7 +256,7 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
         source.text = pdf.text_of_pdf(raw)
         return read_text(source)
     if broadcast.is_ebu(raw):
-        return broadcast.read_ebu(raw, source)
+        return broadcast.read_ebu(raw)
     if raw.startswith(b"\x1f\x8b"):
         return _read_bytes(name.removesuffix(".gz"), unpacked(raw), source)
     if known := next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None):

@@ -176,7 +176,7 @@ def bounded(read: Callable[[str], T], text: str) -> T:
     try:
         return _process().call(read, text)
     except TookTooLong:
-        raise ValueError(f"markup that takes more than {LONGEST:g} s to read") from None
+        raise ValueError(f"takes more than {LONGEST:g} s to read") from None
 
 
 @cache
