@@ -34,6 +34,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.failures import reason_of
 from context_builder.session.host import Arrivals
 from context_builder.session.session import Session
+from context_builder.storage.redis import GREETING
 from context_builder.storage.redis_availability import translated
 
 NAME: Final = "context_builder_fleet"
@@ -99,7 +100,8 @@ def open_docket(url: str) -> Docket:
     made = connection._connection_pool_from_url
 
     async def bounded(**options: Any) -> ConnectionPool:
-        pool: ConnectionPool = await made(**options)
+        pool: ConnectionPool = await made(**{**options, "protocol": GREETING["protocol"]})
+        pool.connection_kwargs |= GREETING
         if type(pool) is not ConnectionPool:
             return pool  # Sentinel's
         kwargs = {"connection_class": pool.connection_class, **pool.connection_kwargs}

@@ -31,7 +31,7 @@ class _Packing:
         return [hiredis.pack_command((*name.split(), *args[1:]))]
 
 
-_GREETING: Final[dict[str, Any]] = {"protocol": 2, "driver_info": None}
+GREETING: Final[dict[str, Any]] = {"protocol": 2, "driver_info": None}
 """A connection sends AUTH and SELECT and nothing else: some proxies hang up at HELLO or CLIENT, and some users may not
 send them."""
 
@@ -39,7 +39,7 @@ send them."""
 def _options() -> dict[str, Any]:
     """Retries and time limits are ours: a commit knows whether it may be sent again."""
     return {
-        **_GREETING,
+        **GREETING,
         "socket_connect_timeout": CONNECT_TIMEOUT,
         "socket_timeout": None,
         "retry": Retry(NoBackoff(), 0),
@@ -89,7 +89,7 @@ def _sentinel_client(url: str, *, tls: bool) -> Redis:
     to_sentinels = {n.removeprefix("sentinel_"): options.pop(n) for n in [*options] if n.startswith("sentinel_")}
     secured = {"ssl": tls, **{n: v for n, v in options.items() if n.startswith("ssl_")}}
     to_sentinels |= {"socket_timeout": CONNECT_TIMEOUT, "socket_connect_timeout": CONNECT_TIMEOUT, **secured}
-    to_sentinels = {**_GREETING, **to_sentinels}
+    to_sentinels = {**GREETING, **to_sentinels}
     sentinel: Any = Sentinel(addresses, sentinel_kwargs=to_sentinels)  # type: ignore[no-untyped-call]
     client: Redis = sentinel.master_for(service or "mymaster", **{**_options(), **options, "ssl": tls})
     return client

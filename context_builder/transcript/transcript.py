@@ -16,6 +16,7 @@ from context_builder.transcript.formats import (
     ass,
     broadcast,
     documents,
+    exchanges,
     html_exports,
     irc,
     json_lines,
@@ -70,6 +71,7 @@ TEXTS: Final = (
     TextFormat("a page", html_exports.is_html, lambda source: _read_page(source)),
     TextFormat("XML", ttml.is_xml, xml_documents.read_xml),
     TextFormat("the European Parliament", proceedings.is_parliament, proceedings.read_parliament),
+    TextFormat("ChatML", exchanges.is_marked, exchanges.read_marked),
     TextFormat("server-sent events", _EVENTS.match, lambda source: _read_events(source)),
     TextFormat("JSON", documents.is_json, documents.read_document),
     TextFormat(
@@ -147,6 +149,9 @@ ENDINGS: Final[dict[str, Read]] = {
     ".ttml": xml_documents.read_xml,
     ".dfxp": xml_documents.read_xml,
     ".xml": xml_documents.read_xml,
+    ".eaf": xml_documents.read_xml,
+    ".trs": xml_documents.read_xml,
+    ".exb": xml_documents.read_xml,
     ".srv1": xml_documents.read_xml,
     ".srv2": xml_documents.read_xml,
     ".srv3": xml_documents.read_xml,
@@ -251,7 +256,7 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
         source.text = pdf.text_of_pdf(raw)
         return read_text(source)
     if broadcast.is_ebu(raw):
-        return broadcast.read_ebu(raw, source)
+        return broadcast.read_ebu(raw)
     if raw.startswith(b"\x1f\x8b"):
         return _read_bytes(name.removesuffix(".gz"), unpacked(raw), source)
     if known := next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None):

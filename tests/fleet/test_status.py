@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import orjson
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from context_builder import cli
 from context_builder.fleet.process import Workload
 from context_builder.fleet.status import FleetStatus, SessionStatus, WorkerStatus, status_of
+from context_builder.fleet.worker import open_docket
 from context_builder.session.store.registry import RegisteredSession
 from tests.fleet.conftest import StartWorker
 from tests.fleet.watching import Fleet, ready
@@ -75,3 +77,14 @@ async def _invoked(*arguments: str) -> str:
     result = await asyncio.to_thread(CliRunner().invoke, cli.app, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+@pytest.mark.engines
+async def test_a_server_that_knows_neither_hello_nor_client(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path, "--rename-command", "HELLO", "", "--rename-command", "CLIENT", "")
+    server.start()
+    try:
+        async with open_docket(server.url) as docket:
+            assert not await docket.workers()
+    finally:
+        server.kill()

@@ -68,7 +68,7 @@ class RedisServer:
                 stdin=subprocess.DEVNULL,
             )
         deadline = time.monotonic() + 10
-        with Redis.from_url(self.url, password=password) as client:
+        with Redis.from_url(self.url, password=password, protocol=2) as client:
             while True:
                 with suppress(RedisConnectionError):  # BusyLoadingError is one too
                     client.ping()

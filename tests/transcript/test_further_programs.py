@@ -622,6 +622,40 @@ def test_hansard_has_seats_and_parties_behind_names(tmp_path: Path) -> None:
     ]
 
 
+def test_a_name_and_a_time_of_hours_with_one_blank_between(tmp_path: Path) -> None:
+    text = (
+        "Ida Lind 00:00:01\nShall we sail?\n\nBo Berg 00:00:04\nNot in this wind.\n\n"
+        "Ida Lind 00:00:09\nTomorrow, then.\n"
+    )
+    assert heard(tmp_path, "talk.txt", text) == MORE
+
+
+def test_turns_as_models_are_given_them(tmp_path: Path) -> None:
+    said = [f"user | {ASKED}", f"assistant | {SAID}"]
+    marked = "<|im_start|>system\nx<|im_end|>\n<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n{}<|im_end|>\n"
+    assert heard(tmp_path, "a.txt", marked.format(ASKED, SAID)) == said
+    headed = "<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>"
+    assert heard(tmp_path, "b.txt", headed.format("user", ASKED) + headed.format("assistant", SAID)) == said
+
+
+def test_pages_of_imessage_exporter(tmp_path: Path) -> None:
+    message = (
+        '<div class="message"><span class="timestamp">May 03, 2023  9:00:0{} AM</span><span class="sender">{}</span>'
+        '<span class="bubble">{}</span></div>'
+    )
+    page = "".join(message.format(int(at), who, text) for who, text, at in TURNS)
+    assert heard(tmp_path, "a.html", f"<html><body>{page}</body></html>") == TALK
+
+
+def test_a_line_of_a_mailbox_that_begins_with_from(tmp_path: Path) -> None:
+    message = (
+        "From x Wed May  3 09:00:01 2023\nFrom: Ida <i@x.se>\nSubject: x\n"
+        "Date: Wed, 3 May 2023 09:00:01 +0000\n\n{}\n\n"
+    )
+    mailbox = message.format("Yes.\n>From here.") + message.format("No.")
+    assert heard(tmp_path, "a.mbox", mailbox) == ["Ida | Yes. From here.", "Ida | No."]
+
+
 def test_what_a_page_in_a_mail_quotes_is_left_out(tmp_path: Path) -> None:
     mail = "From: Ida <i@x.se>\nSubject: x\nDate: Wed, 3 May 2023 09:00:01 +0000\nContent-Type: text/html\n\n{}\n"
     assert heard(tmp_path, "a.eml", mail.format("<p>Yes.</p><blockquote>Shall we?</blockquote>")) == ["Ida | Yes."]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from context_builder.transcript.formats.html_exports import bounded
-from context_builder.transcript.formats.subtitles import read_subtitles
+from context_builder.transcript.formats.library_subtitles import Event, transcript_of
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript
 
@@ -26,33 +26,45 @@ def is_ebu(raw: bytes) -> bool:
 
 def read_scenarist(source: Source) -> Transcript:
     """Return what is said in Scenarist's captions. Raises :class:`ValueError` for what is none."""
-    source.text = bounded(_of_scenarist, source.text)
-    return read_subtitles(source)
+    return transcript_of(bounded(_of_scenarist, source.text))
 
 
-def read_ebu(raw: bytes, source: Source) -> Transcript:
+def read_ebu(raw: bytes) -> Transcript:
     """Return what is said in subtitles of EBU STL. Raises :class:`ValueError` for what is none."""
-    source.text = bounded(_of_ebu, raw.decode("latin-1"))
-    return read_subtitles(source)
+    return transcript_of(bounded(_of_ebu, raw.decode("latin-1")))
 
 
-def _of_scenarist(text: str) -> str:
+def _of_scenarist(text: str) -> list[Event]:
     from ttconv.scc import reader
 
-    return _as_subrip(lambda: reader.to_model(text.lstrip()))
+    return _events(lambda: reader.to_model(text.lstrip()))
 
 
-def _of_ebu(text: str) -> str:
+def _of_ebu(text: str) -> list[Event]:
     from ttconv.stl import reader
 
-    return _as_subrip(lambda: reader.to_model(io.BytesIO(text.encode("latin-1"))))
+    return _events(lambda: reader.to_model(io.BytesIO(text.encode("latin-1"))))
 
 
-def _as_subrip(model: Callable[[], Any]) -> str:
-    from ttconv.srt import writer
+def _events(read: Callable[[], Any]) -> list[Event]:
+    from ttconv import model
 
     logging.getLogger("ttconv").setLevel(logging.CRITICAL)  # what is odd in a file is not this program's to tell
     try:
-        return str(writer.from_model(model()))
+        captions = [one for one in read().get_body().dfs_iterator() if isinstance(one, model.P)]
+        return [
+            (int((one.get_begin() or 0) * 1000), int((one.get_end() or one.get_begin() or 0) * 1000), _text(one))
+            for one in captions
+        ]
     except Exception as error:  # noqa: BLE001 a parser of a hostile format: whatever stops it, the file is told
         raise ValueError(f"captions that cannot be read ({type(error).__name__}: {str(error)[:100]})") from None
+
+
+def _text(caption: Any) -> str:
+    from ttconv import model
+
+    parts = (
+        one.get_text() if isinstance(one, model.Text) else "\n" * isinstance(one, model.Br)
+        for one in caption.dfs_iterator()
+    )
+    return "".join(parts)

@@ -6,11 +6,14 @@ text-generation-webui keep them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from context_builder.transcript.fields import Object, inner, optional_text
 from context_builder.transcript.formats import turns
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript
 
 _PAIRS: Final = (
     ("request", "response"),
@@ -27,6 +30,25 @@ _PAIRS: Final = (
 """How programs call what is asked and what is answered."""
 
 _HISTORIES: Final = ("visible", "internal", "history", "data")
+
+
+_MARKED: Final = re.compile(
+    r"<\|(?:im_start\|>|start_header_id\|>)\s*(?P<role>\w{1,20})\s*?(?:<\|end_header_id\|>)?\n\s*"
+    r"(?P<text>.*?)(?=<\|(?:im_end|im_start|eot_id|start_header_id)\|>|\Z)",
+    re.DOTALL,
+)
+"""A turn as models are given it: ChatML's and Llama's."""
+
+
+def is_marked(text: str) -> bool:
+    return bool(_MARKED.search(text[:2000]))
+
+
+def read_marked(source: Source) -> Transcript:
+    """Return the transcript in a text with the marks of a model's turns."""
+    return turns.read_turns(
+        [{"role": one["role"], "content": one["text"]} for one in _MARKED.finditer(source.text)], source
+    )
 
 
 def exchanges_in(document: Any) -> list[Object]:

@@ -30,7 +30,7 @@ _PAGE: Final = re.compile(
 )
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
-_CHAT: Final = re.compile(r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|_a6-g)")
+_CHAT: Final = re.compile(r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|_a6-g|bubble)")
 _CLASSES: Final = {
     "from_name": "who",
     "chatlog__author": "who",
@@ -40,6 +40,9 @@ _CLASSES: Final = {
     "date": "at",
     "chatlog__timestamp": "at",
     "chatlog__short-timestamp": "at",
+    "sender": "who",  # of imessage-exporter, with the two below
+    "bubble": "text",
+    "timestamp": "at",
     "_a6-h": "who",
     "_a6-p": "text",
     "_a6-o": "at",
@@ -77,7 +80,12 @@ class _Page(HTMLParser):
             self.handle_data(" ")
             return
         kind = next((_CLASSES[one] for one in classes if one in _CLASSES), "")
-        is_message = "chatlog__message" in classes or "_a6-g" in classes or {"message", "default"} <= set(classes)
+        is_message = (
+            "chatlog__message" in classes
+            or "_a6-g" in classes
+            or classes == ["message"]
+            or {"message", "default"} <= set(classes)
+        )
         if is_message:
             self.messages.append(_Message())
         if self.messages and kind == "at" and not self.messages[-1].at:
@@ -168,7 +176,7 @@ def bounded(read: Callable[[str], T], text: str) -> T:
     try:
         return _process().call(read, text)
     except TookTooLong:
-        raise ValueError(f"markup that takes more than {LONGEST:g} s to read") from None
+        raise ValueError(f"takes more than {LONGEST:g} s to read") from None
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,7 +30,7 @@ _KINDS: Final = (
     _Kind("mpl2", re.compile(r"\s*\[\d+\]\s*\[\d*\]"), re.compile(r"\s*\[-?\d+\]\s*\[-?\d*\].*")),
     _Kind("tmp", re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:(?!\d\d\s*[-–>])\S"), re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:.*")),
 )
-_Event = tuple[int, int, str]
+Event = tuple[int, int, str]
 _RATE: Final = 25.0
 """Frames of a second, where a file of MicroDVD does not say."""
 
@@ -52,6 +53,11 @@ def read_library_subtitles(source: Source) -> Transcript:
             source.problem("not a subtitle", number)
     is_sami = kind.name == "sami"
     events = sorted(bounded(_events_of_sami, source.text) if is_sami else _events(kind.name, source.text))
+    return transcript_of(events)
+
+
+def transcript_of(events: Sequence[Event]) -> Transcript:
+    """Return what subtitles say, which are two times in milliseconds and a text each."""
     entries = [text.split("\n") for _, _, text in events]
     said = [
         Utterance(line.speaker or UNKNOWN_SPEAKER, plain(line.text), start / 1000, until=end / 1000)
@@ -61,12 +67,12 @@ def read_library_subtitles(source: Source) -> Transcript:
     return Transcript(once(said))
 
 
-def _events_of_sami(text: str) -> list[_Event]:
+def _events_of_sami(text: str) -> list[Event]:
     first, *rest = text.split("<!--")
     return _events("sami", first + "".join(one.partition("-->")[2] for one in rest))
 
 
-def _events(kind: str, text: str) -> list[_Event]:
+def _events(kind: str, text: str) -> list[Event]:
     """Return the milliseconds and the text of each subtitle. Raises :class:`ValueError`."""
     from pysubs2 import SSAFile
     from pysubs2.exceptions import Pysubs2Error

@@ -142,6 +142,10 @@ _ITEM: Final = re.compile(r"\s*(\d{1,4})[.):]\s+(\S.*)")
 _ANGLE: Final = re.compile(r"\s*<([^<>:\n]{1,60})>:?\s+(\S.*)")
 
 
+_ACTION: Final = re.compile(r"\s*\* (\S{1,60}) (\S.*)")
+"""What somebody does, in a log of IRC."""
+
+
 def _unlisted(lines: list[str]) -> list[str]:
     """Return lines without the numbers of a list, with colons behind names in angle brackets or above paragraphs."""
     told = [line for line in lines if line.strip()]
@@ -152,7 +156,10 @@ def _unlisted(lines: list[str]) -> list[str]:
         lines = [found[2] if (found := _ITEM.fullmatch(line)) else line for line in lines]
     angled = sum(bool(_ANGLE.fullmatch(line)) for line in told)
     if angled > 1 and angled >= _SHARE * len(told):
-        lines = [f"{found[1]}: {found[2]}" if (found := _ANGLE.fullmatch(line)) else line for line in lines]
+        lines = [
+            f"{found[1]}: {found[2]}" if (found := _ANGLE.fullmatch(line) or _ACTION.fullmatch(line)) else line
+            for line in lines
+        ]
     return _named_paragraphs(lines)
 
 
@@ -164,7 +171,7 @@ def _named_paragraphs(lines: list[str]) -> list[str]:
     alone = [place for place in starts if not "".join(lines[place + 1 : place + 2]).strip()]
     if len(alone) == len(starts):
         starts = [place for place in starts if is_written_as_name(lines[place].strip())]
-        if any(place + 2 in starts for place in starts):
+        if not {place + 2 for place in starts}.isdisjoint(starts):
             return lines
     names = [_ABOUT.sub("", lines[place].strip()) for place in starts]
     has_text = all("".join(lines[place + 1 : place + 3]).strip() for place in starts)

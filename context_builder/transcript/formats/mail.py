@@ -19,6 +19,9 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 
 _FIELD: Final = re.compile(r"(?:>?From \S+ .*\n)?(?:[A-Z][A-Za-z-]{1,40}:[ \t].*\n(?:[ \t]+\S.*\n)*){2,}")
 _BEGINS: Final = re.compile(r"^From \S+.*\d{4}\b.*$\n(?=[A-Z][\w-]+:)", re.MULTILINE)
+_ESCAPED: Final = re.compile(r"^>(?=>*From )", re.MULTILINE)
+"""Stands in a mailbox before a line that would begin a message."""
+
 _QUOTED: Final = re.compile(r"\s*>")
 _ABOVE: Final = re.compile(
     r"\s*(?:On .{6,200} wrote:|Am .{6,200} schrieb .{0,100}:|Le .{6,200} a écrit\s?:|El .{6,200} escribió:|"
@@ -56,6 +59,8 @@ def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
     for start, end in zip(starts, [*starts[1:], len(source.text)], strict=True):
         line = source.text.count("\n", 0, start) + 1
         written = _BEGINS.sub("", source.text[start:end], count=1)
+        if len(starts) > 1:
+            written = _ESCAPED.sub("", written)
         if written.count("\n--") > _MOST_PARTS:
             source.problem("a message of too many parts", line)
             continue

@@ -26,7 +26,7 @@ _FORMS: Final = tuple(
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
         rf"{_NAME}\s*(?:\({_TIME}(?:\s?[-–—]\s?{_END})?\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
         rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
-        rf"{_NAME}\s*[-–—|•·,:]\s*{_TIME}\s*:?",
+        rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
         rf"[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
