@@ -22,7 +22,7 @@ from context_builder.analysis.analyst import MAX_QUOTES
 from context_builder.analysis.openai.schemas import MAX_POINTS
 from context_builder.engines.engine import LOOPBACK
 from scripts.campaign.tokens import tokens_in
-from tests.services.model_answers import said_in, task_of
+from tests.services.model_answers import KNOWN, said_in, task_of
 from tests.services.model_server import FakeModel
 
 TOKENS_A_POINT = 25
@@ -96,7 +96,13 @@ class NamingModel(FakeModel):
         reply = _naming
         if self._mischief == REFUSALS_AS_POINTS:
             reply = _refusing
-        self.replies = deque([reply(said_in(asked))] if task_of(asked) == "summary" else [])
+        match task_of(asked):
+            case "summary":
+                self.replies = deque([reply(said_in(asked))])
+            case "verification":
+                self.replies = deque([_verdicts(asked["messages"][-1]["content"])])
+            case _:
+                self.replies = deque()
         return await super()._answer(asked, request)
 
     def _sent(self, body: dict[str, Any]) -> Response:
@@ -119,11 +125,18 @@ def _naming(texts: Sequence[str]) -> Mapping[str, Any]:
     return {"chatter": not points, "points": points}
 
 
+def _verdicts(prompt: str) -> Mapping[str, Any]:
+    """Support what names a token: a refusal is in no quote."""
+    sentences = (match.groups() for match in KNOWN.finditer(prompt))
+    return {"verdicts": [{"number": int(number), "supported": bool(tokens_in(text))} for number, _, text in sentences]}
+
+
 def _refusing(texts: Sequence[str]) -> Mapping[str, Any]:
-    cited = range(1, len(texts) + 1)
+    """Refuse, in words that nobody said: what somebody said is a point like any other."""
+    cited, said = range(1, len(texts) + 1), "\n".join(texts)
     points = [
         _point(text, {place: texts[place - 1].split()[1:4]}, replaces=place)
-        for text, place in zip(_REFUSALS, cited, strict=False)
+        for text, place in zip((text for text in _REFUSALS if text not in said), cited, strict=False)
     ]
     return {"chatter": False, "points": points}
 

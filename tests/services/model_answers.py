@@ -14,7 +14,7 @@ TASKS = ("keywords", "domains", "summary", "compaction", "verification", "prefer
 LONGEST_POINT = 200
 """Characters of a message that become a point."""
 
-_KNOWN = re.compile(r'^(\d+) (\w+)(?: by ".*")?: (".*")$', re.MULTILINE)
+KNOWN = re.compile(r'^(\d+) (\w+)(?: by ".*")?: (".*")$', re.MULTILINE)
 """A line of a known point, or of a sentence in doubt."""
 
 _LINE = re.compile(r'^(?:(\d+) )?(".*")$', re.MULTILINE)
@@ -123,7 +123,7 @@ def _shortened(prompt: str) -> dict[str, Any]:
     out: list[int] = []
     saved = 0
     last: dict[str, Any] = {}
-    for number, kind, text in (match.groups() for match in _KNOWN.finditer(points)):
+    for number, kind, text in (match.groups() for match in KNOWN.finditer(points)):
         last = {"from": [int(number)], "text": json.loads(text), "kind": kind}
         if kind == "claim" and wanted is not None and saved < int(wanted[1]):
             out.append(int(number))
@@ -132,4 +132,4 @@ def _shortened(prompt: str) -> dict[str, Any]:
 
 
 def _all_supported(prompt: str) -> dict[str, Any]:
-    return {"verdicts": [{"number": int(match[1]), "supported": True} for match in _KNOWN.finditer(prompt)]}
+    return {"verdicts": [{"number": int(match[1]), "supported": True} for match in KNOWN.finditer(prompt)]}

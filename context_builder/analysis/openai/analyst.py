@@ -62,7 +62,7 @@ from context_builder.analysis.openai.schemas import (
 from context_builder.analysis.options import CallOptions, Endpoint, TaskConfig
 from context_builder.analysis.prompts import Prompts
 from context_builder.costs import NO_USAGE, Budget, Prices, Usage
-from context_builder.errors import AnalystError
+from context_builder.errors import AnalystError, ReplyInvalid
 from context_builder.quoting import quoted_json
 from context_builder.tokens.counter import TokenCounter
 
@@ -222,6 +222,10 @@ class OpenAIAnalyst(Analyst):
         rejected = read.rejected.total() + len(read.points) - len(points)
         over = zip(read.over, verdicts[doubted:] if verdicts else (), strict=False)
         gone = frozenset(point.id for (point, _), is_over in over if is_over)
+        if read.points and not (points or gone):  # as when the check rejects every point
+            error = ReplyInvalid(f"the model gave no summary: {rejected} points, none confirmed", rejected=rejected)
+            error.usage = usage + more
+            raise error
         return SummaryResult(points, self._name, rejected, usage + more, over=gone)
 
     @property

@@ -116,6 +116,14 @@ async def test_all_doubts_of_a_reply_go_into_one_call_with_the_quotes() -> None:
     ]
 
 
+async def test_a_reply_of_which_nothing_is_confirmed_is_no_summary() -> None:
+    client = ScriptedClient(summary=points(PRIMER, REVERSED), verification=verdicts(False, False))
+    with pytest.raises(ReplyInvalid, match="2 points, none confirmed") as failed:
+        await analyst(client).summarize(SummaryRequest(TALK))
+    assert failed.value.usage is not None
+    assert failed.value.usage.calls == 2
+
+
 async def test_what_its_quotes_say_stays_as_it_is() -> None:
     client = ScriptedClient(summary=points(PRIMER), verification=verdicts(True))
     [point] = (await analyst(client).summarize(SummaryRequest(TALK))).points
@@ -349,10 +357,10 @@ GUESSES = [
 async def test_a_guess_that_is_told_as_certain_is_in_doubt(message: int, quote: str, text: str, doubted: bool) -> None:
     point = {"text": text, "by": [], "kind": "claim", "replaces": []}
     client = ScriptedClient(
-        summary=points({**point, "evidence": [{"message": message, "quote": quote}]}), verification=verdicts(False)
+        summary=points({**point, "evidence": [{"message": message, "quote": quote}]}), verification=verdicts(True)
     )
-    result = await analyst(client).summarize(SummaryRequest(GUESSES))
-    assert (not result.points) is doubted
+    await analyst(client).summarize(SummaryRequest(GUESSES))
+    assert ("verification" in [question.task for question in client.asked]) is doubted
 
 
 async def test_words_of_a_script_without_blanks_are_counted_by_characters() -> None:
