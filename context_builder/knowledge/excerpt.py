@@ -149,7 +149,7 @@ FULL: Final = 0.97
 SHARE: Final = 1 / 3
 """Share of the room that one source takes before its further passages are worth less."""
 
-OVER: Final = 0.92
+OVER: Final = 0.9
 """What they are worth then."""
 
 ENOUGH: Final = 2_500
