@@ -149,7 +149,7 @@ FULL: Final = 0.97
 SHARE: Final = 1 / 3
 """Share of the room that one source takes before its further passages are worth less."""
 
-OVER: Final = 0.85
+OVER: Final = 0.9
 """What they are worth then."""
 
 ENOUGH: Final = 2_500
@@ -157,6 +157,10 @@ ENOUGH: Final = 2_500
 
 SOURCES: Final = 0.3
 """Power of a source's score that its passages are worth beside their own likeness."""
+
+ANNOUNCED: Final = 0.95
+"""Share of a passage's value that the next is worth at least, where the passage announces it: it ends with a colon, or
+opens its source and is the best of all. What answers is often in the example, and its words in what comes before."""
 
 UNFOUND: Final = 0.5
 """Likeness of a passage, at most, of a source that no search found."""
@@ -311,6 +315,8 @@ class Filling:
                         heappush(offers, _offer(source, offer.rank, part))
                 continue
             shown = self._offered(offer.rank)
+            if any(one.place == offer.place for one in shown.parts):
+                continue  # it was announced, and is taken
             parts, tokens = shown.with_part(offer.part)
             value = offer.worth / (1 + shown.tokens / ENOUGH) * (OVER if tokens > self._most else 1)
             if value < -offer.minus_value and offers and value < -offers[0].minus_value:
@@ -321,9 +327,20 @@ class Filling:
             else:
                 self._take(offer.rank, shown, offer.part, parts, tokens)
                 misses = 0
+                if (announced := self._announced(offer)) is not None:
+                    heappush(offers, announced)
         self._aside += sorted(offer for offer in offers if offer.part is not None)[:_MISSES]
         if self._room > self._least_left:
             self._fill_up()
+
+    def _announced(self, offer: _Offer) -> _Offer | None:
+        """Return the offer of the passage that one which was just taken announces; None where it announces none."""
+        opens = offer.place == 0 and len(self._taken) == 1
+        if offer.part is None or not (opens or offer.part.passage.text.endswith((":", "："))):
+            return None
+        following = next((one for one in self._sources[offer.rank].read() if one.place == offer.place + 1), None)
+        worth = ANNOUNCED * offer.worth
+        return following and _Offer(-worth, offer.rank, following.place, following, worth)
 
     def _take(self, rank: int, shown: _Shown, part: Part, parts: list[Part], tokens: int) -> None:
         self._room -= tokens - shown.tokens

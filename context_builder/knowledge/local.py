@@ -3,6 +3,9 @@
 A prior tells how likely a passage answers anything, before it is compared with an intent. What a project was (its
 changes) and how it is run (contributing, licences) mention everything and explain little, and a passage of a few words
 is like any intent by its embedding. Both would take the place of answers.
+
+A search by words takes a name such as ``filter_by_level`` apart, and finds whatever is about levels. Where an intent
+has such names, passages that have them as they stand come before those that have not.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice, pairwise
 from typing import Final, Protocol
 
 from context_builder.knowledge.artifact import ENTITY_REFS, Link
@@ -61,6 +65,35 @@ def _is_record(ref: str, title: str) -> bool:
 
 def _brevity(text: str) -> float:
     return min(1.0, BRIEF + (1 - BRIEF) * words_in(text) / ENOUGH)
+
+
+UNNAMED: Final = 0.75
+"""Of a passage without any of the names that the intent has, where others have them."""
+
+NAMES: Final = 32
+"""Names of an intent that are looked for."""
+
+_WORD: Final = re.compile(r"\w+(?:\.\w+)*")
+
+
+def naming(intent: str, texts: Sequence[str]) -> list[float]:
+    """Return a factor (0..1) for each text: 1 for those that have most of the names in the intent, less the fewer of
+    these they have."""
+    named = (word.casefold() for word in _WORD.findall(intent) if _is_name(word))
+    names = list(islice(dict.fromkeys(named), NAMES))
+    folded = [text.casefold() for text in texts] if names else []
+    have = [sum(name in text for name in names) for text in folded]
+    most = max(have, default=0)
+    return [UNNAMED + (1 - UNNAMED) * one / most for one in have] if most else [1.0] * len(texts)
+
+
+def _is_name(word: str) -> bool:
+    """Return whether a word is written as names in programs are: with underscores, dots between more than initials, or
+    capitals after small letters."""
+    parts = [part for part in re.split(r"[._]", word) if part]
+    is_joined = len(parts) > 1 and all(len(part) > 1 for part in parts)
+    is_marked = word[0] == "_" or any(one.islower() and other.isupper() for one, other in pairwise(word))
+    return bool(parts) and not word[0].isdigit() and (is_joined or is_marked)
 
 
 PASSAGES: Final = 1.5
@@ -182,8 +215,10 @@ class LocalVectors:
         where = MemoryFilter(user_id=project, kinds=kinds, without_sessions=left_out)
         query = MemoryQuery(intent, most, asked.threshold, where, standalone=True)
         found = await self._memory.search(document_space(tenant_id), query)
+        factors = naming(intent, [one.memory.text for one in found])
         return [
-            (one.memory.metadata["ref"], replace(one, score=one.score * prior(one.memory, intent))) for one in found
+            (one.memory.metadata["ref"], replace(one, score=one.score * prior(one.memory, intent) * factor))
+            for one, factor in zip(found, factors, strict=True)
         ]
 
     async def _said(

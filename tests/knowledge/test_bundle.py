@@ -158,6 +158,18 @@ def test_no_document_takes_much_more_than_a_third_beside_others_as_good() -> Non
     assert max(count_tokens(one.text) for one in made.items) <= 1_200 * 0.45
 
 
+@pytest.mark.parametrize("place", [0, 12])
+def test_a_passage_brings_along_the_example_that_it_announces(place: int) -> None:
+    split = MANUAL.split("\n\n## ")
+    end = " For example:" if place else ""
+    split[place] = f"{split[place]}\n\nWhere the hydrophone is. {'Its cable is long. ' * 20}{end}"
+    split[place + 1] = f"Any\n\n```\n{'lower(h4) ' * 60}\n```"
+    others_like_it = source("n", "# Others\n\n" + "\n\n".join("The zebra. " + "It runs. " * 50 for _ in range(9)))
+    item = source("m", "\n\n## ".join(split))
+    made = fitted([], others(item, others_like_it, intent="where is the hydrophone, zebra"), 600, count_tokens)
+    assert "lower(h4)" in rendered(made.items)
+
+
 def test_one_that_is_alone_takes_all_the_room() -> None:
     made = fitted([], others(manual("m", "hydrophone", 20), intent="hydrophone"), 1_200, count_tokens)
     assert 0.97 * 1_200 <= made.tokens <= 1_200

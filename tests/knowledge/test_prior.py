@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.knowledge.local import BRIEF, RECORD, prior
+from context_builder.knowledge.local import BRIEF, RECORD, UNNAMED, naming, prior
 from context_builder.memory.memory import Memory
 
 LONG = "The hydrophone is calibrated against a reference before every cruise. " * 4
@@ -53,3 +53,23 @@ def test_a_few_words_answer_less_but_where_they_may_be_the_whole_document() -> N
         )
         > 0.8
     )
+
+
+@pytest.mark.parametrize(
+    ("intent", "text"),
+    [
+        ("use filter_by_level as first processor", "`structlog.stdlib.filter_by_level`: checks the level"),
+        ("what AsyncClient.stream returns", "Call asyncclient.stream() in a block"),
+        ("define __call__", "def __call__(self)"),
+        ("sendAll and its errors", "sendAll(data)"),
+    ],
+)
+def test_names_of_an_intent_count_as_they_stand(intent: str, text: str) -> None:
+    assert naming(intent, ["Filtering by a level, streams, a call, to send all.", text]) == [UNNAMED, 1.0]
+
+
+@pytest.mark.parametrize(
+    "intent", ["", "filter by level", "e.g. levels", "filter_by_colour", "the U.S. and e.g. Mr. H.", "3.14"]
+)
+def test_without_names_that_are_found_all_texts_are_alike(intent: str) -> None:
+    assert naming(intent, ["Filters by level in the U.S., e.g. H.", "filter_by_level", ""]) == [1.0, 1.0, 1.0]
