@@ -221,13 +221,13 @@ class KnowledgeStore:
         rows = await asyncio.to_thread(_rows, edges)
         return int(await self._one("context_knowledge_unlink", tenant_id, edges=rows)) if rows else 0
 
-    async def assess(self, tenant_id: str, assessments: Iterable[Assessment]) -> None:
-        """Note what assessors think; the latest of each counts."""
-        if rows := [assessment.model_dump(mode="json") for assessment in assessments]:
+    async def assess(self, tenant_id: str, assessments: Iterable[Assessment], caller: str = "") -> None:
+        """Note what assessors think, as a caller says: the latest of each, and all of a caller's as one voice."""
+        if rows := [{**assessment.model_dump(mode="json"), "caller": caller} for assessment in assessments]:
             await self._call("context_knowledge_assess", tenant_id, assessments=rows)
 
     async def quality(self, tenant_id: str, refs: Sequence[str]) -> dict[str, float]:
-        """Return the mean quality, 0 to 1, of those that were assessed."""
+        """Return the mean quality, 0 to 1, of those that were assessed: that of callers, each of whom is one voice."""
         rows = await self._call("context_knowledge_quality", tenant_id, refs=list(refs))
         return {row["ref"]: float(row["quality"]) for row in rows}
 

@@ -169,6 +169,13 @@ async def test_the_latest_assessment_of_each_counts(knowledge: KnowledgeStore) -
     assert await knowledge.quality("lab", [REF, "artifact:b"]) == {REF: 0.75}
 
 
+async def test_a_caller_is_one_voice_however_many_assessors_it_names(knowledge: KnowledgeStore) -> None:
+    await knowledge.assess("lab", [Assessment(ref=REF, quality=1.0, assessor="ann")], "key:1")
+    invented = [Assessment(ref=REF, quality=0.0, assessor=name) for name in ("ann", "bob", "cem")]
+    await knowledge.assess("lab", invented, "key:2")
+    assert await knowledge.quality("lab", [REF]) == {REF: 0.5}
+
+
 async def test_tenants_know_nothing_of_each_other(knowledge: KnowledgeStore, migrated_url: str) -> None:
     memory = PostgresMemory(migrated_url)
     await knowledge.put("lab", REF, document("Of turbines."))

@@ -21,7 +21,7 @@ from context_builder.server.asgi.callers import (
     unauthenticated,
 )
 from context_builder.server.page.logins import Login, Logins
-from context_builder.server.problem import Problem, problem_of, problem_response
+from context_builder.server.problem import Problem, answered, problem_response
 
 LOGIN_PATH: Final = f"{PAGE}/login"
 OPEN: Final = (f"{PAGE}/static/",)
@@ -97,7 +97,7 @@ class LoginMiddleware:
         try:
             login = None if path.startswith(OPEN) else await self._login(scope)
         except ContextBuilderError as error:
-            await problem_response(problem_of(error))(scope, receive, send)
+            await problem_response(answered(error))(scope, receive, send)
             return
         state = scope.setdefault("state", {})
         state["login"] = login
