@@ -134,6 +134,31 @@ class BoundedProcess:
             connection.close()
 
 
+class BoundedProcesses:
+    """Several :class:`BoundedProcess`, of which a tenant has one at a time: another's long work is not waited for.
+
+    The others start once they are needed.
+    """
+
+    def __init__(self, places: int, limit: float = LIMIT, begin: Callable[[], object] | None = None) -> None:
+        self._free = [BoundedProcess(limit, begin) for _ in range(places)]
+        self._all = tuple(self._free)
+        self._turns = FairTurns(places, most=1)
+
+    async def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        async with self._turns:
+            process = self._free.pop()
+            try:
+                return await process(function, *args, **kwargs)
+            finally:
+                self._free.append(process)
+
+    def close(self) -> None:
+        """End the processes, and what they are doing."""
+        for process in self._all:
+            process.close()
+
+
 def _serve(connection: Connection, parent: int, limit: float, begin: Callable[[], object] | None) -> None:
     begin_helper(parent)
     if begin is not None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
+from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, TookTooLong
+from context_builder.analysis.turns import share
 from context_builder.errors import PolicyError
 
 pytestmark = pytest.mark.engines
@@ -55,6 +56,20 @@ async def test_who_gives_up_leaves_the_process_to_others(process: BoundedProcess
     other = asyncio.create_task(process(pow, 2, 10))
     waiting.cancel()
     assert await other == 1024
+
+
+async def test_what_is_long_of_one_tenant_is_not_waited_for_by_another() -> None:
+    processes = BoundedProcesses(2, 0.5)
+    share.set("large")
+    waiting = [asyncio.create_task(processes(busy_in_c, 60)) for _ in range(2)]
+    await asyncio.sleep(0)
+    share.set("small")
+    assert await processes(pow, 2, 10) == 1024
+    assert not waiting[1].done()  # its tenant has its place
+    for one in waiting:
+        with pytest.raises(TookTooLong):
+            await one
+    processes.close()
 
 
 async def test_a_process_that_was_killed_is_replaced(process: BoundedProcess) -> None:

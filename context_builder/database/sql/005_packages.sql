@@ -20,11 +20,10 @@ CREATE TABLE IF NOT EXISTS context_build_requests (
     traceparent  text NOT NULL,
     requested_at timestamptz NOT NULL,
     begun_at     timestamptz NOT NULL DEFAULT clock_timestamp(), -- by this server's clock, as erasures are
-    erasures_are_kept boolean DEFAULT true,   -- as long as what was shown; null of requests from before they were
+    erasures_are_kept boolean,                -- as long as what was shown; null of requests from before they were
     PRIMARY KEY (tenant_id, id, day)
 ) PARTITION BY RANGE (day);
 ALTER TABLE context_build_requests ADD COLUMN IF NOT EXISTS erasures_are_kept boolean;
-ALTER TABLE context_build_requests ALTER COLUMN erasures_are_kept SET DEFAULT true;
 
 CREATE TABLE IF NOT EXISTS context_packages (
     tenant_id          text NOT NULL,
@@ -337,8 +336,8 @@ BEGIN
     PERFORM context_package_partitions(context_package_day(at), context_package_day(at));
     PERFORM context_package_lock(tenant);
     INSERT INTO context_build_requests (tenant_id, day, id, package_id, caller, roles, request, task_id, trace_id, traceparent,
-                                        requested_at)
-    VALUES (tenant, context_package_day(at), id, package, caller, roles, request, task, trace, traceparent, at);
+                                        requested_at, erasures_are_kept)
+    VALUES (tenant, context_package_day(at), id, package, caller, roles, request, task, trace, traceparent, at, true);
     PERFORM context_package_tell(tenant, 'ContextBuildRequested', id, at, traceparent, jsonb_build_object(
         'contextBuildRequestId', id, 'contextPackageId', package, 'taskId', task, 'traceId', trace,
         'tokenBudget', request -> 'tokenBudget', 'pinned', jsonb_array_length(coalesce(request -> 'pinned', '[]'))));
