@@ -171,9 +171,17 @@ class KnowledgeStore:
             for row in rows
         }
 
-    async def erase(self, tenant_id: str, ref: str) -> bool:
-        """Erase all versions, passages, edges and assessments of an artifact; return whether there was one."""
-        return bool(await self._one("context_knowledge_erase", tenant_id, artifact=ref, document=_document(ref)))
+    async def erase(self, tenant_id: str, ref: str, *, over: StoredArtifact | None = None) -> bool:
+        """Erase all versions, passages, edges and assessments of an artifact; return whether there was one.
+
+        Raises :class:`~context_builder.errors.ArtifactChanged` unless it is ``over`` that is there, if given.
+        """
+        seen = {} if over is None else {"seen": datetime.fromisoformat(over.updated_at)}
+        named = {"artifact": ref, "document": _document(ref), **seen}
+        there = await self._one("context_knowledge_erase", tenant_id, **named)
+        if there is None:
+            raise ArtifactChanged("the artifact is not what it was when it was read")
+        return bool(there)
 
     async def matching(self, tenant_id: str, where: ArtifactFilter, limit: int) -> list[str]:
         """Return the refs of the current artifacts that meet the filter, the newest first."""

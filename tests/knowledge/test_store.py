@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from pydantic import ValidationError
 
-from context_builder.errors import DatabaseRejected
+from context_builder.errors import ArtifactChanged, DatabaseRejected
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link, Sensitivity, Status
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryQuery
@@ -174,6 +174,15 @@ async def test_a_caller_is_one_voice_however_many_assessors_it_names(knowledge: 
     invented = [Assessment(ref=REF, quality=0.0, assessor=name) for name in ("ann", "bob", "cem")]
     await knowledge.assess("lab", invented, "key:2")
     assert await knowledge.quality("lab", [REF]) == {REF: 0.5}
+
+
+async def test_what_changed_since_it_was_seen_is_not_erased(knowledge: KnowledgeStore) -> None:
+    await knowledge.put("lab", REF, document("Of turbines."))
+    seen = (await knowledge.get("lab", [REF]))[REF]
+    await knowledge.put("lab", REF, document("Of propellers."))
+    with pytest.raises(ArtifactChanged):
+        await knowledge.erase("lab", REF, over=seen)
+    assert await knowledge.erase("lab", REF, over=(await knowledge.get("lab", [REF]))[REF])
 
 
 async def test_tenants_know_nothing_of_each_other(knowledge: KnowledgeStore, migrated_url: str) -> None:

@@ -89,17 +89,6 @@ CREATE TABLE IF NOT EXISTS context_assessments (
     assessed_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, ref, caller, assessor)
 );
--- One that was made before it knew callers.
-ALTER TABLE context_assessments ADD COLUMN IF NOT EXISTS caller text NOT NULL DEFAULT '';
-DO $$
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
-                   WHERE i.indrelid = 'context_assessments'::regclass AND i.indisprimary AND a.attname = 'caller') THEN
-        ALTER TABLE context_assessments DROP CONSTRAINT context_assessments_pkey,
-            ADD PRIMARY KEY (tenant_id, ref, caller, assessor);
-    END IF;
-END
-$$;
 
 DO $$
 DECLARE
@@ -229,16 +218,22 @@ BEGIN
 END
 $$;
 
--- Erases all versions, passages, edges and assessments of an artifact; answers whether it was there. Under a session's ref
--- is what is stated of the session, which stays, with its edges and what packages show of it.
-CREATE OR REPLACE FUNCTION context_knowledge_erase(tenant text, artifact text, document text) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- Erases all versions, passages, edges and assessments of an artifact; answers whether it was there, and null if it is not what
+-- it was when it was "seen". Under a session's ref is what is stated of the session, which stays, with its edges and what
+-- packages show of it.
+CREATE OR REPLACE FUNCTION context_knowledge_erase(
+    tenant text, artifact text, document text, seen timestamptz DEFAULT NULL
+) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     last       integer;
     is_session boolean := artifact LIKE 'session:%';
 BEGIN
     PERFORM context_memory_tenant(tenant);
     PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || artifact, 0));
+    IF seen IS NOT NULL AND NOT EXISTS (SELECT FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact
+                                        AND a.is_current AND a.updated_at = seen) THEN
+        RETURN NULL;
+    END IF;
     IF NOT is_session THEN
         PERFORM context_package_erase(tenant, artifact);
     END IF;

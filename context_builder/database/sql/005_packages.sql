@@ -20,10 +20,9 @@ CREATE TABLE IF NOT EXISTS context_build_requests (
     traceparent  text NOT NULL,
     requested_at timestamptz NOT NULL,
     begun_at     timestamptz NOT NULL DEFAULT clock_timestamp(), -- by this server's clock, as erasures are
-    erasures_are_kept boolean,                -- as long as what was shown; null of requests from before they were
+    erasures_are_kept boolean,                -- as long as what was shown; null of an earlier version's requests
     PRIMARY KEY (tenant_id, id, day)
 ) PARTITION BY RANGE (day);
-ALTER TABLE context_build_requests ADD COLUMN IF NOT EXISTS erasures_are_kept boolean;
 
 CREATE TABLE IF NOT EXISTS context_packages (
     tenant_id          text NOT NULL,

@@ -237,7 +237,7 @@ async def delete_artifact(
     await _check_change(services, caller, ref, found)
     if if_match is not None:
         _check_matches(if_match, None, await _shown(services, caller, ref, found, found))
-    if not await services.knowledge.erase(caller.tenant_id, ref):
+    if not await services.knowledge.erase(caller.tenant_id, ref, over=None if if_match is None else found):
         raise not_found(Missing.ARTIFACT)
     await services.packages.erasure.uncache(caller.tenant_id, ref)
     return ErasedAnswer(ref=ref, version=found.version)
