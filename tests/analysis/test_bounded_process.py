@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, TookTooLong
-from context_builder.analysis.turns import share
+from context_builder.concurrency import share
 from context_builder.errors import PolicyError
 
 pytestmark = pytest.mark.engines
