@@ -36,6 +36,10 @@ class TookTooLong(Exception):
     """The call was ended, because it took longer than it may."""
 
 
+class TooBusy(TookTooLong):
+    """The call was ended because the machine did not let it end, whatever it was given; it may succeed later."""
+
+
 class Runner(Protocol):
     """Runs a function that must not hold up the loop; raises what that raises, or :class:`TookTooLong`."""
 
@@ -100,7 +104,7 @@ class BoundedProcess:
             connection.send((function, args, kwargs))
             if not connection.poll(PATIENCE * self._limit):
                 self._end()
-                raise TookTooLong(f"ended after {PATIENCE * self._limit:g} s")
+                raise TooBusy(f"ended after {PATIENCE * self._limit:g} s")
             succeeded, result = connection.recv()
         except (EOFError, OSError):
             self._end()
@@ -119,7 +123,7 @@ class BoundedProcess:
         theirs.close()
         if not ours.poll(_STARTING):
             self._process.kill()
-            raise TookTooLong("its process did not start")
+            raise TooBusy("its process did not start")
         ours.recv()
         self._connection = ours
         return ours

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import orjson
 import structlog
 
-from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
+from context_builder.analysis.bounded_process import Runner, TooBusy, TookTooLong, in_thread
 from context_builder.database.database import Database
-from context_builder.errors import ArtifactChanged, DatabaseRejected, DataRejected
+from context_builder.errors import ArtifactChanged, DatabaseRejected, DatabaseUnavailable, DataRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.node import KnowledgeNode, projections
@@ -132,6 +132,8 @@ class KnowledgeStore:
         if len(artifact.content) > LONG:
             try:
                 rows, shorter = await self._run(_prepared, document, ref, found, artifact.content)
+            except TooBusy:
+                raise DatabaseUnavailable("this machine is too busy to part the content into passages") from None
             except TookTooLong:
                 raise DataRejected("the content takes too long to be parted into passages") from None
         else:

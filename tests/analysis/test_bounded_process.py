@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, TookTooLong
+from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, TooBusy, TookTooLong
 from context_builder.concurrency import share
 from context_builder.errors import PolicyError
 
@@ -48,6 +48,13 @@ async def test_what_takes_too_long_is_ended_and_the_next_is_answered(process: Bo
         with pytest.raises(TookTooLong):
             await process(busy_in_c, 60)
         assert await process(pow, 2, 10) == 1024
+
+
+async def test_a_busy_machine_is_told_from_work_that_takes_too_long() -> None:
+    impatient = BoundedProcess(0.01)
+    with pytest.raises(TooBusy):
+        await impatient(time.sleep, 0.2)
+    impatient.close()
 
 
 async def test_who_gives_up_leaves_the_process_to_others(process: BoundedProcess) -> None:

@@ -9,9 +9,10 @@ import asyncpg
 import pytest
 from pydantic import ValidationError
 
-from context_builder.errors import ArtifactChanged, DatabaseRejected
+from context_builder.analysis.bounded_process import TooBusy
+from context_builder.errors import ArtifactChanged, DatabaseRejected, DatabaseUnavailable
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link, Sensitivity, Status
-from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
+from context_builder.knowledge.store import LONG, ArtifactFilter, KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 
@@ -183,6 +184,14 @@ async def test_what_changed_since_it_was_seen_is_not_erased(knowledge: Knowledge
     with pytest.raises(ArtifactChanged):
         await knowledge.erase("lab", REF, over=seen)
     assert await knowledge.erase("lab", REF, over=(await knowledge.get("lab", [REF]))[REF])
+
+
+async def test_what_a_busy_machine_has_no_time_for_may_be_sent_again(knowledge: KnowledgeStore) -> None:
+    async def busy(*_: object, **__: object) -> Any:
+        raise TooBusy("ended")
+
+    with pytest.raises(DatabaseUnavailable):
+        await KnowledgeStore(knowledge._functions, busy).put("lab", REF, document("word " * LONG))
 
 
 async def test_tenants_know_nothing_of_each_other(knowledge: KnowledgeStore, migrated_url: str) -> None:
