@@ -36,6 +36,10 @@ class TookTooLong(Exception):
     """The call was ended, because it took longer than it may."""
 
 
+class TooBusy(TookTooLong):
+    """The call was ended because the machine did not let it end, whatever it was given; it may succeed later."""
+
+
 class Runner(Protocol):
     """Runs a function that must not hold up the loop; raises what that raises, or :class:`TookTooLong`."""
 
@@ -100,7 +104,7 @@ class BoundedProcess:
             connection.send((function, args, kwargs))
             if not connection.poll(PATIENCE * self._limit):
                 self._end()
-                raise TookTooLong(f"ended after {PATIENCE * self._limit:g} s")
+                raise TooBusy(f"ended after {PATIENCE * self._limit:g} s")
             succeeded, result = connection.recv()
         except (EOFError, OSError):
             self._end()
@@ -119,7 +123,7 @@ class BoundedProcess:
         theirs.close()
         if not ours.poll(_STARTING):
             self._process.kill()
-            raise TookTooLong("its process did not start")
+            raise TooBusy("its process did not start")
         ours.recv()
         self._connection = ours
         return ours
@@ -132,6 +136,31 @@ class BoundedProcess:
             process.join()
         if connection is not None:
             connection.close()
+
+
+class BoundedProcesses:
+    """Several :class:`BoundedProcess`, of which a tenant has one at a time: another's long work is not waited for.
+
+    The others start once they are needed.
+    """
+
+    def __init__(self, places: int, limit: float = LIMIT, begin: Callable[[], object] | None = None) -> None:
+        self._free = [BoundedProcess(limit, begin) for _ in range(places)]
+        self._all = tuple(self._free)
+        self._turns = FairTurns(places, most=1)
+
+    async def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        async with self._turns:
+            process = self._free.pop()
+            try:
+                return await process(function, *args, **kwargs)
+            finally:
+                self._free.append(process)
+
+    def close(self) -> None:
+        """End the processes, and what they are doing."""
+        for process in self._all:
+            process.close()
 
 
 def _serve(connection: Connection, parent: int, limit: float, begin: Callable[[], object] | None) -> None:

@@ -182,6 +182,9 @@ def _told_otherwise(row: Mapping[str, Any]) -> Finding | None:
     for ref, digest, *texts in row["contents"]:
         if sha256("\n".join(texts).encode()).hexdigest() != digest:
             return Finding("altered", row["seq"], row["seq"], where, f"{named}: the text of {ref}")
+    if row["missing"]:
+        what = f"{named}: the text of {row['missing'][0]}, of which no erasure is on record"
+        return Finding("removed", row["seq"], row["seq"], where, what)
     return None
 
 

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import orjson
 import structlog
 
-from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
+from context_builder.analysis.bounded_process import Runner, TooBusy, TookTooLong, in_thread
 from context_builder.database.database import Database
-from context_builder.errors import ArtifactChanged, DatabaseRejected, DataRejected
+from context_builder.errors import ArtifactChanged, DatabaseRejected, DatabaseUnavailable, DataRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.node import KnowledgeNode, projections
@@ -132,6 +132,8 @@ class KnowledgeStore:
         if len(artifact.content) > LONG:
             try:
                 rows, shorter = await self._run(_prepared, document, ref, found, artifact.content)
+            except TooBusy:
+                raise DatabaseUnavailable("this machine is too busy to part the content into passages") from None
             except TookTooLong:
                 raise DataRejected("the content takes too long to be parted into passages") from None
         else:
@@ -171,9 +173,17 @@ class KnowledgeStore:
             for row in rows
         }
 
-    async def erase(self, tenant_id: str, ref: str) -> bool:
-        """Erase all versions, passages, edges and assessments of an artifact; return whether there was one."""
-        return bool(await self._one("context_knowledge_erase", tenant_id, artifact=ref, document=_document(ref)))
+    async def erase(self, tenant_id: str, ref: str, *, over: StoredArtifact | None = None) -> bool:
+        """Erase all versions, passages, edges and assessments of an artifact; return whether there was one.
+
+        Raises :class:`~context_builder.errors.ArtifactChanged` unless it is ``over`` that is there, if given.
+        """
+        seen = {} if over is None else {"seen": datetime.fromisoformat(over.updated_at)}
+        named = {"artifact": ref, "document": _document(ref), **seen}
+        there = await self._one("context_knowledge_erase", tenant_id, **named)
+        if there is None:
+            raise ArtifactChanged("the artifact is not what it was when it was read")
+        return bool(there)
 
     async def matching(self, tenant_id: str, where: ArtifactFilter, limit: int) -> list[str]:
         """Return the refs of the current artifacts that meet the filter, the newest first."""
@@ -221,13 +231,13 @@ class KnowledgeStore:
         rows = await asyncio.to_thread(_rows, edges)
         return int(await self._one("context_knowledge_unlink", tenant_id, edges=rows)) if rows else 0
 
-    async def assess(self, tenant_id: str, assessments: Iterable[Assessment]) -> None:
-        """Note what assessors think; the latest of each counts."""
-        if rows := [assessment.model_dump(mode="json") for assessment in assessments]:
+    async def assess(self, tenant_id: str, assessments: Iterable[Assessment], caller: str = "") -> None:
+        """Note what assessors think, as a caller says: the latest of each, and all of a caller's as one voice."""
+        if rows := [{**assessment.model_dump(mode="json"), "caller": caller} for assessment in assessments]:
             await self._call("context_knowledge_assess", tenant_id, assessments=rows)
 
     async def quality(self, tenant_id: str, refs: Sequence[str]) -> dict[str, float]:
-        """Return the mean quality, 0 to 1, of those that were assessed."""
+        """Return the mean quality, 0 to 1, of those that were assessed: that of callers, each of whom is one voice."""
         rows = await self._call("context_knowledge_quality", tenant_id, refs=list(refs))
         return {row["ref"]: float(row["quality"]) for row in rows}
 

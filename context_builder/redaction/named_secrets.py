@@ -26,13 +26,13 @@ from context_builder.redaction.secret_values import (
 SECRET_KINDS: Final = {NameKind.PASSWORD: "PASSWORD", NameKind.TOKEN: "KEY", NameKind.KEY: "KEY"}
 NAME: Final = re.compile(
     r"(?:(?:access|api|auth|client|encryption|license|private|secret|signing)\s"
-    r"(?=key|token|secret|pass|credential))?[^\W\d][\w.$-]{0,80}",
+    r"(?=key|token|secret|pass|credential)|pass\s(?=phrase))?[^\W\d][\w.$-]{0,80}",
     re.IGNORECASE,
 )
 
 # Between a name and its value. Each part is bounded, so that a line takes a time linear in its length.
-_CLOSED: Final = r"(?=[\\\"'`\])])(?:\\{0,3}[\"'`]|[\])]){0,3}"
-_IN_ENTRY: Final = r"[\"'],?\s{1,4}[\"']?(?i:value)[\"']?(?=\s{0,3}[=:])"  # <add key="name" value="…">
+_CLOSED: Final = r"(?=[\\\"'`\])*])(?:\\{0,3}[\"'`]|[\])]|\*{1,3}){0,3}"
+_IN_ENTRY: Final = r"[\"'],?\s{0,4}[\"']?(?i:value|val|v)[\"']?(?=\s{0,3}[=:])"  # <add key="name" value="…">
 _TYPED: Final = (
     r"(?:\[\w{0,8}\])?"
     r"(?:\s{0,2}:\s{0,2}[A-Za-z&][\w&<>\[\]. |]{0,24}?(?=\s{0,3}=)|\s[A-Za-z*&][\w*&<>\[\]:.]{0,20}(?=\s{0,3}=))?"
@@ -43,8 +43,9 @@ _IS: Final = (
 )
 _OPERATOR: Final = (
     r"(?P<compared>[!=]={1,2}|\|\||\?\?|(?<=[)\]]\s)or(?=\s[\"']))|(?P<assigned>:{1,3}=|[?+.|]{0,2}=>?)"
-    rf"|(?P<told>:|(?<=\s){_IS}(?=[\s:])\s{{0,4}}:?)|(?P<called>\()|(?P<listed>,)|(?P<element>>)"
-    r"|(?P<dashed>(?<=\s)(?:-{1,8}>?|[–—→|])(?=\s))"
+    rf"|(?P<told>:(?:\*{{1,3}}(?=\s))?|(?<=\s){_IS}(?=[\s:])\s{{0,4}}:?)"
+    r"|(?P<dashed>(?<=\s)(?:(?:-{1,8}>?|[–—→|])(?=\s)|\((?=[^\s()\"'`,]{6,128}\))))"
+    r"|(?P<called>\()|(?P<listed>,)|(?P<element>>)"
 )
 _WRAPPED: Final = (
     r"(?:(?:[@$bfruBFRUL]{1,2}|[\w.:\[\]]{0,30}(?:[Ss]tr(?:ing)?|from|bytes?|Secret\w{0,8})\()(?=[\"'`]))?"
@@ -71,6 +72,7 @@ _MOST_WORDS: Final = 3
 _LONGEST_WORD: Final = 256
 _BEFORE_ON_OWN_LINE: Final = 200
 _ON_OWN_LINE: Final = re.compile(r"\s{1,8}(?P<bare>[^\s\"'`,;<]{4,256})\s{0,8}$")
+_BESIDE_AT_END: Final = re.compile(r"\s(?P<bare>[^\s\"'`,;:<>()=]{8,64}?)[.!?]?\s{0,8}$")
 _AFTER_FLAG: Final = re.compile(r"\s{1,4}(?P<bare>[^\s\"'`,;<-][^\s\"'`,;<]{3,256})")
 _BEFORE_NAME: Final = re.compile(
     r"(?P<quote>[\"'`])(?P<value>(?:(?!(?P=quote)).){4,200})(?P=quote)\s{0,4}[!=]={1,2}\s{0,4}(?P<name>[\w.$-]{2,80})"
@@ -254,7 +256,11 @@ def _trimmed(bare: str, syntax: Syntax) -> str:
 
 
 def _in_sentence(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:
-    """Return the first word after a name, in the same sentence, that looks generated."""
+    """Return the first word after a name, in the same sentence, that looks generated; a password may end the line."""
+    if kind == NameKind.PASSWORD and (beside := _BESIDE_AT_END.match(line, name.end())):
+        value = beside["bare"]
+        if _has_letters_and_digits(value) and sum(map(str.isdigit, value)) > 1 and not is_code(value):
+            return Secret(*beside.span("bare"), SECRET_KINDS[kind])
     sentence = _SENTENCE.match(line, name.end())
     if kind == NameKind.KEY or name.group().lower() == "pass" or sentence is None:
         return None

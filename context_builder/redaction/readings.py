@@ -34,12 +34,12 @@ _OCTAL: Final = re.compile(r"\\([01][0-7]{2})|=([2-7][0-9A-F])")
 _MARKUP: Final = re.compile(
     r"\\(?P<kept>[!-/:-@\[\]-`{-~])"  # Markdown's escape
     r"|(?<=[\w@.-])(?:\*{1,3}|`{1,2}|~~)(?=[\w@.-])"
-    r"|(?<=\S)(?:<!--[^<>]{0,80}-->"
+    r"|(?<=\S)(?:<!--[^<>]{0,80}-->|/\*[^*/]{0,80}\*/"
     r"|</?(?i:a|abbr|b|bdi|code|del|em|font|i|ins|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{0,80})?/?>)(?=\S)"
-    r"|(?<=[\w-])(?P<quote>[\"'])[ \t]{0,4}(?:\+[ \t]{0,4})?(?P=quote)(?=[\w-])"  # two strings that are one
+    r"|(?<=[\w-])(?P<quote>[\"'])[ \t]{0,4}(?:[+.][ \t]{0,4})?(?P=quote)(?=[\w-])"  # two strings that are one
 )
 """What stands within a word and is not seen, or not read."""
-_SPELLED: Final = re.compile(r"(?<!\S)(?:\S[ \n.]){11,4000}\S(?!\S)")
+_SPELLED: Final = re.compile(r"(?<!\S)(?:\S[ \n./-]){11,4000}\S(?!\S)")
 """Letter by letter."""
 _NUMBERS: Final = re.compile(r"(?<![\w.])(?:\d{2,3}(?:, ?|[ -])){7,4000}\d{2,3}(?![\w.])")
 _NUMBER: Final = re.compile(r"\d{2,3}")

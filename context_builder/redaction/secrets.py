@@ -13,7 +13,8 @@ from context_builder.redaction.secrets_across_lines import LINE_ENDS, Columns, b
 
 _OPENERS: Final = (":", "|", ">", "|-", ">-", "|+", ">+")
 _OPENED: Final = re.compile(
-    r"(?:\\{0,3}[\"'`]|[\])]){0,3}(?:\s(?:is|was))?\s{0,4}(?::\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$"
+    r"(?:\\{0,3}[\"'`]|[\])*]){0,3}(?:\s(?:is|was|below|follows|here))?\s{0,4}"
+    r"(?::{1,2}\**\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$"
 )
 _OPENING: Final = 200
 """Characters at the end of a line in which the name of the value below is looked for."""
@@ -23,10 +24,12 @@ _NAME_ELEMENT: Final = re.compile(r"\s{0,80}<(?:key|name)>([\w.-]{2,80})</(?:key
 _VALUE_ELEMENT: Final = re.compile(r"\s{0,80}<(?:value|string)>([^<]{4,4000})</")
 _LIST_ITEM: Final = re.compile(r"\s{0,80}-\s")
 _VALUE_ENTRY: Final = re.compile(
-    r"[\s>|#*:-]{0,80}(?:[\"']?value[\"']?:\s{0,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
+    r"[\s>|#*:-]{0,80}(?:[\"']?value[\"']?\s{0,2}[:=]\s{0,4})?(?:[^\W\d][\w.'’-]{0,40}:\s{1,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
 )
-_NAME_ALONE: Final = re.compile(r"[\s>#*_]{0,80}((?:[\w-]{2,40}\s){0,2}[\w-]{2,40})[\s#*_]{0,8}$")
+_NAME_ALONE: Final = re.compile(r"[\s>#*_[]{0,80}((?:[\w-]{2,40}\s){0,2}[\w-]{2,40})[\s#*_\]]{0,8}$")
 """A heading, or the name of a field above its value."""
+_ASKED: Final = re.compile(r"\b(?:passwords?|passphrase|passcode|pwd?)\b[^.!?]{0,60}\?\s{0,8}$", re.IGNORECASE)
+"""Somebody asks for a password."""
 _DATA: Final = re.compile(r"(\s*)(?:string)?data:\s*$", re.IGNORECASE)
 _DATA_ENTRY: Final = re.compile(
     r"\s+[\"']?[\w.-]{1,80}[\"']?:\s{0,4}(?:([\"']?)([A-Za-z0-9+/]{10,8000}={0,2})\1\s*$|[|>][+-]?\s*$)"
@@ -97,6 +100,8 @@ class LineContext:
             self._name_above = _name_at_end(line[-_OPENING:]) or self._name_above
         elif alone := _NAME_ALONE.match(line):
             self._name_above, self._is_alone = kind_of_name(alone[1]), True
+        elif _ASKED.search(line, max(0, len(line) - _OPENING)):
+            self._name_above, self._is_alone = NameKind.PASSWORD, True
         if data := _DATA.match(line):
             self._data_indent = data[1]
         elif not self._is_in_data(line):

@@ -132,8 +132,8 @@ _MARKS: Final = " \t*_`\"'"
 """What may stand around the text of a cell."""
 _HEADING: Final = re.compile(r"(?:[^\W_][\w./()#-]{0,30}(?:\s(?=\w))?){0,4}")
 _ROW: Final = re.compile(
-    r"<t[dh](?:\s[^>]{0,200})?>\s{0,8}(?P<name>[\w .-]{2,40})[\s:]{0,4}</t[dh]>\s{0,8}"
-    r"<td(?:\s[^>]{0,200})?>\s{0,8}(?P<value>[^\s<]{4,1000})\s{0,8}</td>",
+    r"<(?P<named>t[dh]|dt|label|name|key)(?:\s[^>]{0,200})?>\s{0,8}(?P<name>[\w .-]{2,40})[\s:]{0,4}</(?P=named)>"
+    r"\s{0,8}<(?P<valued>td|dd|code|value|string|span)(?:\s[^>]{0,200})?>\s{0,8}(?P<value>[^\s<]{4,1000})\s{0,8}</(?P=valued)>",
     re.IGNORECASE,
 )
 
@@ -152,7 +152,7 @@ class Columns:
             yield from self._in_cells(line)
         elif not line.isspace() and line:
             self._begin(line)
-        if "<t" in line:
+        if "</" in line:
             yield from _in_row(line)
 
     def _in_cells(self, line: str) -> Iterator[Secret]:
@@ -179,7 +179,7 @@ class Columns:
 
 
 def _in_row(line: str) -> Iterator[Secret]:
-    """Yield the secrets beside their names in the cells of a row in HTML."""
+    """Yield the secrets beside their names in the cells of a row in HTML, and in elements of such pairs."""
     for row in _ROW.finditer(line):
         kind = kind_of_name(row["name"])
         if kind > NameKind.KEY and is_secret_value(row["value"], kind, Syntax.TOLD, quoted=False):

@@ -10,20 +10,19 @@ from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 import orjson
-import structlog
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from pydantic import AliasChoices, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
-from context_builder.errors import CannotForget, ContextBuilderError, DataRejected, PackageUnknown, SessionIdError
+from context_builder.errors import CannotForget, DataRejected, PackageUnknown, SessionIdError
 from context_builder.json_values import object_of, objects_of
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import MAX_BUDGET, ContextBuildRequest, Scope
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.problem import Missing, Problem, internal_error, invalid, problem_of
+from context_builder.server.problem import Missing, Problem, answered, invalid
 from context_builder.server.routes.memories import (
     LONGEST_NAME,
     LONGEST_QUERY,
@@ -41,8 +40,6 @@ from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.store.registry import RegisteredSession
 from context_builder.tracing import current_trace
-
-log = structlog.get_logger(__name__)
 
 _SHORT: Final = ("id", "text", "kind", "speakers", "cites", "time")
 """Of a point, what is told where it is to be short."""
@@ -469,8 +466,5 @@ def _told() -> Iterator[None]:
         raise ToolError(invalid(error.errors()).detail) from None
     except PackageUnknown as error:
         raise ToolError(str(error)) from None
-    except ContextBuilderError as error:
-        raise ToolError(problem_of(error).detail) from None
-    except Exception as error:  # whose text may quote what was said
-        log.exception("mcp.failed", kind=type(error).__name__, exc_info=False)
-        raise ToolError(internal_error().detail) from None
+    except Exception as error:  # noqa: BLE001  # whoever asked is told what a call would answer
+        raise ToolError(answered(error).detail) from None

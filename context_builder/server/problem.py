@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from http import HTTPStatus
+from traceback import extract_tb
 from typing import Any, Final
 
 import orjson
+import structlog
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
@@ -32,6 +34,8 @@ from context_builder.errors import (
 from context_builder.tracing import TraceContext, current_trace
 
 MEDIA_TYPE: Final = "application/problem+json"
+
+log = structlog.get_logger(__name__)
 
 SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 _MOST_ERRORS: Final = 20
@@ -103,7 +107,25 @@ def problem_response(problem: Problem) -> Response:
 
 async def answer(_: Request, error: Exception) -> Response:
     """Answer what a route, the framework or a store raised."""
-    return problem_response(as_problem(error))
+    return problem_response(answered(error))
+
+
+def answered(error: Exception) -> Problem:
+    """Return the answer; of what should not have happened, the log has kind and place: its text may quote people."""
+    problem = as_problem(error)
+    if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("http.failed", kind=type(error).__name__, at=_raised_at(error))
+    return problem
+
+
+def _raised_at(error: Exception) -> str:
+    """Return file and line where it was raised, and the last of ours before that."""
+    frames = extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "context_builder" in frame.filename]
+    named = dict.fromkeys(
+        f"{one.filename.rpartition('context_builder/')[2]}:{one.lineno}" for one in (*ours[-1:], *frames[-1:])
+    )
+    return " ".join(named)
 
 
 def as_problem(error: Exception) -> Problem:

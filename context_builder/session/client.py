@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, cast
@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError, StoreError
 from context_builder.session.keys import ARRIVALS, Keys
-from context_builder.session.messages.message import CONSILIENCE, Message, delivered, is_assistants
+from context_builder.session.messages.message import CONSILIENCE, Message, decode, delivered, is_assistants
 from context_builder.session.messages.message_index import (
     MOST_SPEAKERS,
     SPEAKERS,
@@ -36,6 +36,9 @@ from context_builder.storage.redis_availability import translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
 
 JsonObject = dict[str, Any]
+
+MOST_COMPARED: Final = 1_000
+"""Newest waiting deliveries that are looked through for what another one may correct."""
 
 QUEUE_TAIL: Final = 200
 """Newest waiting deliveries that are looked through for the highest number."""
@@ -203,6 +206,24 @@ class SessionClient:
         async with translated():
             return int(await self._redis.llen(self._keys.input))
 
+    async def corrects_waiting(self, messages: Sequence[Message]) -> list[bool]:
+        """Return, for each, whether it may correct, by number and timestamp, what the session has not taken in yet.
+
+        Any with both may, where more than 1,000 deliveries wait.
+        """
+        told_apart = [bool(one.corrects is None and one.number is not None and one.stamp) for one in messages]
+        if not any(told_apart):
+            return told_apart
+        async with translated():
+            waiting = await cast("Any", self._redis.lrange(self._keys.input, 0, MOST_COMPARED))
+        if len(waiting) > MOST_COMPARED:
+            return told_apart
+        held = await asyncio.to_thread(_messages_of, waiting)
+        return [
+            may and any(_place_of(one) == _place_of(other) and one.text != other.text for other in held)
+            for may, one in zip(told_apart, messages, strict=True)
+        ]
+
     async def next_number(self) -> int:
         """Return the number for a listener's next message, so that the session's numbering goes on."""
         async with translated(), self._redis.pipeline(transaction=True) as pipe:
@@ -325,6 +346,22 @@ def _decode(raw: bytes | str | None, key: str) -> JsonObject | None:
     if not isinstance(value, dict):
         raise StoreError(f"{key}: not a JSON object")
     return value
+
+
+def _place_of(message: Message) -> tuple[bool, int | None, str]:
+    """Return what a message shares with one that it corrects without saying so."""
+    return message.consilience, message.number, message.stamp
+
+
+def _messages_of(deliveries: Iterable[bytes]) -> list[Message]:
+    """Return the messages among raw deliveries that can be read."""
+    now = SystemClock().now()
+    messages: list[Message] = []
+    for raw in deliveries:
+        with suppress(MessageError):
+            one = decode(raw, now, max_bytes=len(raw))
+            messages += [one] if isinstance(one, Message) else []
+    return messages
 
 
 def _highest_number(deliveries: Iterable[bytes | str]) -> int:

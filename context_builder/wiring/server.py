@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, Final
 
-from context_builder.analysis.bounded_process import BoundedProcess, Helpers
+from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, Helpers
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.concurrency import Background, TenantBackground
@@ -45,6 +45,9 @@ from context_builder.wiring.knowledge import (
 )
 from context_builder.wiring.servers import open_servers
 from context_builder.wiring.stores import embedder_of, store_of
+
+_LONG_PLACES: Final = 2
+"""Tenants whose long work is done at a time."""
 
 LOOK_AGAIN: Final = 60.0
 """Seconds after which the server looks again for passages that another process stored and did not embed."""
@@ -84,10 +87,10 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
         memory, memory_is = store_of(settings, database)
         stack.push_async_callback(memory.close)
-        processes = [BoundedProcess(begin=load_redactor) for _ in Helpers._fields]
-        for process in processes:
+        usual, long = BoundedProcess(begin=load_redactor), BoundedProcesses(_LONG_PLACES, begin=load_redactor)
+        for process in (usual, long):
             stack.callback(process.close)
-        helpers = Helpers(*processes)
+        helpers = Helpers(usual, long)
         knowledge = knowledge_of(database.knowledge, retention_days=settings.record.retention, run=helpers)
         after_put = (
             TenantBackground("embeddings", lambda tenant: memory.embed_missing(document_space(tenant))),

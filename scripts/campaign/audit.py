@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from context_builder.analysis.analyst import MAX_QUOTES
 from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory
 from context_builder.session.conversation.memory_batch import MemoryBatch
@@ -255,13 +255,12 @@ def judge_archive(
     told = [_of_messages(Counter(tokens_in(text)), sent) for _, _, text, _ in rows]
     latest = {token for _, _, text, superseded_by in rows[-1:] if superseded_by is None for token in tokens_in(text)}
     findings.expect("corrected, in the last summary", latest & sent.outdated, set())
-    counts = [0, *(count for _, count, *_ in rows)]
-    part = max((after - before for before, after in pairwise(counts)), default=0)
-    taken_along = places.struck * part  # a struck message takes its point along, which may name more than it quotes
+    waiting_again = MAX_QUOTES * (sent.corrected + len(sent.strikes))  # messages of points that were retracted
     for (seq, count, *_), tokens in zip(rows, told, strict=True):
         findings.doubled |= {token for token, times in tokens.items() if times > 1}
         beyond = count - tokens.total()
-        findings.expect(f"message_count of summary {seq} beyond", beyond, min(max(beyond, 0), taken_along))
+        most = places.struck + (0 if seq == places.summary_seq else waiting_again)
+        findings.expect(f"message_count of summary {seq} beyond", beyond, min(max(beyond, 0), most))
         findings.returned |= {*tokens} & sent.struck
     if sent.corrected or sent.strikes:  # a point that was retracted comes back in the next summary
         latest = {*told[-1]} if told else set()

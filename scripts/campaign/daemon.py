@@ -28,7 +28,7 @@ SETTINGS: Mapping[str, str] = {
     "SUMMARY_MAX_TOKENS": "10000000",
     "PENDING_MAX_MESSAGES": "10000000",
     "PENDING_MAX_TOKENS": "10000000",
-    "SUMMARY_INPUT_TOKENS": "800",  # of so few messages each is quoted, so that what was struck is found
+    "SUMMARY_INPUT_TOKENS": "650",  # at most 60 messages, of which each is quoted, so that what was struck is found
 }
 """Everything happens often, so that a fault falls into everything."""
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
+from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, TooBusy, TookTooLong
+from context_builder.concurrency import share
 from context_builder.errors import PolicyError
 
 pytestmark = pytest.mark.engines
@@ -49,12 +50,33 @@ async def test_what_takes_too_long_is_ended_and_the_next_is_answered(process: Bo
         assert await process(pow, 2, 10) == 1024
 
 
+async def test_a_busy_machine_is_told_from_work_that_takes_too_long() -> None:
+    impatient = BoundedProcess(0.01)
+    with pytest.raises(TooBusy):
+        await impatient(time.sleep, 0.2)
+    impatient.close()
+
+
 async def test_who_gives_up_leaves_the_process_to_others(process: BoundedProcess) -> None:
     waiting = asyncio.create_task(process(time.sleep, 0.2))
     await asyncio.sleep(0)
     other = asyncio.create_task(process(pow, 2, 10))
     waiting.cancel()
     assert await other == 1024
+
+
+async def test_what_is_long_of_one_tenant_is_not_waited_for_by_another() -> None:
+    processes = BoundedProcesses(2, 0.5)
+    share.set("large")
+    waiting = [asyncio.create_task(processes(busy_in_c, 60)) for _ in range(2)]
+    await asyncio.sleep(0)
+    share.set("small")
+    assert await processes(pow, 2, 10) == 1024
+    assert not waiting[1].done()  # its tenant has its place
+    for one in waiting:
+        with pytest.raises(TookTooLong):
+            await one
+    processes.close()
 
 
 async def test_a_process_that_was_killed_is_replaced(process: BoundedProcess) -> None:

@@ -10,8 +10,8 @@ from context_builder.concurrency import FairTurns, share
 class Workers:
     """Tasks that wait for their turns, and note who had one."""
 
-    def __init__(self, places: int = 1) -> None:
-        self.turns = FairTurns(places)
+    def __init__(self, places: int = 1, most: int | None = None) -> None:
+        self.turns = FairTurns(places, most)
         self.worked: list[str] = []
 
     def start(self, tenant: str, name: str) -> asyncio.Task[None]:
@@ -48,6 +48,17 @@ async def test_who_gives_up_leaves_the_turn_to_others() -> None:
     await asyncio.gather(first, second, third, return_exceptions=True)
     assert workers.worked == ["2"]
     await asyncio.wait_for(workers.turns.acquire(), 1)
+
+
+async def test_a_share_leaves_free_places_to_others_once_it_has_its_most() -> None:
+    workers = Workers(places=2, most=1)
+    share.set("large")
+    async with workers.turns:
+        waiting = [workers.start("large", "large"), workers.start("small", "small"), workers.start("other", "other")]
+        await asyncio.gather(*waiting[1:])
+        assert workers.worked == ["small", "other"]
+    await asyncio.gather(*waiting)
+    assert workers.worked[2:] == ["large"]
 
 
 async def test_so_many_work_at_a_time_as_there_are_places() -> None:

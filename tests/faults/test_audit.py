@@ -134,6 +134,14 @@ def test_a_corrected_message_is_one_and_its_old_words_are_found() -> None:
     assert judge_archive(corrected, [row(1, A), row(2, A)], sent).disagreements
 
 
+def test_a_message_that_waits_to_be_summarized_again_is_told_in_the_end() -> None:
+    counted = replace(places(*EVERY), struck=0)
+    sent = Sent(attempted=EVERY, acknowledged=EVERY, corrected=1)
+    assert not judge_archive(counted, [(1, 3, A, None), row(2, *EVERY)], sent)
+    assert judge_archive(counted, [(1, 9, A, None), row(2, *EVERY)], sent).disagreements
+    assert judge_archive(counted, [row(1, A), (2, 5, " ".join(sorted(EVERY)), None)], sent).disagreements
+
+
 def test_a_struck_message_may_be_nowhere() -> None:
     sent = Sent(attempted={A, B}, acknowledged={A, B}, struck={A}, strikes={A})
     assert not judge(

@@ -9,9 +9,10 @@ import asyncpg
 import pytest
 from pydantic import ValidationError
 
-from context_builder.errors import DatabaseRejected
+from context_builder.analysis.bounded_process import TooBusy
+from context_builder.errors import ArtifactChanged, DatabaseRejected, DatabaseUnavailable
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link, Sensitivity, Status
-from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
+from context_builder.knowledge.store import LONG, ArtifactFilter, KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 
@@ -167,6 +168,30 @@ async def test_the_latest_assessment_of_each_counts(knowledge: KnowledgeStore) -
         [Assessment(ref=REF, quality=1.0, assessor="ann"), Assessment(ref=REF, quality=0.5, assessor="bob")],
     )
     assert await knowledge.quality("lab", [REF, "artifact:b"]) == {REF: 0.75}
+
+
+async def test_a_caller_is_one_voice_however_many_assessors_it_names(knowledge: KnowledgeStore) -> None:
+    await knowledge.assess("lab", [Assessment(ref=REF, quality=1.0, assessor="ann")], "key:1")
+    invented = [Assessment(ref=REF, quality=0.0, assessor=name) for name in ("ann", "bob", "cem")]
+    await knowledge.assess("lab", invented, "key:2")
+    assert await knowledge.quality("lab", [REF]) == {REF: 0.5}
+
+
+async def test_what_changed_since_it_was_seen_is_not_erased(knowledge: KnowledgeStore) -> None:
+    await knowledge.put("lab", REF, document("Of turbines."))
+    seen = (await knowledge.get("lab", [REF]))[REF]
+    await knowledge.put("lab", REF, document("Of propellers."))
+    with pytest.raises(ArtifactChanged):
+        await knowledge.erase("lab", REF, over=seen)
+    assert await knowledge.erase("lab", REF, over=(await knowledge.get("lab", [REF]))[REF])
+
+
+async def test_what_a_busy_machine_has_no_time_for_may_be_sent_again(knowledge: KnowledgeStore) -> None:
+    async def busy(*_: object, **__: object) -> Any:
+        raise TooBusy("ended")
+
+    with pytest.raises(DatabaseUnavailable):
+        await KnowledgeStore(knowledge._functions, busy).put("lab", REF, document("word " * LONG))
 
 
 async def test_tenants_know_nothing_of_each_other(knowledge: KnowledgeStore, migrated_url: str) -> None:

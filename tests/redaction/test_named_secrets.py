@@ -206,6 +206,10 @@ def test_a_name_tells_what_it_has(name, kind):
         *("| user | Password |\n|---|---|\n| ann | {} |", "host,user,password,port\ndb,ann,{},5432\ndb2,bob,{},5432"),
         *("user;api token\n\nann;'{}'", "User\tPassword\nann\t{}", "| **Wi-Fi password** | of |\n|-|-|\n| `{}` | 2 |"),
         *("<tr><th>Password:</th><td>{}</td></tr>", "## Password\n\n{}", "Password\n: {}", "User\nann\nPassword\n{}"),
+        *("<dt>Password</dt><dd>{}</dd>", "<name>password</name><value>{}</value>", "[password]\nvalue={}"),
+        *("**Password**: `{}`", "**Password:** {}", "Password::\n  {}", "The password below:\n\n    {}"),
+        *('{{"k": "password", "v": "{}"}}', "our password ({})", "the wifi password {}", "pass phrase - {}"),
+        "Ann: What is the password?\nBob: {}",
     ],
 )
 def test_the_head_of_a_column_and_the_line_above_tell_what_a_password_is(text: str) -> None:
@@ -224,6 +228,10 @@ def test_the_head_of_a_column_and_the_line_above_tell_what_a_password_is(text: s
         ),
         *(
             "## Password\n\nChange it every 90 days.",
+            "Did you change the password?\nBob: yes42, of course",
+            "**Passwords:** are long2say (see OAuth2)",
+            "the password (see page12)",
+            "a password hash of bcrypt12",
             "Passwords\n- are long2say",
             "| secret | key |\n|---|---|\n| none | x |",
         ),

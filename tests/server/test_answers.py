@@ -8,9 +8,12 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
+from context_builder.errors import ContextBuilderError
 from context_builder.server.access.caller import Role
 from context_builder.server.asgi.callers import MOST_BYTES
+from context_builder.server.problem import answered
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
 
@@ -151,3 +154,12 @@ async def test_a_role_that_may_not_is_told_before_its_body_is_read(api: ApiServe
         answer = await client.put("/knowledge/edges", content=b"{", headers={"content-type": "application/json"})
     assert answer.status_code == 403
     assert "writer" in problem(answer)["detail"]
+
+
+@pytest.mark.parametrize("error", [ContextBuilderError("Ann said: hunter22xyzzy"), RuntimeError("hunter22xyzzy")])
+def test_what_should_not_have_happened_has_the_line_in_the_log_that_the_answer_promises(error: Exception) -> None:
+    with capture_logs() as logged:
+        assert answered(error).status == 500
+    (line,) = logged
+    assert (line["event"], line["kind"]) == ("http.failed", type(error).__name__)
+    assert "hunter22xyzzy" not in str(line)

@@ -158,6 +158,10 @@ async def test_what_a_writer_may_not_read_is_not_the_writers_to_replace_or_erase
         for content in (SECRET, "A guess."):
             answer = await writer.put(path(ref), json=artifact(content, sensitivity="public"))
             assert answer.status_code == 404
+        for there in (ref, "artifact:nowhere"):  # they are told apart by what would store something, and no otherwise
+            matched = await writer.put(path(there), json=artifact(), headers={"If-Match": "*"})
+            versioned = await writer.put(path(there), json=artifact(version=1))
+            assert (matched.status_code, versioned.status_code) == (412, 422)
         assert (await writer.delete(path(ref))).status_code == 404
         kept = (await admin.get(path(ref))).json()
         assert (kept["version"], kept["content"], kept["sensitivity"]) == (1, SECRET, "restricted")

@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
+from context_builder.session.keys import Keys
 from tests.cli.publishing import publish
 from tests.cli.samples import sample, sample_state
 from tests.server.test_agent_tools import Agent
@@ -128,6 +129,21 @@ async def test_who_is_not_shown_the_words_does_not_correct_them(api: ApiServer, 
             assert [(await writer.post(pushed, json=message)).status_code for message in sent] == [404, 202, 202]
         (await client.delete("/knowledge/artifacts/session:thursday")).raise_for_status()
         await says(redis, ("Alice", "It is green."), ("Alice", "New."), session_id="thursday")
+
+
+async def test_other_words_do_not_overtake_what_waits_to_be_taken_in(api: ApiServer, redis: Redis) -> None:
+    session, told = "friday", spoken(1, "The password is hunter22xyzzy.")
+    stated = {"kind": "document", "title": "Friday", "content": "", "sensitivity": "restricted"}
+    await push(redis, told, session_id=session)
+    async with api.client(api.key(Role.ADMIN)) as admin, api.client(api.key(Role.WRITER)) as writer:
+        for sensitivity, status in (("restricted", 404), ("confidential", 403)):
+            stated["sensitivity"] = sensitivity
+            (await admin.put(f"/knowledge/artifacts/session:{session}", json=stated)).raise_for_status()
+            sent = (spoken(1, "It is a key."), told, spoken(2, "New."))
+            answers = [await writer.post(f"/sessions/{session}/messages", json=one) for one in sent]
+            assert [one.status_code for one in answers] == [status, 202, 202]
+        (await admin.delete(f"/knowledge/artifacts/session:{session}")).raise_for_status()
+    await redis.delete(Keys(session).input)
 
 
 async def test_a_mask_does_not_take_the_place_of_what_was_said(api: ApiServer, redis: Redis) -> None:

@@ -82,11 +82,12 @@ CREATE TABLE IF NOT EXISTS context_governance (
 CREATE TABLE IF NOT EXISTS context_assessments (
     tenant_id   text NOT NULL,
     ref         text NOT NULL,
-    assessor    text NOT NULL,
+    caller      text NOT NULL DEFAULT '',     -- who says so, as the credential does
+    assessor    text NOT NULL,                -- as the caller names them
     quality     float8 NOT NULL,              -- 0 to 1
     reason      text NOT NULL DEFAULT '',
     assessed_at timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (tenant_id, ref, assessor)
+    PRIMARY KEY (tenant_id, ref, caller, assessor)
 );
 
 DO $$
@@ -217,16 +218,22 @@ BEGIN
 END
 $$;
 
--- Erases all versions, passages, edges and assessments of an artifact; answers whether it was there. Under a session's ref
--- is what is stated of the session, which stays, with its edges and what packages show of it.
-CREATE OR REPLACE FUNCTION context_knowledge_erase(tenant text, artifact text, document text) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- Erases all versions, passages, edges and assessments of an artifact; answers whether it was there, and null if it is not what
+-- it was when it was "seen". Under a session's ref is what is stated of the session, which stays, with its edges and what
+-- packages show of it.
+CREATE OR REPLACE FUNCTION context_knowledge_erase(
+    tenant text, artifact text, document text, seen timestamptz DEFAULT NULL
+) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     last       integer;
     is_session boolean := artifact LIKE 'session:%';
 BEGIN
     PERFORM context_memory_tenant(tenant);
     PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || artifact, 0));
+    IF seen IS NOT NULL AND NOT EXISTS (SELECT FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact
+                                        AND a.is_current AND a.updated_at = seen) THEN
+        RETURN NULL;
+    END IF;
     IF NOT is_session THEN
         PERFORM context_package_erase(tenant, artifact);
     END IF;
@@ -371,28 +378,31 @@ BEGIN
 END
 $$;
 
--- Notes an assessor's latest opinion of each artifact: an array of {ref, assessor, quality, reason}.
+-- Notes an assessor's latest opinion of each artifact: an array of {ref, caller, assessor, quality, reason}.
 CREATE OR REPLACE FUNCTION context_knowledge_assess(tenant text, assessments jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    INSERT INTO context_assessments AS s (tenant_id, ref, assessor, quality, reason)
-    SELECT DISTINCT ON (r.ref, r.assessor) tenant, r.ref, r.assessor, r.quality, coalesce(r.reason, '')
-    FROM ROWS FROM (jsonb_to_recordset(assessments) AS (ref text, assessor text, quality float8, reason text))
-         WITH ORDINALITY AS r (ref, assessor, quality, reason, place)
-    ORDER BY r.ref, r.assessor, r.place DESC
-    ON CONFLICT (tenant_id, ref, assessor) DO UPDATE
+    INSERT INTO context_assessments AS s (tenant_id, ref, caller, assessor, quality, reason)
+    SELECT DISTINCT ON (r.ref, r.caller, r.assessor)
+           tenant, r.ref, coalesce(r.caller, ''), r.assessor, r.quality, coalesce(r.reason, '')
+    FROM ROWS FROM (jsonb_to_recordset(assessments) AS (ref text, caller text, assessor text, quality float8, reason text))
+         WITH ORDINALITY AS r (ref, caller, assessor, quality, reason, place)
+    ORDER BY r.ref, r.caller, r.assessor, r.place DESC
+    ON CONFLICT (tenant_id, ref, caller, assessor) DO UPDATE
         SET quality = EXCLUDED.quality, reason = EXCLUDED.reason, assessed_at = now();
 END
 $$;
 
--- The mean quality of each artifact that was assessed.
+-- The mean quality of each artifact that was assessed: each caller is one voice, however many assessors it names.
 CREATE OR REPLACE FUNCTION context_knowledge_quality(tenant text, refs text[])
 RETURNS TABLE (ref text, quality float8, assessors bigint) LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    RETURN QUERY SELECT s.ref, avg(s.quality), count(*) FROM context_assessments AS s
-    WHERE s.tenant_id = tenant AND s.ref = ANY (refs) GROUP BY s.ref;
+    RETURN QUERY SELECT v.ref, avg(v.quality), count(*)
+    FROM (SELECT s.ref, avg(s.quality) AS quality FROM context_assessments AS s
+          WHERE s.tenant_id = tenant AND s.ref = ANY (refs) GROUP BY s.ref, s.caller) AS v
+    GROUP BY v.ref;
 END
 $$;
 

@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS context_build_requests (
     traceparent  text NOT NULL,
     requested_at timestamptz NOT NULL,
     begun_at     timestamptz NOT NULL DEFAULT clock_timestamp(), -- by this server's clock, as erasures are
+    erasures_are_kept boolean,                -- as long as what was shown; null of an earlier version's requests
     PRIMARY KEY (tenant_id, id, day)
 ) PARTITION BY RANGE (day);
 
@@ -118,7 +119,8 @@ CREATE INDEX IF NOT EXISTS context_package_contents_session ON context_package_c
     WHERE session_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS context_package_contents_day ON context_package_contents (last_day);
 
--- What was erased lately, so that a package that was being built meanwhile does not bring it back.
+-- What was erased, so that a package that was being built meanwhile does not bring it back, and an audit can tell what was
+-- erased from what is missing.
 CREATE TABLE IF NOT EXISTS context_package_erasures (
     tenant_id text NOT NULL,
     ref       text NOT NULL,
@@ -333,8 +335,8 @@ BEGIN
     PERFORM context_package_partitions(context_package_day(at), context_package_day(at));
     PERFORM context_package_lock(tenant);
     INSERT INTO context_build_requests (tenant_id, day, id, package_id, caller, roles, request, task_id, trace_id, traceparent,
-                                        requested_at)
-    VALUES (tenant, context_package_day(at), id, package, caller, roles, request, task, trace, traceparent, at);
+                                        requested_at, erasures_are_kept)
+    VALUES (tenant, context_package_day(at), id, package, caller, roles, request, task, trace, traceparent, at, true);
     PERFORM context_package_tell(tenant, 'ContextBuildRequested', id, at, traceparent, jsonb_build_object(
         'contextBuildRequestId', id, 'contextPackageId', package, 'taskId', task, 'traceId', trace,
         'tokenBudget', request -> 'tokenBudget', 'pinned', jsonb_array_length(coalesce(request -> 'pinned', '[]'))));
@@ -696,8 +698,8 @@ END
 $$;
 
 -- What was told of the packages of the next rows of the audit, as "audit_rows" pages them: {"seq", "day", "package_id",
--- "hash", "is_kept", "is_found", "told", "contents": [[ref, digest, title, heading, content]]}, hashes in hexadecimal; "told" is
--- null where something of it is gone. "is_kept" says whether the package should still be shown: a later revision may outlive
+-- "hash", "is_kept", "is_found", "told", "contents": [[ref, digest, title, heading, content]], "missing": [ref]}, hashes in
+-- hexadecimal; "told" is null where something of it is gone. "missing" are sources whose texts are gone, and were not erased. "is_kept" says whether the package should still be shown: a later revision may outlive
 -- its first one, with which its head goes. "is_found" says whether the head, if there is one, leads to all of this.
 CREATE OR REPLACE FUNCTION context_package_audit_told(tenant text, after_day integer, after_seq bigint, most integer)
 RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
@@ -715,7 +717,17 @@ BEGIN
                              c.ref, encode(c.digest, 'hex'), c.title, c.heading, c.content)), '[]')
                          FROM jsonb_array_elements(p.body -> 'sources') AS s (source)
                          JOIN context_package_contents AS c ON c.tenant_id = tenant AND c.ref = s.source ->> 'ref'
-                                                           AND c.digest = decode(s.source ->> 'digest', 'hex')))
+                                                           AND c.digest = decode(s.source ->> 'digest', 'hex')),
+            'missing', (SELECT coalesce(jsonb_agg(s.source ->> 'ref'), '[]')
+                        FROM jsonb_array_elements(p.body -> 'sources') AS s (source)
+                        WHERE r.erasures_are_kept
+                          AND NOT EXISTS (SELECT FROM context_package_contents AS c
+                                          WHERE c.tenant_id = tenant AND c.ref = s.source ->> 'ref'
+                                            AND c.digest = decode(s.source ->> 'digest', 'hex'))
+                          AND NOT EXISTS (SELECT FROM context_package_erasures AS e
+                                          WHERE e.tenant_id = tenant AND e.erased_at >= r.begun_at AND e.ref IN (
+                                              s.source ->> 'ref',
+                                              'session:' || context_package_session(s.source ->> 'ref')))))
         FROM (SELECT n.* FROM policy_audit AS n
               WHERE n.tenant_id = tenant AND n.day >= '2000-01-01'::date + after_day
                 AND (n.day, n.seq) > ('2000-01-01'::date + after_day, after_seq) AND n.ref = '' AND n.reason LIKE 'told sha256:%'
@@ -934,27 +946,28 @@ RETURNS void LANGUAGE sql AS $$
 $$;
 
 -- Of each ref that anything is known of: "reuse", the share in which it helped, of 40 callers at least, so that one moves
--- it by no more than 1/40, and twice that for a pattern or a blueprint; "quality", the mean of its assessments and of
--- what helped, in which what helped stands for 20 voices at least, so that one moves it by no more than 1/20.
+-- it by no more than 1/40, and twice that for a pattern or a blueprint; "quality", the mean of its assessments, each caller's
+-- as one, and of what helped, in which what helped stands for 20 voices at least, so that one moves it by no more than 1/20.
 CREATE OR REPLACE FUNCTION context_package_usefulness(tenant text, refs text[], now timestamptz)
 RETURNS TABLE (ref text, reuse float8, quality float8, helped float8) LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
     RETURN QUERY
         SELECT k.ref, least(1, k.twice * k.helped / greatest(40, k.callers)),
-               k.assessed + (k.helped - k.callers * k.assessed) / greatest(20, k.assessors + k.callers),
+               k.assessed + (k.helped - k.callers * k.assessed) / greatest(20, k.voices + k.callers),
                CASE WHEN k.callers > 0 THEN k.helped / k.callers END
         FROM (
             SELECT r.ref, CASE WHEN a.kind IN ('pattern', 'blueprint') THEN 2 ELSE 1 END AS twice,
                    coalesce(u.callers * context_package_left(u.at, now), 0) AS callers,
                    coalesce(u.helped * context_package_left(u.at, now), 0) AS helped,
-                   coalesce(s.quality, 0.5) AS assessed, s.assessors
+                   coalesce(s.quality, 0.5) AS assessed, s.voices
             FROM unnest(refs) AS r (ref)
             LEFT JOIN context_source_usefulness AS u ON u.tenant_id = tenant AND u.ref = r.ref
             LEFT JOIN context_artifacts AS a ON a.tenant_id = tenant AND a.ref = r.ref AND a.is_current
-            CROSS JOIN LATERAL (SELECT avg(s.quality) AS quality, count(*) AS assessors FROM context_assessments AS s
-                                WHERE s.tenant_id = tenant AND s.ref = r.ref) AS s
-            WHERE u.ref IS NOT NULL OR s.assessors > 0
+            CROSS JOIN LATERAL (SELECT avg(v.quality) AS quality, count(*) AS voices
+                                FROM (SELECT avg(s.quality) AS quality FROM context_assessments AS s
+                                      WHERE s.tenant_id = tenant AND s.ref = r.ref GROUP BY s.caller) AS v) AS s
+            WHERE u.ref IS NOT NULL OR s.voices > 0
         ) AS k;
 END
 $$;
@@ -1038,7 +1051,8 @@ BEGIN
     DELETE FROM context_package_keys AS k WHERE k.ctid = ANY (ARRAY(
         SELECT o.ctid FROM context_package_keys AS o WHERE o.expires_at < now LIMIT 20000));
     DELETE FROM context_package_leases AS l WHERE l.expires_at < clock_timestamp() - interval '1 day';
-    DELETE FROM context_package_erasures AS e WHERE e.erased_at < clock_timestamp() - interval '1 day';
+    DELETE FROM context_package_erasures AS e WHERE e.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM context_package_erasures AS o WHERE context_package_day(o.erased_at) < oldest LIMIT 20000));
     DELETE FROM context_source_ratings AS r WHERE r.at < now - interval '600 days';  -- a millionth is left
     -- The last anchor before the oldest rows is where a verification begins.
     DELETE FROM policy_audit_anchors AS a WHERE a.day < (

@@ -10,7 +10,6 @@ import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
-from traceback import extract_tb
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -18,8 +17,7 @@ import structlog
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from context_builder.errors import ContextBuilderError
-from context_builder.server.problem import Problem, internal_error, problem_of, problem_response
+from context_builder.server.problem import Problem, answered, problem_response
 from context_builder.tracing import CURRENT_TRACE, TRACEPARENT, TraceContext, recorded_span, span
 
 NO_TELEMETRY: Final = TelemetryConfig(tracing=False, metrics=False, logs=False, auto_configure=False)
@@ -114,9 +112,6 @@ async def _head(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> Non
     await app({**scope, "method": "GET"}, receive_or_gone, send_head)
 
 
-log = structlog.get_logger(__name__)
-
-
 class FailureMiddleware:
     """Answers 500 if the answer has not begun, and otherwise breaks it off."""
 
@@ -134,25 +129,11 @@ class FailureMiddleware:
         try:
             await self._app(scope, receive, noting)
         except Exception as error:  # of any kind: whoever asked gets a problem document
-            is_ours = isinstance(error, ContextBuilderError)
-            log.error(
-                "http.failed", kind=type(error).__name__, at=_place(error), **({"error": str(error)} if is_ours else {})
-            )
+            problem = answered(error)
             if scope["type"] != "http":
                 raise
             if not began:
-                problem = problem_of(error) if isinstance(error, ContextBuilderError) else internal_error()
                 await problem_response(problem)(scope, receive, send)
-
-
-def _place(error: BaseException) -> str:
-    """Return file and line where it was raised, and the last of ours before that."""
-    frames = extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "context_builder" in frame.filename]
-    named = dict.fromkeys(
-        f"{one.filename.rpartition('context_builder/')[2]}:{one.lineno}" for one in (*ours[-1:], *frames[-1:])
-    )
-    return " ".join(named)
 
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}

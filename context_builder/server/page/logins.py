@@ -32,7 +32,7 @@ from context_builder.server.asgi.callers import (
     has_body,
     unauthenticated,
 )
-from context_builder.server.problem import Problem, problem_of, problem_response
+from context_builder.server.problem import Problem, answered, problem_response
 from context_builder.storage.redis_availability import translated
 
 LOGIN_SECONDS: Final = 12 * 3600
@@ -262,7 +262,7 @@ class LoginMiddleware:
         try:
             login = None if path.startswith(OPEN) else await self._login(scope)
         except ContextBuilderError as error:
-            await problem_response(problem_of(error))(scope, receive, send)
+            await problem_response(answered(error))(scope, receive, send)
             return
         state = scope.setdefault("state", {})
         state["login"] = login

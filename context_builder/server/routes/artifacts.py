@@ -28,6 +28,7 @@ from context_builder.knowledge.cache import CACHED
 from context_builder.knowledge.governance import Access, GovernedSource
 from context_builder.knowledge.store import SEPARATOR
 from context_builder.knowledge.view import missing_source, said_in
+from context_builder.memory.rows import as_key
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.guarded_route import READER, WRITER, CallerHere, ServicesHere, guarded_router
 from context_builder.server.problem import Missing, Problem, not_found
@@ -128,13 +129,15 @@ async def put_artifact(
     where the caller sees redacted what was said there.
     """
     held = await _current(services, caller, ref)
-    await _check_change(services, caller, ref, held)
     shown = await _shown(services, caller, ref, held, held)
+    if shown is None:  # what the caller may not know of answers as what is not there
+        _check_matches(if_match, if_none_match, shown)
+    _check_read_only(sent, shown)
+    await _check_change(services, caller, ref, held)
     over: StoredArtifact | Literal["nothing"] | None = None
     if if_match is not None or if_none_match is not None:
         over = held or "nothing"
         _check_matches(if_match, if_none_match, shown)
-    _check_read_only(sent, shown)
     artifact = KnownArtifact.model_construct(**{name: getattr(sent, name) for name in KnownArtifact.model_fields})
     hidden = await _hidden(services, caller, [artifact.supersedes] if artifact.supersedes else [])
     version, changed = await services.knowledge.put(
@@ -234,7 +237,7 @@ async def delete_artifact(
     await _check_change(services, caller, ref, found)
     if if_match is not None:
         _check_matches(if_match, None, await _shown(services, caller, ref, found, found))
-    if not await services.knowledge.erase(caller.tenant_id, ref):
+    if not await services.knowledge.erase(caller.tenant_id, ref, over=None if if_match is None else found):
         raise not_found(Missing.ARTIFACT)
     await services.packages.erasure.uncache(caller.tenant_id, ref)
     return ErasedAnswer(ref=ref, version=found.version)
@@ -254,10 +257,13 @@ async def delete_edges(edges: Edges, services: ServicesHere, caller: CallerHere)
 
 @router.post("/knowledge/assessments", openapi_extra=WRITER, status_code=204, response_class=Response)
 async def assess(assessment: Assessment, services: ServicesHere, caller: CallerHere) -> Response:
-    """Note what an assessor thinks of an artifact; the latest of each counts. Of what one may not see, none does."""
+    """Note what an assessor thinks of an artifact; the latest of each counts. Of what one may not see, none does.
+
+    Assessors are whom the caller names; however many these are, a caller is one voice in the artifact's quality.
+    """
     if await _hidden(services, caller, [assessment.ref]):
         return Response(status_code=204)
-    await services.knowledge.assess(caller.tenant_id, [assessment])
+    await services.knowledge.assess(caller.tenant_id, [assessment], as_key(caller.sub) or "")
     return Response(status_code=204)
 
 

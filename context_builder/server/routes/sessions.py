@@ -214,18 +214,19 @@ async def correct_message(
 
 async def check_corrections(client: SessionClient, seen: SeenSession, delivered: Sequence[Delivered]) -> None:
     """Refuse messages that would correct what the caller sees masked (403), or may not see at all (404): those with
-    ``corrects``, and other words of a number and a timestamp that are there.
+    ``corrects``, and other words of a number and a timestamp that are there, or wait to be taken in.
     """
     if not seen.is_redacted:
         return
     messages = [one for one in delivered if isinstance(one, Message)]
     is_unsure = any(one.corrects for one in messages) and await client.waiting()  # before others are taken in
+    waiting = await client.corrects_waiting(messages)  # likewise
     with _told():
         places = await client.replaced_by(messages)
-    if seen.access is Access.DENIED and any(place is not None for place in places):
+    if seen.access is Access.DENIED and (any(waiting) or any(place is not None for place in places)):
         raise not_found()
-    for message, place in zip(messages, places, strict=True):
-        if place is not None or (message.corrects and is_unsure):
+    for message, place, waits in zip(messages, places, waiting, strict=True):
+        if place is not None or waits or (message.corrects and is_unsure):
             await _check_unmasked(seen, place, message.text or None, message.speaker or None)
 
 

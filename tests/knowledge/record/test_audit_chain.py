@@ -277,6 +277,18 @@ async def test_a_text_that_was_shown_cannot_be_altered_or_come_back_unseen(
     assert (await report(record)).is_intact
 
 
+async def test_a_text_that_was_deleted_is_told_from_one_that_was_erased(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await built(record, "cpk_9", clock.time, [source("artifact:z"), source("message:monday/7")])
+    await record.erase("lab", "session:monday")
+    assert (await report(record)).is_intact
+    await tampered(database, "DELETE FROM context_package_contents WHERE ref = 'artifact:z'")
+    assert await found(record) == [("removed", 13, 13)]
+    assert "the text of artifact:z, of which no erasure is on record" in str((await report(record)).findings[0])
+
+
 async def test_a_package_to_which_nothing_leads_any_more_is_named(
     record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
 ) -> None:
