@@ -24,7 +24,6 @@ from context_builder.cli.command import live_console, run, settings_in_force
 from context_builder.cli.replay import replay
 from context_builder.cli.signals import stopped, stopping_signals
 from context_builder.cli.view.memory import SummaryView
-from context_builder.cli.view.package import package_table
 from context_builder.cli.view.palette import SpeakerColours, domain_colour, plain, short_name
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import SILENCE, counted
@@ -318,6 +317,8 @@ async def demo_package(settings: Settings, session_id: str) -> ContextPackage:
 
 def package_view(package: ContextPackage) -> RenderableType:
     """Return the package for people: what it is for, its sources, and how to read all of it."""
+    from context_builder.cli.view.package import package_table
+
     return Padding(
         Group(
             Text("A package of context, for an agent", style="bold"),
