@@ -56,6 +56,10 @@ class FairTurns:
     def release(self) -> None:
         """Give the turn to whose it is next."""
         self._working -= Counter([share.get()])  # which forgets who has none
+        self.add_place()
+
+    def add_place(self) -> None:
+        """Let one more task work at a time."""
         self._free += 1
         while (name := next(filter(self._may_work, self._waiting), None)) is not None:
             queue = self._waiting.pop(name)
@@ -66,6 +70,11 @@ class FairTurns:
                 self._begin(name)
                 turn.set_result(None)
                 return
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether nobody else may work now."""
+        return not self._free
 
     def _may_work(self, name: str) -> bool:
         return self._most is None or self._working[name] < self._most

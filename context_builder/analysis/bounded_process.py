@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -141,15 +142,18 @@ class BoundedProcess:
 class BoundedProcesses:
     """Several :class:`BoundedProcess`, of which a tenant has one at a time: another's long work is not waited for.
 
-    The others start once they are needed.
+    Another one is started once somebody has to wait; until it is there, which takes seconds, turns are taken.
     """
 
     def __init__(self, places: int, limit: float = LIMIT, begin: Callable[[], object] | None = None) -> None:
-        self._free = [BoundedProcess(limit, begin) for _ in range(places)]
-        self._all = tuple(self._free)
-        self._turns = FairTurns(places, most=1)
+        self._all = [BoundedProcess(limit, begin) for _ in range(places)]
+        self._free, self._others = self._all[:1], self._all[1:]
+        self._turns = FairTurns(1, most=1)
+        self._starting: asyncio.Task[None] | None = None
 
     async def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._turns.is_full and self._others and self._starting is None:
+            self._starting = asyncio.create_task(self._start_another(), name="another bounded process")
         async with self._turns:
             process = self._free.pop()
             try:
@@ -157,8 +161,18 @@ class BoundedProcesses:
             finally:
                 self._free.append(process)
 
+    async def _start_another(self) -> None:
+        process = self._others.pop()
+        with suppress(TookTooLong):  # whoever uses it starts it again
+            await process(os.getpid)
+        self._free.append(process)
+        self._starting = None
+        self._turns.add_place()
+
     def close(self) -> None:
         """End the processes, and what they are doing."""
+        if self._starting is not None:
+            self._starting.cancel()
         for process in self._all:
             process.close()
 

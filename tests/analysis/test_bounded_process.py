@@ -13,6 +13,7 @@ import pytest
 from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, TooBusy, TookTooLong
 from context_builder.concurrency import share
 from context_builder.errors import PolicyError
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -67,6 +68,8 @@ async def test_who_gives_up_leaves_the_process_to_others(process: BoundedProcess
 
 async def test_what_is_long_of_one_tenant_is_not_waited_for_by_another() -> None:
     processes = BoundedProcesses(2, 0.5)
+    await asyncio.gather(processes(pow, 2, 10), processes(pow, 2, 10))  # which starts the other one, too
+    await wait_until(lambda: len(processes._free) == 2, "both processes are there")
     share.set("large")
     waiting = [asyncio.create_task(processes(busy_in_c, 60)) for _ in range(2)]
     await asyncio.sleep(0)
