@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, Self
 
 import orjson
-from ulid import ULID
 
 from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Candidate
@@ -148,6 +147,8 @@ class PackageIds(NamedTuple):
 
 def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: bool) -> ContextPackage:
     """Return the package of a draft; ``is_cached`` says whether it can be."""
+    from ulid import ULID  # of an extra that whoever only shows a package may lack
+
     receipts, report, now = draft.fit.receipts(), draft.access.report, draft.now
     request, bundle = draft.query.request, draft.fit.bundle
     known = report.known if report else frozenset()
