@@ -116,6 +116,14 @@ async def test_all_doubts_of_a_reply_go_into_one_call_with_the_quotes() -> None:
     ]
 
 
+async def test_a_number_of_a_message_that_is_not_quoted_is_verified_with_it() -> None:
+    lacking = {**YIELD, "evidence": YIELD["evidence"][:1], "by": ["Ana"]}
+    client = ScriptedClient(summary=points(lacking), verification=verdicts(True))
+    [point] = (await analyst(client).summarize(SummaryRequest(TALK))).points
+    assert [quote.message for quote in point.evidence] == [11, 12]
+    assert '"Ben: Thirty-eight. And that\'s without the wash."' in client.question("verification").varying
+
+
 async def test_what_its_quotes_say_stays_as_it_is() -> None:
     client = ScriptedClient(summary=points(PRIMER), verification=verdicts(True))
     [point] = (await analyst(client).summarize(SummaryRequest(TALK))).points
