@@ -191,6 +191,15 @@ def compacted(*entries: tuple[list[int], str, str], leave_out: Sequence[int] = (
     return {"points": points, "leave_out": [*leave_out], "settled": entries_settled}
 
 
+async def test_points_without_a_common_word_are_not_brought_together() -> None:
+    boat = KnownPoint(4, "The boat is in Oslo.", PointKind.CLAIM, ("Ana",), (Quote(14, "boat is in Oslo", "Ana"),))
+    text = "Primer A2 gave thirty-eight percent, and the boat is in Oslo."
+    client = ScriptedClient(compaction=compacted(([1, 2], text, "claim"), leave_out=[3]))
+    dropped = KnownPoint(5, "Primer A2 is cheap.", PointKind.CLAIM, ("Ana",), (Quote(15, "A2 is cheap", "Ana"),))
+    result = await analyst(client).compact(CompactionRequest([OLD[0], boat, dropped], 12))
+    assert (result.points, result.rejected, result.dropped) == ((), 1, {5})
+
+
 async def test_points_are_rewritten_as_fewer_sentences() -> None:
     text = "Primer B7 will be used, because A2 gave thirty-eight percent."
     client = ScriptedClient(compaction=compacted(([1, 2], text, "claim"), ([3], "Ben will order primer B7.", "action")))
