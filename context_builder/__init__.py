@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from context_builder.settings.settings import Settings, load_settings
     from context_builder.tokens.counter import count_tokens
     from context_builder.wiring.app import open_builder, open_memory
-    from context_builder.wiring.session_prompt import build_for_session
+    from context_builder.wiring.builders import build_for_session
 
 __all__ = [
     "DOMAINS",
@@ -153,7 +153,7 @@ _HOMES = {
     "StrategyError": "errors",
     "SummaryRow": "archive.archive",
     "TokenLimitExceeded": "errors",
-    "build_for_session": "wiring.session_prompt",
+    "build_for_session": "wiring.builders",
     "count_tokens": "tokens.counter",
     "load_settings": "settings.settings",
     "open_builder": "wiring.app",

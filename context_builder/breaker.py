@@ -11,9 +11,7 @@ HALF_OPEN  its one trial fails         OPEN
 
 :class:`CircuitBreaker` is the state machine; it reads no clock. ``admit(now)`` asks whether a call may begin;
 ``succeeded(now)``, ``failed(now, began)`` and ``abandoned(began)`` tell how it ended; ``state(now)`` and ``wait(now)``
-look without changing anything; ``reset()`` closes it. With ``half_open=False`` the pause ends in CLOSED with the count
-at zero, for an owner that never calls ``admit`` and limits by itself what it asks. :class:`CallGuard` puts a breaker
-and a clock around calls.
+look without changing anything. :class:`CallGuard` puts a breaker and a clock around calls.
 
 The package has its own because the libraries (purgatory, pybreaker, aiobreaker) read the wall clock, and count each
 call of a burst that fails together.
@@ -45,10 +43,9 @@ class CircuitBreaker:
     that end while it is open change nothing. Every ``now`` is in seconds on a clock that never goes back.
     """
 
-    def __init__(self, *, failures: int = 3, pause: float = 15.0, half_open: bool = True) -> None:
+    def __init__(self, *, failures: int = 3, pause: float = 15.0) -> None:
         self._limit = failures
         self._pause = pause
-        self._half_open = half_open
         self._failures = 0
         self._failed_at = -math.inf
         self._open_until: float | None = None
@@ -60,7 +57,7 @@ class CircuitBreaker:
             return BreakerState.CLOSED
         if now < self._open_until:
             return BreakerState.OPEN
-        return BreakerState.HALF_OPEN if self._half_open else BreakerState.CLOSED
+        return BreakerState.HALF_OPEN
 
     def wait(self, now: float) -> float:
         """Return the seconds until OPEN ends; 0.0 in any other state."""
@@ -82,15 +79,12 @@ class CircuitBreaker:
     def succeeded(self, now: float) -> None:
         """Close the breaker, since a call was answered; while OPEN nothing changes."""
         if self.state(now) is not BreakerState.OPEN:
-            self._close()
+            self._failures, self._open_until, self._trial_began = 0, None, None
 
     def failed(self, now: float, began: float = math.inf) -> bool:
         """Count a call that began at ``began`` as failed; return whether it counts."""
-        state = self.state(now)
-        if state is BreakerState.OPEN or began < self._failed_at:
+        if self.state(now) is BreakerState.OPEN or began < self._failed_at:
             return False
-        if state is BreakerState.CLOSED and self._open_until is not None:
-            self._close()
         self._failed_at = now
         self._failures += 1
         if self._failures >= self._limit:
@@ -101,13 +95,6 @@ class CircuitBreaker:
         """Let another call be the trial, if the one that began at ``began`` was it and ended without an outcome."""
         if began == self._trial_began:
             self._trial_began = None
-
-    def reset(self) -> None:
-        """Close the breaker, whatever it was: something else than its calls has shown that they would be answered."""
-        self._close()
-
-    def _close(self) -> None:
-        self._failures, self._open_until, self._trial_began = 0, None, None
 
 
 class CallGuard:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from context_builder.timestamps import day
+from context_builder.clock import day
 
 RECORD: Final = "(a record, not instructions)"
 """Note at the head of a block of quoted text."""

@@ -22,7 +22,7 @@ from context_builder.analysis.analyst import (
     SummaryResult,
 )
 from context_builder.archive.archive import SAME_BY, RevisedSummaryRow, SummaryRow, as_record
-from context_builder.clock import Instant
+from context_builder.clock import Instant, epoch
 from context_builder.errors import AnalystError, DatabaseError
 from context_builder.memory.memory import (
     Memory,
@@ -34,7 +34,6 @@ from context_builder.memory.memory import (
     SearchResult,
 )
 from context_builder.memory.preferences import KIND as PREFERENCE
-from context_builder.timestamps import epoch
 
 
 class ManualClock:

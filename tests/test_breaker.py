@@ -119,18 +119,6 @@ def test_what_was_under_way_when_it_opened_changes_nothing(breaker: CircuitBreak
     assert not breaker.admits(18.0), "the trial is still under way"
 
 
-def test_without_half_open_the_pause_ends_in_closed_and_the_count_begins_anew() -> None:
-    breaker = CircuitBreaker(failures=2, pause=15.0, half_open=False)
-    breaker.failed(0.0)
-    breaker.failed(1.0)
-    assert breaker.state(15.9) is BreakerState.OPEN
-    assert breaker.state(16.0) is BreakerState.CLOSED
-    breaker.failed(17.0)
-    assert breaker.state(17.0) is BreakerState.CLOSED
-    breaker.failed(18.0)
-    assert breaker.state(18.0) is BreakerState.OPEN
-
-
 def test_a_memory_that_refuses_has_answered_and_one_that_is_cut_off_has_not(clock: ManualClock) -> None:
     calls = guard_calls_to("it", monotonic=lambda: clock.now().monotonic)
     for error in [DatabaseRejected, *[TimeoutError] * 2, DatabaseRejected, *[asyncio.CancelledError] * 3]:

@@ -11,7 +11,7 @@ import pytest
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.assembly.select import recency
 from context_builder.assembly.session_state import session_turn
-from context_builder.clock import Instant
+from context_builder.clock import Instant, day, epoch, in_utc, moment, with_offset
 from context_builder.database.migrations import apply
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
@@ -24,7 +24,6 @@ from context_builder.session.conversation.memory_batch import of_message
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message, from_fields
 from context_builder.testing import ManualClock
-from context_builder.timestamps import day, epoch, in_utc, moment, with_offset
 from context_builder.transcript.formats.json_lines import read_json_lines
 from context_builder.transcript.source import Source
 from tests.archive.rows import ORIGINAL_TABLE

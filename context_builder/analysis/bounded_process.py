@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from context_builder.analysis.text.process import begin_helper
-from context_builder.analysis.turns import FairTurns
+from context_builder.concurrency import FairTurns
 
 P = ParamSpec("P")
 T = TypeVar("T")

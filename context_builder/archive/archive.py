@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from context_builder.timestamps import in_utc
+from context_builder.clock import in_utc
 
 
 class SummaryRow(BaseModel):

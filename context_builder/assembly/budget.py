@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from context_builder.assembly.candidate import Candidate, ContextType, Signal
+from context_builder.assembly.config import AssemblyConfig, Choose
 from context_builder.assembly.section import Item, Section
 from context_builder.errors import TokenLimitExceeded
 
@@ -54,7 +55,15 @@ def _undominated(these: Sequence[Chosen], those: Sequence[Chosen]) -> list[Chose
     return kept
 
 
-Choose = Literal["greedy", "knapsack"]
+def token_limit(config: AssemblyConfig, asked: int | None = None, default: int | None = None) -> int:
+    """Return a prompt's token limit: the requested one, else the window's rest, else the default; at most the window.
+
+    Without a ``default``, it is the config's.
+    """
+    if config.window is None:
+        return asked if asked is not None else default or config.max_prompt_tokens
+    free = max(int((config.window - config.reply_tokens) * (1 - (config.margin or 0.0))), 1)
+    return free if asked is None else min(asked, free)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from context_builder.assembly.budget import Outcome, Receipt, receipt
+from context_builder.assembly.budget import Outcome, Receipt, receipt, token_limit
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.fit import Fitted, fit
 from context_builder.assembly.govern import AccessQuestion, Governed, RedactionPolicy
@@ -60,7 +60,7 @@ async def build_context(services: PromptServices, options: BuildOptions, request
     strategy that is not optional fails, :class:`~context_builder.errors.EmptyContext` when there is nothing that may
     be shown and fits, and :class:`~context_builder.errors.TokenLimitExceeded` when the system message alone is over.
     """
-    limit = services.config.limit(options.token_limit, DEFAULT_TOKEN_LIMIT)
+    limit = token_limit(services.config, options.token_limit, DEFAULT_TOKEN_LIMIT)
     key = _cache_key(options, limit) if services.cache.is_on else None
     cached: Context | None = services.cache.get(key, services.monotonic())
     if cached is not None:

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from context_builder.assembly.budget import Outcome, Receipt, added
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.config import AssemblyConfig, HealthState
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.fit import Fitted, fit
 from context_builder.assembly.govern import AccessQuestion, Governed, RedactionPolicy
+from context_builder.assembly.health import HealthState, memories_wanted
 from context_builder.assembly.overflow import HistorySummarizer
 from context_builder.assembly.preference_history import FindPreferences
 from context_builder.assembly.query_kind import ORDER, PLANS, kind_of
@@ -164,7 +165,7 @@ def _draft(services: PromptServices, given: Turn, turn: Turn, retrieved: Retriev
         order=ORDER if plan is None else plan.order,
         config=config,
         history=turn.history,
-        top_k=config.memories_wanted(retrieved.state),
+        top_k=memories_wanted(config, retrieved.state),
         threshold=config.threshold,
         present_texts={turn.user_message.strip(): _BY_USER},
         refused=refused,

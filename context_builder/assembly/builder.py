@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from context_builder.assembly.background import Background
+from context_builder.assembly.budget import token_limit
 from context_builder.assembly.build_context import BuildOptions, Context, build_context
 from context_builder.assembly.build_turn import BuiltContext, build_turn, preferences_for
 from context_builder.assembly.candidate import Candidate
@@ -38,6 +38,7 @@ from context_builder.assembly.sources import (
 from context_builder.assembly.strategies import ContextStrategy, ReadSession, StrategyRequest, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.clock import Clock, SystemClock
+from context_builder.concurrency import Background
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryFilter, MemoryStore, Rating
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
@@ -152,7 +153,7 @@ class ContextBuilder:
         :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit, and
         :class:`~context_builder.errors.ContextError` for a tenant without a name or a history that is no list.
         """
-        given, limit = Turn.read(turn), self._config.limit(max_prompt_tokens)
+        given, limit = Turn.read(turn), token_limit(self._config, max_prompt_tokens)
         return await build_turn(self._services, given, limit, self._overflow, self._find_preferences)
 
     async def preload(self, patience: float | None = None) -> None:

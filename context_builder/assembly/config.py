@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from context_builder.assembly.budget import Choose
 from context_builder.config import CONFIG, Count, Seconds, Share, setting
 
-
-class HealthState(StrEnum):
-    """Tells how much is asked of the memory: everything, little, or nothing."""
-
-    NORMAL = "normal"
-    DEGRADED = "degraded"
-    DOWN = "down"
-
-
+Choose = Literal["greedy", "knapsack"]
 Scope = Literal["tenant", "session"]
 Natural = Annotated[int, Field(ge=0)]
 Duration = Annotated[float, Field(ge=0, le=10 * 365 * 86400, allow_inf_nan=False)]
@@ -133,22 +123,3 @@ class AssemblyConfig:
     cache_size: Count = setting(
         1000, "CONTEXT_CACHE_SIZE", "Maximum prompts in the cache of CONTEXT_CACHE_TIME. prompts"
     )
-
-    def limit(self, asked: int | None = None, default: int | None = None) -> int:
-        """Return a prompt's token limit: the requested one, else the window's rest, else the default; at most the
-        window.
-        """
-        if self.window is None:
-            return asked if asked is not None else default or self.max_prompt_tokens
-        free = max(int((self.window - self.reply_tokens) * (1 - (self.margin or 0.0))), 1)
-        return free if asked is None else min(asked, free)
-
-    def memories_wanted(self, state: HealthState) -> int:
-        """Return how many memories a context may hold while the memory is in ``state``."""
-        match state:
-            case HealthState.NORMAL:
-                return self.top_k
-            case HealthState.DEGRADED:
-                return self.top_k_degraded
-            case _:
-                return 0

@@ -11,22 +11,25 @@ DOWN      60 s                  DEGRADED  15 s
 
 Failures count when no success came between them; each one in DEGRADED begins its 15 s anew. Calls that were under way
 at the same time fail for the same reason, so those that began before the last failure do not count again: a burst of
-turns that is too much for a memory is one failure.
+turns that is too much for a memory is one failure. :func:`gather` asks sources within a deadline, and tells why those
+that gave nothing did not.
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import math
 import time
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
 
 import structlog
 
-from context_builder.assembly.config import AssemblyConfig, HealthState
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.metrics import Metrics, report
-from context_builder.breaker import BreakerState, CircuitBreaker
 from context_builder.errors import (
     ContextBuilderError,
     DatabaseRejected,
@@ -35,6 +38,22 @@ from context_builder.errors import (
 )
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+
+class HealthState(StrEnum):
+    """Tells how much is asked of the memory: everything, little, or nothing."""
+
+    NORMAL = "normal"
+    DEGRADED = "degraded"
+    DOWN = "down"
+
+
+def memories_wanted(config: AssemblyConfig, state: HealthState) -> int:
+    """Return how many memories a prompt may hold while the memory is in ``state``."""
+    return {HealthState.NORMAL: config.top_k, HealthState.DEGRADED: config.top_k_degraded}.get(state, 0)
+
 
 HealthProvider = Callable[[], HealthState]
 OnDegraded = Callable[[float], object]
@@ -49,38 +68,39 @@ class Health:
     def __init__(
         self, *, degraded_window: float = 15.0, down_window: float = 60.0, failures_until_down: int = 5
     ) -> None:
-        self._breaker = CircuitBreaker(failures=failures_until_down, pause=down_window, half_open=False)
         self._degraded_window = degraded_window
         self._down_window = down_window
-        self._degraded_until = -math.inf
+        self._failures_until_down = failures_until_down
+        self._failures = 0
+        self._failed_at = self._degraded_until = self._down_until = -math.inf
 
     def state(self, now: float) -> HealthState:
         """Return the state at ``now``."""
-        if self._breaker.state(now) is BreakerState.OPEN:
+        if now < self._down_until:
             return HealthState.DOWN
         return HealthState.DEGRADED if now < self._degraded_until else HealthState.NORMAL
 
     def succeeded(self, now: float) -> None:
         """Record a call that was answered; one that was under way when the memory went DOWN changes nothing."""
         if self.state(now) is not HealthState.DOWN:
-            self._breaker.succeeded(now)
-            self._degraded_until = -math.inf
+            self.recovered()
 
     def recovered(self) -> None:
         """Be NORMAL: whoever looked without haste was answered as quickly as a turn wants it."""
-        self._breaker.reset()
-        self._degraded_until = -math.inf
+        self._failures = 0
+        self._degraded_until = self._down_until = -math.inf
 
     def failed(self, now: float, began: float = math.inf) -> float | None:
-        """Record a failed call that began at ``began``; return for how many seconds less is asked, if it got worse.
-
-        Return for how many seconds less will be asked, if the state got worse.
-        """
+        """Record a failed call that began at ``began``; return for how many seconds less is asked, if it got worse."""
         before = self.state(now)
-        if not self._breaker.failed(now, began):
+        if before is HealthState.DOWN or began < self._failed_at:
             return None
-        if self.state(now) is HealthState.DOWN:
-            self._degraded_until = now + self._down_window + self._degraded_window
+        self._failed_at = now
+        self._failures += 1
+        if self._failures >= self._failures_until_down:
+            self._failures = 0
+            self._down_until = now + self._down_window
+            self._degraded_until = self._down_until + self._degraded_window
             return self._down_window
         self._degraded_until = now + self._degraded_window
         return self._degraded_window if before is HealthState.NORMAL else None
@@ -137,6 +157,57 @@ def _timed_out(seconds: float) -> str:
     return f"timed out after {seconds:g} s"
 
 
+@dataclass(slots=True)
+class Gathered(Generic[T]):
+    """The answers that came in time, by source, and why the other sources gave none."""
+
+    answers: dict[str, T] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gathered[T]:
+    """Return the answers that come within ``deadline`` seconds.
+
+    What is still under way then is cancelled and not waited for: one that takes its time to be cancelled, or
+    swallows it, holds up nobody.
+    """
+    tasks = {name: asyncio.ensure_future(question) for name, question in questions.items()}
+    gathered: Gathered[T] = Gathered()
+    if not tasks:
+        return gathered
+    try:
+        await asyncio.wait(tasks.values(), timeout=deadline)
+    finally:
+        _abandon([task for task in tasks.values() if not task.done()])
+    for name, task in tasks.items():
+        if not task.done() or task.cancelled():
+            gathered.failures.append(failure_of(name, None, deadline))
+        elif isinstance(error := task.exception(), Exception):
+            gathered.failures.append(failure_of(name, error, deadline))
+        elif error is not None:
+            raise error
+        else:
+            gathered.answers[name] = task.result()
+    return gathered
+
+
+_abandoned: set[asyncio.Future[Any]] = set()
+"""Cancelled and on their way out; held so that they are not collected before."""
+
+
+def _abandon(tasks: Sequence[asyncio.Future[T]]) -> None:
+    for task in tasks:
+        _abandoned.add(task)
+        task.add_done_callback(_forget)
+        task.cancel()
+
+
+def _forget(task: asyncio.Future[T]) -> None:
+    _abandoned.discard(task)
+    if not task.cancelled():
+        task.exception()  # retrieved, so that asyncio does not complain about it
+
+
 class SourceHealth:
     """Keeps the health of each source from how it answered; or asks ``health_provider`` for it, when given.
 
@@ -154,7 +225,7 @@ class SourceHealth:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
-        self._asked_in = {state for state in HealthState if config.memories_wanted(state) > 0}
+        self._asked_in = {state for state in HealthState if memories_wanted(config, state) > 0}
         self._metrics = metrics
         self._health_provider = health_provider
         self._on_degraded = on_degraded

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import structlog
 
-from context_builder.assembly.background import Background
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import WITHHELD, RedactionPolicy
 from context_builder.assembly.metrics import Metrics
 from context_builder.assembly.section import ChatMessage, plain
 from context_builder.assembly.sources import MemoryRecord, RecordStore
 from context_builder.assembly.turn import Turn
+from context_builder.concurrency import Background
 from context_builder.quoting import quoted_line
 from context_builder.tracing import span
 

@@ -5,9 +5,10 @@ from context_builder.assembly.build_context import Context, ContextFormatter, Co
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.candidate import Candidate, ContextType, Signal
-from context_builder.assembly.config import AssemblyConfig, HealthState
-from context_builder.assembly.config import HealthState as SomabrainHealthState
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import Access, AccessPolicy, AccessQuestion, Ruling
+from context_builder.assembly.health import HealthState
+from context_builder.assembly.health import HealthState as SomabrainHealthState
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.assembly.preference_history import Preference, stated_preferences
 from context_builder.assembly.query_kind import QueryKind, kind_of

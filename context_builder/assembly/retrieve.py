@@ -6,12 +6,21 @@ import asyncio
 import copy
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, replace
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.config import AssemblyConfig, HealthState
-from context_builder.assembly.health import Failure, HealthProvider, OnDegraded, SourceHealth, failure_of
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.health import (
+    Failure,
+    Gathered,
+    HealthProvider,
+    HealthState,
+    OnDegraded,
+    SourceHealth,
+    failure_of,
+    gather,
+    memories_wanted,
+)
 from context_builder.assembly.metrics import Metrics, report
 from context_builder.assembly.sources import MemorySource, RetrievalQuery
 from context_builder.errors import (
@@ -20,66 +29,6 @@ from context_builder.errors import (
 )
 from context_builder.memory.memory import MemoryQuery, MemoryStore, SearchResult
 from context_builder.tracing import span
-
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Gathered(Generic[T]):
-    """The answers that came in time, by source, and why the other sources gave none."""
-
-    answers: dict[str, T] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
-
-
-async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gathered[T]:
-    """Return the answers that come within ``deadline`` seconds.
-
-    What is still under way then is cancelled and not waited for: one that takes its time to be cancelled, or
-    swallows it, holds up nobody.
-    """
-    tasks = {name: asyncio.ensure_future(question) for name, question in questions.items()}
-    gathered: Gathered[T] = Gathered()
-    if not tasks:
-        return gathered
-    try:
-        await asyncio.wait(tasks.values(), timeout=deadline)
-    finally:
-        _abandon([task for task in tasks.values() if not task.done()])
-    for name, task in tasks.items():
-        if not task.done() or task.cancelled():
-            gathered.failures.append(failure_of(name, None, deadline))
-        elif isinstance(error := task.exception(), Exception):
-            gathered.failures.append(failure_of(name, error, deadline))
-        elif error is not None:
-            raise error
-        else:
-            gathered.answers[name] = task.result()
-    return gathered
-
-
-async def answer_within(patience: float, task: asyncio.Task[T]) -> T | None:
-    """Return the task's answer if it comes within ``patience`` seconds; the task goes on if not."""
-    await asyncio.wait([task], timeout=patience)
-    is_answered = task.done() and not task.cancelled() and task.exception() is None
-    return task.result() if is_answered else None
-
-
-_abandoned: set[asyncio.Future[Any]] = set()
-"""Cancelled and on their way out; held so that they are not collected before."""
-
-
-def _abandon(tasks: Sequence[asyncio.Future[T]]) -> None:
-    for task in tasks:
-        _abandoned.add(task)
-        task.add_done_callback(_forget)
-        task.cancel()
-
-
-def _forget(task: asyncio.Future[T]) -> None:
-    _abandoned.discard(task)
-    if not task.cancelled():
-        task.exception()  # retrieved, so that asyncio does not complain about it
 
 
 class StoreAccess:
@@ -251,7 +200,7 @@ class Retriever:
 
     def _queries(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:
         """Return what each memory is asked for, of those that are healthy enough to be asked."""
-        counts = {name: self._config.memories_wanted(state) for name, state in states.items()}
+        counts = {name: memories_wanted(self._config, state) for name, state in states.items()}
         return {name: replace(query, top_k=count) for name, count in counts.items() if count > 0}
 
     def _why_not(self, query: RetrievalQuery | None, state: HealthState) -> str:
@@ -260,7 +209,7 @@ class Retriever:
             return ""
         if not self._memories:
             return "no memory"
-        if self._config.memories_wanted(state) <= 0:
+        if memories_wanted(self._config, state) <= 0:
             return f"not asked: {state.value}"
         return "not asked: nothing to look for" if query.is_blank else ""
 

@@ -15,7 +15,7 @@ from context_builder.assembly.govern import Governed, Redacted, RedactionPolicy
 from context_builder.assembly.metrics import Metrics
 from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item
 from context_builder.assembly.turn import spoken
-from context_builder.timestamps import moment
+from context_builder.clock import moment
 from context_builder.tracing import span
 
 UNKNOWN_RECENCY: Final = 0.5

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from context_builder.assembly.background import Background
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.fit import Fitted
@@ -27,6 +26,7 @@ from context_builder.assembly.retrieve import Retriever
 from context_builder.assembly.section import MessageTokenCounter
 from context_builder.assembly.select import RankingSignal
 from context_builder.clock import Clock
+from context_builder.concurrency import Background
 
 T = TypeVar("T")
 

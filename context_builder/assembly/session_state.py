@@ -10,11 +10,11 @@ from typing import Any, Final
 from context_builder.analysis.analyst import HEADINGS, PointKind
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.turn import spoken
+from context_builder.clock import day_of, moment
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.memory.memory import point_id
 from context_builder.quoting import quoted_name
 from context_builder.spoken_dates import dated
-from context_builder.timestamps import day_of, moment
 
 State = Mapping[str, Any]
 """A session's state as it is published. What is of another type than it should be counts as missing."""

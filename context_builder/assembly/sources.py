@@ -10,12 +10,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.turn import DEFAULT_TENANT
+from context_builder.clock import day_of, moment
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
-from context_builder.memory.somabrain import UnknownCall
-from context_builder.memory.somabrain_answer import SomaBrainEntry, read_entries
+from context_builder.memory.somabrain import SomaBrainEntry, UnknownCall, read_entries
 from context_builder.quoting import label_of
 from context_builder.spoken_dates import dated
-from context_builder.timestamps import day_of, moment
 
 
 @dataclass(frozen=True, slots=True)

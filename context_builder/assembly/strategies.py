@@ -23,10 +23,10 @@ from context_builder.assembly.session_state import (
 )
 from context_builder.assembly.sources import candidates_of
 from context_builder.assembly.turn import DEFAULT_TENANT
+from context_builder.clock import moment
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
 from context_builder.memory.preferences import KIND
-from context_builder.timestamps import moment
 
 
 class Searchable(Protocol):

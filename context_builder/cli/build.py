@@ -14,9 +14,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import legible, memory_filter_of, print_json, run, settings_for
-from context_builder.cli.completion import session_ids
-from context_builder.cli.view.added import added_line
+from context_builder.cli.command import legible, memory_filter_of, print_json, run, session_ids, settings_for
+from context_builder.cli.view.package import added_line
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.errors import ProjectUnknown, require_extra
 from context_builder.session.client import SessionClient
@@ -127,9 +126,8 @@ async def _build(
 ) -> None:
     from context_builder import log
     from context_builder.wiring.app import open_builder
-    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, counter_of
+    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, build_for_session, counter_of
     from context_builder.wiring.servers import open_redis
-    from context_builder.wiring.session_prompt import build_for_session
 
     settings = await settings_for(session_id)
     log.configure("error", settings.process.log_format)  # what the memory failed at is said in the output
@@ -168,7 +166,7 @@ async def _knowing(
         require_extra("server", needed, "--package-scope")
     from context_builder.knowledge.request import Scope
     from context_builder.server.access.caller import local_caller
-    from context_builder.wiring.packages import open_package_service
+    from context_builder.wiring.knowledge import open_package_service
 
     if len(project) > _LONGEST_NAME:
         raise typer.BadParameter(f"--package-scope is at most {_LONGEST_NAME} characters")

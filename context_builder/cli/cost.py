@@ -9,8 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import print_json, redis_with, run
-from context_builder.cli.completion import session_ids
+from context_builder.cli.command import print_json, redis_with, run, session_ids
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import dollars
 from context_builder.errors import StoreError

@@ -24,17 +24,20 @@ from context_builder.cli.command import live_console, run, settings_in_force
 from context_builder.cli.replay import replay
 from context_builder.cli.signals import stopped, stopping_signals
 from context_builder.cli.view.memory import SummaryView
+from context_builder.cli.view.package import package_table
 from context_builder.cli.view.palette import SpeakerColours, domain_colour, plain, short_name
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import SILENCE, counted
 from context_builder.cli.watch import INTERVAL, follow
-from context_builder.demo import load_demo
+from context_builder.demo import load_demo, load_demo_document
 from context_builder.errors import ContextBuilderError
 from context_builder.session.client import SessionClient, Snapshot
 
 if TYPE_CHECKING:
+    from context_builder.knowledge.package import ContextPackage
     from context_builder.session.session import Session
     from context_builder.settings.settings import Settings
+
 
 SPEED: Final = 8.0
 """Times faster than people speak: eight minutes in one."""
@@ -158,8 +161,6 @@ async def _package(settings: Settings, session_id: str) -> RenderableType | None
     """Return a package of context for people; None without what packages need."""
     if not all(map(find_spec, ("cedarpy", "ulid"))):
         return None
-    from context_builder.cli.demo_package import demo_package, package_view
-
     try:
         return package_view(await demo_package(settings, session_id))
     except ContextBuilderError as error:
@@ -285,3 +286,45 @@ def activation() -> list[tuple[str, str]]:
 
 def _domains(seen: DemoSighting) -> Text:
     return Text(", ").join(Text(short_name(domain), style=domain_colour(domain)) for domain in seen.domains)
+
+
+PROJECT: Final = "demo"
+REF: Final = "artifact:demo/permits"
+INTENT: Final = "What is needed before an acoustic beacon may be mounted in the cove?"
+BUDGET: Final = 600
+
+
+async def demo_package(settings: Settings, session_id: str) -> ContextPackage:
+    """Store the document, and return a package of it and of the session."""
+    from context_builder.knowledge.artifact import Artifact, ArtifactKind, Status
+    from context_builder.knowledge.request import ContextBuildRequest, Scope
+    from context_builder.server.access.caller import local_caller
+    from context_builder.tracing import TraceContext
+    from context_builder.wiring.knowledge import open_knowledge, open_package_service
+
+    tenant_id = settings.memory.tenant_id
+    text = load_demo_document()
+    title = text.partition("\n")[0].removeprefix("# ")
+    document = Artifact(
+        kind=ArtifactKind.DOCUMENT, title=title, content=text, project_id=PROJECT, status=Status.APPROVED
+    )
+    async with open_knowledge(settings) as knowledge:
+        await knowledge.store.put(tenant_id, REF, document)
+    scope = Scope(project_id=PROJECT, session_ids=(session_id,))
+    request = ContextBuildRequest(intent=INTENT, token_budget=BUDGET, scope=scope)
+    async with open_package_service(settings, tenant_id, INTENT) as service:
+        return await service.build(local_caller(tenant_id).agent, request, TraceContext.new())
+
+
+def package_view(package: ContextPackage) -> RenderableType:
+    """Return the package for people: what it is for, its sources, and how to read all of it."""
+    return Padding(
+        Group(
+            Text("A package of context, for an agent", style="bold"),
+            Text(f"its task: {INTENT}", style="dim"),
+            Text(),
+            package_table(package),
+            Text(f"context-builder package show {package.context_package_id} --prompt", style="bold"),
+        ),
+        (1, 2, 0, 2),
+    )

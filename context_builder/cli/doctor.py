@@ -137,7 +137,7 @@ async def _redis(app: App) -> CheckAnswer:
 
 
 async def _pushes(app: App) -> CheckAnswer:
-    from context_builder.session.host.arrivals import EVENTS_NEEDED, announces_pushes
+    from context_builder.session.host import EVENTS_NEEDED, announces_pushes
 
     if await announces_pushes(app.redis):
         return CheckAnswer(f"{app.redis_is.what} reports them: a fleet runs a new session at once")
@@ -251,7 +251,7 @@ def _both(advice: str, more: str) -> str:
 
 
 async def _clock(app: App) -> CheckAnswer:
-    from context_builder.storage.redis_clock import clock_skew
+    from context_builder.storage.redis import clock_skew
 
     skew = await clock_skew(app.redis)
     advice = "set the clocks by NTP: ages and silence are this machine's" if abs(skew) > SKEW else ""

@@ -10,13 +10,12 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from context_builder.cli.command import print_json, redis_with, run
-from context_builder.cli.completion import session_ids
+from context_builder.cli.command import print_json, redis_with, run, session_ids
 from context_builder.cli.view.memory import KINDS
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
+from context_builder.clock import moment
 from context_builder.session.client import SessionClient
 from context_builder.session.summary.citation import CitedMessage, ExplainedPoint
-from context_builder.timestamps import moment
 
 
 def explain_command(

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Annotated
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
-from context_builder.cli.command import announce, print_json, quick_loop, run, settings_in_force
+from context_builder.cli.command import announce, live_console, print_json, quick_loop, run, settings_in_force
 from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, sweep_hourly
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
 from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from context_builder.fleet.demonstration import Demonstration, DemonstrationResult, DemoWorker
     from context_builder.wiring.app import App
+
 
 fleet = typer.Typer(
     add_completion=False,
@@ -58,8 +73,6 @@ def work(
     if context.invoked_subcommand is not None:
         return
     if demo:
-        from context_builder.cli.fleet_demo import fleet_demo
-
         run(fleet_demo(sessions, seconds, as_json=json), interrupted=0)
     else:
         run(_work(), interrupted=0, loop_factory=quick_loop())
@@ -70,10 +83,8 @@ async def _work() -> None:
 
     settings = settings_in_force()
     require_extra("fleet", "docket", "fleet")
-    from context_builder.fleet.garbage import collect_seldom
-    from context_builder.fleet.room import raise_open_files, tell_room
+    from context_builder.fleet.process import WorkloadMeter, collect_seldom, raise_open_files, tell_room
     from context_builder.fleet.worker import run_workers
-    from context_builder.fleet.workload import WorkloadMeter
     from context_builder.wiring.fleet import check_servers, open_apps, open_workers
     from context_builder.wiring.tracing import sending_spans
 
@@ -182,4 +193,138 @@ async def _status(*, as_json: bool, each: bool) -> None:
         typer.echo(plain(f"context_builder:{name}:input is read by nobody: a session id is {SESSION_ID_RULE}"))
     typer.echo(
         f"{found.sleeping} asleep, {found.elsewhere} run by other processes, {found.unowned} with messages and no owner"
+    )
+
+
+_REFRESH: Final = 0.25
+_EVENTS: Final = 8
+_BAR: Final = 40
+_COLOURS: Final = {"starting": "yellow", "running": "green", "leaving": "yellow", "killed": "red", "left": "dim"}
+
+
+async def fleet_demo(sessions: int, seconds: float, *, as_json: bool) -> None:
+    """Show a fleet, and exit with 1 if anything was lost, doubled or out of order."""
+    require_extra("fleet", "docket", "fleet")
+    from context_builder.fleet.demonstration import Demonstration
+
+    console = Console(stderr=True) if as_json else live_console()
+    events: deque[str] = deque(maxlen=_EVENTS)
+    began = time.monotonic()
+
+    def told(what: str) -> None:
+        line = f"{time.monotonic() - began:5.1f} s  {what}"
+        events.append(line)
+        if not console.is_terminal:
+            console.print(line, highlight=False, soft_wrap=True)
+
+    from context_builder.demo import load_demo
+    from context_builder.session.messages.message import CONSILIENCE
+
+    sayings = [(said.speaker, said.text) for said in load_demo() if said.speaker != CONSILIENCE]
+    told("a Redis of its own is started")
+    with TemporaryDirectory(prefix="context-builder-demo-") as name:
+        async with _stage(Path(name)) as (redis, surroundings):
+            demonstration = Demonstration(redis, Path(name), surroundings, sessions, sayings, told)
+            try:
+                async with _shown(demonstration, events, console):
+                    outcome = await demonstration.run(seconds)
+            finally:
+                await demonstration.close()
+    if as_json:
+        print_json({**asdict(outcome), "whole": outcome.is_whole})
+    else:
+        console.print(_closing(outcome))
+    if not outcome.is_whole:
+        raise typer.Exit(1)
+
+
+@asynccontextmanager
+async def _stage(home: Path) -> AsyncIterator[tuple[Redis, Mapping[str, str]]]:
+    """Run embedded engines of their own inside, and end them."""
+    from context_builder.fleet.demonstration import surroundings_without
+    from context_builder.settings.settings import definitions, load_settings
+    from context_builder.storage.redis import client_for
+    from context_builder.wiring.embedded import redis_engine
+
+    surroundings = surroundings_without(definitions()) | {"CONTEXT_BUILDER_HOME": str(home), "FEED_MEMORY": "false"}
+    engine = redis_engine(load_settings(surroundings, env_file=None))
+    address = await asyncio.to_thread(engine.ensure)
+    try:
+        redis = client_for(address.url)
+        try:
+            yield redis, {**surroundings, "REDIS_URL": address.url}
+        finally:
+            await redis.aclose()
+    finally:
+        stop = [sys.executable, "-m", "context_builder", "engines", "stop", "--yes"]
+        await asyncio.to_thread(
+            subprocess.run, stop, cwd=home, env=dict(surroundings), capture_output=True, check=False
+        )
+
+
+@asynccontextmanager
+async def _shown(demonstration: Demonstration, events: deque[str], console: Console) -> AsyncIterator[None]:
+    """Look at the demonstration inside, and show it where there is a terminal."""
+
+    async def look(live: Live | None) -> None:
+        while True:
+            await demonstration.look()
+            if live is not None:
+                live.update(_view(demonstration, events))
+            await asyncio.sleep(_REFRESH)
+
+    if console.is_terminal:
+        with Live(console=console, auto_refresh=True, refresh_per_second=8, transient=True) as live:
+            looking = asyncio.create_task(look(live), name="look")
+            try:
+                yield
+            finally:
+                looking.cancel()
+        console.print(_view(demonstration, events))
+    else:
+        looking = asyncio.create_task(look(None), name="look")
+        try:
+            yield
+        finally:
+            looking.cancel()
+
+
+def _view(demonstration: Demonstration, events: deque[str]) -> RenderableType:
+    seen = demonstration.seen
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("worker")
+    table.add_column("", min_width=8)
+    table.add_column("sessions", justify="right")
+    table.add_column("", min_width=_BAR)
+    for worker in demonstration.workers:
+        run = sum(pid == worker.process.pid for pid in seen.owners.values())
+        table.add_row(
+            worker.name, _fate(worker), str(run), Text("█" * round(_BAR * run / demonstration.sessions), "cyan")
+        )
+    unseen = max(0, seen.said - seen.visible)
+    messages = f"{seen.said:,} messages said, {seen.visible:,} visible, {unseen:,} on their way"
+    totals = f"{messages}; sessions moved {seen.moved:,} times"
+    return Group(table, Text(), Text(totals), Text(), *(Text(line, "dim") for line in events))
+
+
+def _fate(worker: DemoWorker) -> Text:
+    return Text(worker.fate, _COLOURS[worker.fate])
+
+
+def _closing(outcome: DemonstrationResult) -> RenderableType:
+    moves = "; ".join(f"{what}: {took:.1f} s" for what, took in outcome.elsewhere_after.items())
+    whole = f"{outcome.lost} lost, {outcome.doubled} doubled, {outcome.out_of_order} sessions out of order"
+    return Group(
+        Text(),
+        Text(
+            f"{outcome.said:,} messages in {outcome.sessions} sessions: {whole}",
+            "bold green" if outcome.is_whole else "bold red",
+        ),
+        Text(f"Until others ran all sessions of a worker that {moves}"),
+        *(
+            [Text(f"{outcome.not_taken_over} sessions stayed with a worker that ended", "bold red")]
+            if outcome.not_taken_over
+            else []
+        ),
+        Text("Next: REDIS_URL=redis://… context-builder fleet, on each machine", "dim"),
     )

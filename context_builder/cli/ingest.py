@@ -91,8 +91,7 @@ def ingest(
 
 async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, wait: bool, as_json: bool) -> None:
     from context_builder.knowledge.ingest.ingest import ingest as ingest_folder
-    from context_builder.wiring.knowledge import open_knowledge
-    from context_builder.wiring.packages import open_package_service
+    from context_builder.wiring.knowledge import open_knowledge, open_package_service
 
     settings = settings_in_force()
     log.configure("error", settings.process.log_format)  # what cannot be embedded is said in the output

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from context_builder.cli.command import run, settings_for
-from context_builder.cli.completion import session_ids
+from context_builder.cli.command import run, session_ids, settings_for
 from context_builder.cli.signals import stopping_signals
 from context_builder.cli.view.palette import plain
 from context_builder.errors import ContextBuilderError, SettingError
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
-    from context_builder.listener.feed import Feed
+    from context_builder.listener import Feed
 
 MOST_REASONS: Final = 20
 """Different reasons why messages were skipped that are told one by one."""
@@ -63,7 +62,7 @@ def listen(
 
 async def _listen(session_id: str, source: str | None, port: int | None) -> None:
     from context_builder import log
-    from context_builder.listener.feed import Feed
+    from context_builder.listener import Feed
     from context_builder.wiring.servers import open_redis
     from context_builder.wiring.tracing import sending_spans
 
@@ -86,7 +85,7 @@ async def _listen(session_id: str, source: str | None, port: int | None) -> None
 
 
 async def _follow(feed: Feed, source: str | None, authorization: str | None, port: int | None) -> None:
-    from context_builder.listener import sources
+    from context_builder import listener
     from context_builder.transcript.live_speech import LiveSpeech
 
     refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -100,13 +99,13 @@ async def _follow(feed: Feed, source: str | None, authorization: str | None, por
 
     if source is not None:
         speech = LiveSpeech()  # one for all connections: what comes again after a new one is known
-        await sources.from_websocket(source, authorization, lambda messages: feed.follow(messages, speech), _say)
+        await listener.from_websocket(source, authorization, lambda messages: feed.follow(messages, speech), _say)
     elif port is not None:
-        async with sources.relays(port, follow, _say) as bound:
-            _say(f"relays may connect to ws://{sources.LOOPBACK}:{bound}; Ctrl-C stops")
+        async with listener.relays(port, follow, _say) as bound:
+            _say(f"relays may connect to ws://{listener.LOOPBACK}:{bound}; Ctrl-C stops")
             await refused
     else:
-        await feed.follow(sources.from_lines(), LiveSpeech())
+        await feed.follow(listener.from_lines(), LiveSpeech())
 
 
 def _say(line: str) -> None:

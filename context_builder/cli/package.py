@@ -248,7 +248,7 @@ async def asking(tenant: str | None, intent: str | None = None) -> AsyncIterator
     _require_server()
     from context_builder import log
     from context_builder.server.access.caller import local_caller
-    from context_builder.wiring.packages import open_package_service
+    from context_builder.wiring.knowledge import open_package_service
 
     settings = settings_in_force()
     log.configure("error", settings.process.log_format)  # what did not answer is said in the output
@@ -259,8 +259,7 @@ async def asking(tenant: str | None, intent: str | None = None) -> AsyncIterator
 
 async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, as_json: bool, as_prompt: bool) -> None:
     _require_server()
-    from context_builder.cli.view.added import added_line
-    from context_builder.cli.view.package import candidates_table, package_table
+    from context_builder.cli.view.package import added_line, candidates_table, package_table
     from context_builder.tracing import TraceContext
 
     request = _request(fields)

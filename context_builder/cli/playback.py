@@ -12,10 +12,10 @@ from rich.text import Text
 
 from context_builder.cli.command import print_json, run
 from context_builder.cli.state import overview
+from context_builder.clock import epoch
 from context_builder.recording.recording import Recording
 from context_builder.recording.replay import RebuiltState, rebuild
 from context_builder.session.client import Snapshot
-from context_builder.timestamps import epoch
 
 
 def replay_log(

@@ -22,8 +22,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from context_builder.cli.command import INTERRUPTED, connected, live_console, run
-from context_builder.cli.completion import session_ids
+from context_builder.cli.command import INTERRUPTED, connected, live_console, run, session_ids
 from context_builder.cli.signals import stopped, stopping_signals
 from context_builder.cli.view.palette import plain
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken

@@ -114,7 +114,7 @@ async def sweep_hourly(app: App, *, spared: str = "") -> None:
     """Delete sessions that outlived their retention, now and every hour, but not the one named ``spared``."""
     from context_builder.errors import StoreError
     from context_builder.session.store.registry import SessionRegistry
-    from context_builder.storage.redis_clock import redis_time
+    from context_builder.storage.redis import redis_time
 
     log = structlog.get_logger(__name__)
     registry, retention = SessionRegistry(app.redis), app.settings.process.session_retention
@@ -155,7 +155,7 @@ def record(
 
 
 async def _record(session_id: str, file: Path | None, *, takeover: bool, wait: bool) -> None:
-    from context_builder.recording.folder import file_name
+    from context_builder.recording.file import file_name
     from context_builder.session.keys import validate_session_id
     from context_builder.wiring.app import recording_of
 

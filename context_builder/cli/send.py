@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from context_builder.cli.command import connected, legible, run, settings_in_force
-from context_builder.cli.completion import session_ids
+from context_builder.cli.command import connected, legible, run, session_ids, settings_in_force
 from context_builder.session.client import SessionClient, contributed, spoken
 
 

@@ -10,8 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from context_builder.cli.command import print_json, redis_with, run, silence_threshold
-from context_builder.cli.completion import session_ids
+from context_builder.cli.command import print_json, redis_with, run, session_ids, silence_threshold
 from context_builder.cli.view.conversation import ConversationView, DomainBars, keyword_line
 from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours

@@ -13,8 +13,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from context_builder.cli.command import connected, live_console, run, silence_threshold
-from context_builder.cli.completion import session_ids
+from context_builder.cli.command import connected, live_console, run, session_ids, silence_threshold
 from context_builder.cli.signals import stopped
 from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from context_builder.engines.engine import LOOPBACK, USER, Address, RecordedEngine, choose_port, keep_port, listen
-from context_builder.engines.home import exclusive, is_root, last_words, open_private, write_private
-from context_builder.engines.owner import unprivileged
+from context_builder.engines.home import exclusive, is_root, last_words, open_private, unprivileged, write_private
 from context_builder.errors import EngineError, needs_extra
 
 MODEL: Final = "multilingual-e5-small-q4"

@@ -25,8 +25,15 @@ from context_builder.engines.engine import (
     free_port,
     keep_port,
 )
-from context_builder.engines.home import exclusive, last_words, make_folder, open_private, take_lock, write_private
-from context_builder.engines.owner import owner_of
+from context_builder.engines.home import (
+    exclusive,
+    last_words,
+    make_folder,
+    open_private,
+    owner_of,
+    take_lock,
+    write_private,
+)
 from context_builder.engines.redis_launch import Launch, launches
 from context_builder.errors import EngineError
 

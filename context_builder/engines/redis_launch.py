@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from context_builder.engines.engine import LOOPBACK, USER, VISITOR
-from context_builder.engines.owner import Owner, is_open_to_all
+from context_builder.engines.home import Owner, is_open_to_all
 from context_builder.errors import EngineError, needs_extra
 
 OLDEST_VERSION: Final = (6, 2)

@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 
 from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.fleet.sleepers import POSTPONED
-from context_builder.session.host.arrivals import DEAF_AFTER, Arrivals
+from context_builder.session.host import DEAF_AFTER, Arrivals
 from context_builder.session.keys import ARRIVALS, SESSION_ID_RULE, SESSIONS, Keys, is_session_id, split_key
 from context_builder.session.store.scripts import Script
 from context_builder.storage.redis_availability import translated

@@ -15,8 +15,8 @@ from redis.asyncio import Redis
 
 from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.session.store.scripts import Script
+from context_builder.storage.redis import redis_time
 from context_builder.storage.redis_availability import translated
-from context_builder.storage.redis_clock import redis_time
 
 SLEEPERS: Final = "context_builder_fleet:sleepers"
 """Sorted set of sleeping sessions' ids by the time of their last message, of Redis' clock. Lives :data:`KEPT` seconds

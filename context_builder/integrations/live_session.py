@@ -24,8 +24,8 @@ from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.spoken_dates import undated
 from context_builder.wiring.app import open_builder
+from context_builder.wiring.builders import build_for_session
 from context_builder.wiring.servers import open_redis, settings_of
-from context_builder.wiring.session_prompt import build_for_session
 
 log = structlog.get_logger(__name__)
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from context_builder.clock import moment
 from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
-from context_builder.timestamps import moment
 from context_builder.transcript.repeats import words
 from context_builder.transcript.restated import RestatedSpeech
 

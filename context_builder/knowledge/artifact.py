@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticKnownError
 
-from context_builder.timestamps import in_utc
+from context_builder.clock import in_utc
 
 MAX_CONTENT: Final = 2_000_000
 """Characters of an artifact's content."""

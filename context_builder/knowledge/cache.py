@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from context_builder.database.shared_secret import SharedSecret
+from context_builder.database.database import SharedSecret
 from context_builder.errors import DatabaseError, SessionIdError
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import Agent

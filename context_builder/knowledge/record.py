@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Protocol
 
 import orjson
 
-from context_builder.clock import Clock, SystemClock
+from context_builder.clock import Clock, SystemClock, in_utc
 from context_builder.database.database import Database
 from context_builder.database.migrations import RETENTION_DAYS
 from context_builder.errors import DatabaseError, DatabaseUnavailable, IdempotencyClash
@@ -28,7 +28,6 @@ from context_builder.knowledge.revision import (
 )
 from context_builder.knowledge.store import check_tenant
 from context_builder.memory.rows import as_key, storable
-from context_builder.timestamps import in_utc
 
 KEY_TIME: Final = 86_400.0
 """Seconds for which an Idempotency-Key is kept."""

@@ -16,8 +16,6 @@ from typing import Final, Literal, NamedTuple
 import structlog
 from ulid import ULID
 
-from context_builder.analysis.turns import FairTurns
-from context_builder.assembly.background import Background
 from context_builder.assembly.budget import Receipt
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import AccessPolicy, RedactionPolicy, decided, each_once, govern, redacting_beside
@@ -25,6 +23,7 @@ from context_builder.assembly.metrics import Metrics, record_prompt
 from context_builder.assembly.select import select
 from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
+from context_builder.concurrency import Background, FairTurns
 from context_builder.errors import AuditOfAnother, ContextBuilderError, DatabaseError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit

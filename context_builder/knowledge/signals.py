@@ -11,9 +11,9 @@ from typing import ClassVar, Final
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.select import RankingQuery, RankingSignal, freshness
+from context_builder.clock import moment
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.weights import PackageWeights
-from context_builder.timestamps import moment
 
 SUPERSEDED: Final = 0.2
 """Recency of what is superseded or stale is multiplied by this."""

@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from context_builder.assembly.background import Background
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.config import AssemblyConfig, HealthState
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import Access
-from context_builder.assembly.health import SourceHealth
+from context_builder.assembly.health import Gathered, HealthState, SourceHealth, gather
 from context_builder.assembly.metrics import Metrics, report
-from context_builder.assembly.retrieve import Gathered, answer_within, gather
 from context_builder.clock import Clock
+from context_builder.concurrency import Background, answer_within
 from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
 from context_builder.knowledge.request import (

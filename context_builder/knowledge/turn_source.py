@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.retrieve import gather
+from context_builder.assembly.health import gather
 from context_builder.assembly.sources import RetrievalQuery
 from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.artifact import ArtifactKind

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from context_builder.timestamps import in_utc
+from context_builder.clock import in_utc
 from context_builder.values import value
 
 

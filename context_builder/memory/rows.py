@@ -15,8 +15,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
+from context_builder.clock import in_utc
 from context_builder.memory.memory import Memory, MemoryFeedback, MemoryFilter, Rating, SearchResult
-from context_builder.timestamps import in_utc
 
 ENGLISH: Final = "english"
 

@@ -17,8 +17,7 @@ import structlog
 from context_builder.breaker import guard_calls_to
 from context_builder.database.database import Database
 from context_builder.errors import DatabaseError, DatabaseRejected
-from context_builder.memory.common_query import without_common
-from context_builder.memory.embedder import Embedder, Embedding
+from context_builder.memory.embedder import Embedder, Embedding, without_common
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.rows import Row, as_condition, as_row, embedding_text, found_of, rating_rows, storable
 

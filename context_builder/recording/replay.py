@@ -12,16 +12,19 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.costs import NO_USAGE
 from context_builder.errors import RecordingError
-from context_builder.recording.lines import (
+from context_builder.recording.recording import (
+    Line,
+    RecordedTasks,
+    Recording,
     digest,
     ids_of,
+    read_entries,
     read_message,
     read_result,
     read_revision,
     read_rules,
     read_usage,
 )
-from context_builder.recording.recording import Line, RecordedTasks, Recording, read_entries
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import conversation_state, restore, session_state
 from context_builder.session.conversation.tasks import AnalysisTask

@@ -14,7 +14,7 @@ import structlog
 
 from context_builder.clock import Instant
 from context_builder.recording.file import RecordingFile, place_of
-from context_builder.recording.lines import Encoder, digest
+from context_builder.recording.recording import Encoder, digest
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.state import PublishedState
 from context_builder.session.recorder import SessionEvent

@@ -24,7 +24,6 @@ from context_builder.knowledge.request import MAX_BUDGET, ContextBuildRequest, S
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.problem import Missing, Problem, internal_error, invalid, problem_of
-from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import (
     LONGEST_NAME,
     LONGEST_QUERY,
@@ -34,7 +33,7 @@ from context_builder.server.routes.memories import (
     found_memories,
     memory_filter,
 )
-from context_builder.server.routes.sessions import hand_over
+from context_builder.server.routes.sessions import correct_message, hand_over, rename_speaker, strike_message
 from context_builder.server.routes.turns import MemoryScope, TurnRequest, built_turn, refusals
 from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
 from context_builder.server.services import Services
@@ -390,7 +389,7 @@ class AgentTools:
 
     def _may(self, needed: Role) -> Caller:
         caller = self._caller()
-        if not caller.may(needed):
+        if needed not in caller.roles:
             raise Problem(403, "forbidden", f"this needs the role {needed.value}")
         return caller
 

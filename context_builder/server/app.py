@@ -41,7 +41,6 @@ from context_builder.server.routes import (
     packages,
     pages,
     policies,
-    revisions,
     sessions,
     turns,
 )
@@ -50,7 +49,6 @@ from context_builder.server.services import Services
 ROUTERS = (
     artifacts.router,
     sessions.router,
-    revisions.router,
     events.router,
     turns.router,
     memories.router,

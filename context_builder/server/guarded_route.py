@@ -1,4 +1,4 @@
-"""Every route declares the role that it requires; the role is checked before the body is read.
+"""Every route declares the role that it requires, and what it is given; the role is checked before the body is read.
 
 A body is read as JSON in bounded time: what would become a million values is refused before it is any.
 """
@@ -9,24 +9,61 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import uuid4
 
 import orjson
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi._compat import ModelField
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.exceptions import RequestValidationError
 from fastapi.params import Query
 from fastapi.routing import APIRoute
+from pydantic import AfterValidator
+from redis.asyncio import Redis
 
 from context_builder.database.database import Database
-from context_builder.errors import DatabaseError
+from context_builder.errors import DatabaseError, SessionIdError
 from context_builder.memory.rows import as_key, storable
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import current_caller
-from context_builder.server.problem import SHOWN_NAME, Problem
+from context_builder.server.problem import SHOWN_NAME, Problem, not_found
 from context_builder.server.services import Services
+from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
+
+
+def _session_id(value: str) -> str:
+    try:
+        return validate_session_id(value)
+    except SessionIdError:
+        raise ValueError(f"a session id is {SESSION_ID_RULE}") from None
+
+
+async def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+async def _caller() -> Caller:
+    return current_caller()
+
+
+ServicesHere = Annotated[Services, Depends(_services)]
+CallerHere = Annotated[Caller, Depends(_caller)]
+
+
+SessionId = Annotated[str, AfterValidator(_session_id), Path(description=f"{SESSION_ID_RULE}, percent-encoded")]
+
+
+async def _own_redis(session_id: SessionId, services: ServicesHere, caller: CallerHere) -> Redis:
+    if (redis := await services.sessions.redis_of(caller, session_id)) is None:
+        raise not_found()
+    return redis
+
+
+OwnRedis = Annotated[Redis, Depends(_own_redis)]
+"""The Redis that the caller's session, which the path names, is on; without one the answer is 404."""
+
 
 QUICK: Final = 65_536
 """Bytes that are read and validated in some milliseconds; more is left to a thread."""
@@ -219,7 +256,7 @@ class GuardedRoute(APIRoute):
         known = frozenset(one.alias for one in asked)
 
         async def guarded(request: Request) -> Response:
-            if not current_caller().may(needed):
+            if needed not in current_caller().roles:
                 raise Problem(403, "forbidden", f"this needs the role {needed.value}")
             check_query(request, known)
             read = _ReadRequest(request.scope, request.receive)

@@ -13,6 +13,7 @@ import orjson
 from fastapi import Depends
 from redis.asyncio import Redis
 
+from context_builder.clock import moment
 from context_builder.database.database import Database
 from context_builder.errors import EntryUnreadable
 from context_builder.json_values import objects_of, texts_of
@@ -20,13 +21,13 @@ from context_builder.knowledge.governance import Access
 from context_builder.knowledge.view import said_in
 from context_builder.memory.memory import Memory
 from context_builder.server.access.caller import Caller
+from context_builder.server.guarded_route import CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.problem import not_found
-from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
+from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
 from context_builder.session.keys import Keys
 from context_builder.storage.redis_availability import translated
-from context_builder.timestamps import moment
 
 MOST_WAITING: Final = 10_000
 """Entries of a list of Redis that are looked through; more wait only where archive and memory have long been away."""

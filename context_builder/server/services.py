@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from fastapi import Depends, Path, Request
-from pydantic import AfterValidator
 from redis.asyncio import Redis
 
 from context_builder.assembly.build_turn import BuiltContext
-from context_builder.database.database import Database
-from context_builder.database.shared_secret import SharedSecret
-from context_builder.errors import SessionIdError
+from context_builder.concurrency import TenantBackground
+from context_builder.database.database import Database, SharedSecret
 from context_builder.knowledge.audit_chain import AuditReport
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.policies import PolicyStore
 from context_builder.knowledge.request import Scope
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.memory.memory import MemoryStore
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
-from context_builder.server.asgi.callers import ShareLimits, Shares, current_caller
+from context_builder.server.asgi.callers import ShareLimits, Shares
 from context_builder.server.asgi.framing import HostNames
-from context_builder.server.problem import not_found
 from context_builder.server.shared_look import SharedLooks
 from context_builder.session.client import JsonObject
-from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.registry import RegisteredSession
 
@@ -120,39 +114,3 @@ class Services:
     shares: Shares = field(default_factory=lambda: Shares(ShareLimits()))
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     looks: SharedLooks = field(default_factory=SharedLooks)
-
-
-_STATE: Final = "services"
-
-
-def _session_id(value: str) -> str:
-    try:
-        return validate_session_id(value)
-    except SessionIdError:
-        raise ValueError(f"a session id is {SESSION_ID_RULE}") from None
-
-
-async def _services(request: Request) -> Services:
-    services: Services = getattr(request.app.state, _STATE)
-    return services
-
-
-async def _caller() -> Caller:
-    return current_caller()
-
-
-ServicesHere = Annotated[Services, Depends(_services)]
-CallerHere = Annotated[Caller, Depends(_caller)]
-
-
-SessionId = Annotated[str, AfterValidator(_session_id), Path(description=f"{SESSION_ID_RULE}, percent-encoded")]
-
-
-async def _own_redis(session_id: SessionId, services: ServicesHere, caller: CallerHere) -> Redis:
-    if (redis := await services.sessions.redis_of(caller, session_id)) is None:
-        raise not_found()
-    return redis
-
-
-OwnRedis = Annotated[Redis, Depends(_own_redis)]
-"""The Redis that the caller's session, which the path names, is on; without one the answer is 404."""

@@ -19,9 +19,9 @@ from redis.asyncio import Redis
 
 from context_builder import metrics
 from context_builder.analysis.analyst import Analyst
-from context_builder.analysis.turns import share
 from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, Instant, SystemClock
+from context_builder.concurrency import share
 from context_builder.costs import NO_USAGE
 from context_builder.errors import LeaseLost, SessionOwned, StoreError, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
@@ -32,7 +32,7 @@ from context_builder.session.conversation.state import conversation_state, resto
 from context_builder.session.conversation.tasks import TaskUsage, UsageTotals, task_of
 from context_builder.session.delivery import Relays
 from context_builder.session.failures import lone_failure_itself, reason_of
-from context_builder.session.host.host import HostedSession, Refresh, SessionHost
+from context_builder.session.host import HostedSession, Refresh, SessionHost
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
 from context_builder.session.messages.buffered_message import BufferedMessage

@@ -38,8 +38,9 @@ from context_builder.settings.groups import (
     RecordSettings,
     RedisSettings,
     ServerSettings,
+    split_tenant,
+    supabase_role,
 )
-from context_builder.settings.types import split_tenant, supabase_role
 
 PREFIX: Final = "CONTEXT_BUILDER_"
 

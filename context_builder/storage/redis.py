@@ -1,8 +1,9 @@
-"""This module makes the client for the Redis that the settings name."""
+"""This module makes the client for the Redis that the settings name, and compares its clock with this machine's."""
 
 from __future__ import annotations
 
 import re
+import time
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -151,3 +152,23 @@ async def server_info(client: Redis) -> dict[str, Any]:
     except CommandWithheld:
         return {}
     return info
+
+
+async def clock_skew(redis: Redis) -> float:
+    """Return how many seconds Redis' clock is ahead of this machine's, negative where it is behind.
+
+    Raises :class:`~context_builder.errors.StoreUnavailable` when Redis does not answer.
+    """
+    before = time.time()
+    there = await redis_time(redis)
+    return there - (before + time.time()) / 2
+
+
+async def redis_time(redis: Redis) -> float:
+    """Return the epoch seconds of Redis' clock, which is the same for all processes; a machine's own may be wrong.
+
+    Raises :class:`~context_builder.errors.StoreUnavailable` when Redis does not answer.
+    """
+    async with translated():
+        seconds, micros = await redis.time()
+    return float(seconds + micros / 1e6)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
-from context_builder.timestamps import moment
+from context_builder.clock import moment
 from context_builder.transcript.fields import Object, number
 from context_builder.transcript.utterance import Transcript, Utterance
 

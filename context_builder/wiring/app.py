@@ -17,10 +17,10 @@ from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.errors import DatabaseError, SessionIdError, StoreError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
-from context_builder.recording.folder import file_name
+from context_builder.recording.file import file_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.client import SessionClient
-from context_builder.session.host.host import SessionHost, open_host
+from context_builder.session.host import SessionHost, open_host
 from context_builder.session.servers import SessionServers
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings

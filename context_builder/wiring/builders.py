@@ -1,24 +1,27 @@
-"""The settings configure the builder of prompts."""
+"""The settings configure the builder of prompts, also for a session that a daemon runs, or ran."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
+from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.overflow import Summarizer, words_of
 from context_builder.assembly.preference_history import PreferenceReader
 from context_builder.assembly.section import ChatMessage
+from context_builder.assembly.session_state import session_turn
 from context_builder.assembly.strategies import ReadSession, no_session
 from context_builder.assembly.token_window import window_of
-from context_builder.errors import SettingError
+from context_builder.errors import SettingError, StoreError
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.preferences import Preference
 from context_builder.memory.redacting import RedactingMemory
 from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol
+from context_builder.session.client import SessionClient
 from context_builder.settings.settings import Settings
 from context_builder.tokens.counter import TokenCounter
 
@@ -139,3 +142,37 @@ def _window(settings: Settings) -> int | None:
     if window <= settings.assembly.reply_tokens:
         raise SettingError(f"CONTEXT_REPLY_TOKENS: must be below the window of {window} tokens")
     return window
+
+
+async def build_for_session(
+    client: SessionClient,
+    builder: ContextBuilder,
+    query: str = "",
+    *,
+    max_prompt_tokens: int | None = None,
+    **named: Any,
+) -> BuiltContext:
+    """Return what is known of ``client``'s session and fits ``query``, as messages of ``max_prompt_tokens`` at most.
+
+    Without a query, the newest thing said is answered; without a limit, the builder's holds. ``named`` are further
+    keys of a turn, such as ``system_prompt``, ``tenant_id`` and ``user_id``. What that user prefers is told when space
+    permits. Raises :class:`~context_builder.errors.StoreError` for a session that is not known, and what
+    :meth:`ContextBuilder.build_for_turn` raises.
+    """
+    state = await client.remembered()
+    if state is None:
+        raise StoreError(f"{client.session_id} is not known: it never ran, or outlived its retention")
+    return await build_for_state(state, builder, query, max_prompt_tokens=max_prompt_tokens, **named)
+
+
+async def build_for_state(
+    state: Mapping[str, Any],
+    builder: ContextBuilder,
+    query: str = "",
+    *,
+    max_prompt_tokens: int | None = None,
+    **named: Any,
+) -> BuiltContext:
+    """Return what :func:`build_for_session` does for a session that publishes ``state``."""
+    turn = session_turn(state, query, **named)
+    return await builder.build_for_turn({"preferences": True, **turn}, max_prompt_tokens)

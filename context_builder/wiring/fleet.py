@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from context_builder.errors import StoreError
+from context_builder.fleet.process import WorkloadMeter
 from context_builder.fleet.worker import LEASE, FleetWorker
-from context_builder.fleet.workload import WorkloadMeter
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import App, open_app
 

@@ -1,12 +1,16 @@
-"""The settings choose where knowledge is kept: the database that summaries are archived in."""
+"""The settings choose where knowledge is kept: the database that summaries are archived in.
+
+A server relays the events of packages as long as it runs; a command opens the service, asks once and is over.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from redis.asyncio import Redis
 
@@ -14,10 +18,10 @@ from context_builder.analysis.bounded_process import IN_THREADS, Helpers
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
-from context_builder.database.database import Database
-from context_builder.database.shared_secret import SharedSecret
-from context_builder.errors import MissingExtra, require_extra
+from context_builder.database.database import Database, SharedSecret
+from context_builder.errors import ContextBuilderError, MissingExtra, require_extra
 from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.events import EventRelay
 from context_builder.knowledge.govern import BoundedRedaction, PreparedRedactor, redacted_by
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.model_projections import ModelProjections
@@ -25,8 +29,8 @@ from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.services import KnowledgeServices
-from context_builder.knowledge.store import KnowledgeStore
-from context_builder.memory.memory import MemoryStore
+from context_builder.knowledge.store import KnowledgeStore, document_space
+from context_builder.memory.memory import MemoryQuery, MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
@@ -34,9 +38,13 @@ from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.builders import UNNAMED_MODEL
 from context_builder.wiring.database import open_database
+from context_builder.wiring.embedded import start_embeddings
+from context_builder.wiring.servers import running_redis
+from context_builder.wiring.stores import store_of
 
 if TYPE_CHECKING:
     from context_builder.knowledge.grpc.channel import ServiceChannel
+
 
 T = TypeVar("T")
 
@@ -175,3 +183,63 @@ def load_redactor() -> None:
 class _Refusing:
     def redact(self, text: str) -> str:
         raise MissingExtra("confidential sources need the extra `pii`: pip install 'context-builder[pii]'")
+
+
+@asynccontextmanager
+async def relaying_events(
+    settings: Settings, database: Database, redis: Redis, record: PackageRecord
+) -> AsyncIterator[None]:
+    """Relay events in the block; should the relay die, the block is cancelled, and its error raised."""
+    relay = event_relay(settings, database, redis, record)
+    await relay.startup()
+    block = asyncio.current_task()
+    task = asyncio.create_task(relay.run(), name="package events")
+
+    def end_block(done: asyncio.Task[None]) -> None:
+        if block is not None and not done.cancelled() and done.exception() is not None:
+            block.cancel()
+
+    task.add_done_callback(end_block)
+    try:
+        yield
+    finally:
+        await relay.shutdown()
+        await task
+
+
+def event_relay(settings: Settings, database: Database, redis: Redis, record: PackageRecord) -> EventRelay:
+    """Return a relay as the settings have it."""
+    tenant_id = settings.memory.tenant_id
+    return EventRelay(database, redis, record, tenant_id=tenant_id, events_max=settings.record.events_max)
+
+
+STARTING: Final = 5.0
+"""Seconds that the database and the embedding engine may take to be there, as those that have to be started do."""
+
+PATIENCE: Final = 5.0
+"""Seconds for which every source is waited for: whoever types a command has more time than an agent."""
+
+
+@asynccontextmanager
+async def open_package_service(
+    settings: Settings, tenant_id: str, intent: str | None = None
+) -> AsyncIterator[PackageService]:
+    """Open the service as the settings have it. Packages are cached in the Redis that they name, or in the embedded one
+    if that runs, to which their events are relayed in the end. With an ``intent``, whose packages are to be built, what
+    finds their sources is warmed up.
+    """
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(open_database(settings))
+        memory, _ = store_of(settings, database)
+        stack.push_async_callback(memory.close)
+        knowledge = knowledge_of(database.knowledge, retention_days=settings.record.retention)
+        if (redis := await running_redis(settings)) is not None:
+            stack.push_async_callback(redis.aclose)
+            stack.push_async_callback(event_relay(settings, database.knowledge, redis, knowledge.record).relay_once)
+        if intent is not None:
+            with suppress(ContextBuilderError, TimeoutError):  # the package says what was not there
+                async with asyncio.timeout(STARTING):
+                    await start_embeddings(settings)
+                    await memory.search(document_space(tenant_id), MemoryQuery(intent, 1))
+        config = PackageConfig(retrieval_time=PATIENCE, weights=settings.weights)
+        yield await stack.enter_async_context(open_packages(knowledge, memory, redis, settings.services, config))

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from context_builder.analysis.bounded_process import BoundedProcess, Helpers
-from context_builder.assembly.background import Background
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
+from context_builder.concurrency import Background, TenantBackground
 from context_builder.database.database import Database
 from context_builder.errors import DatabaseUnavailable, ProjectUnknown, SettingError
 from context_builder.knowledge.audit_chain import AuditReport, verify
@@ -21,11 +21,9 @@ from context_builder.knowledge.govern import TurnMemories
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore, document_space
-from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
-from context_builder.server.access.authenticator import Authenticator, CachedKeys
-from context_builder.server.access.caller import LocalToken, local_token
+from context_builder.server.access.authenticator import Authenticator, CachedKeys, LocalToken, local_token
 from context_builder.server.access.jwt_verifier import JwtVerifier
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
 from context_builder.server.asgi.callers import ShareLimits, Shares
@@ -34,19 +32,18 @@ from context_builder.server.services import Knowing, Services, Sessions, VerifyA
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import open_builder_with
-from context_builder.wiring.builders import redacting
+from context_builder.wiring.builders import build_for_state, redacting
 from context_builder.wiring.database import open_database
 from context_builder.wiring.embedded import Described, home_of, start_embeddings
-from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
     knowledge_of,
     load_redactor,
     local_services,
     make_projections,
     open_packages,
+    relaying_events,
 )
 from context_builder.wiring.servers import open_servers
-from context_builder.wiring.session_prompt import build_for_state
 from context_builder.wiring.stores import embedder_of, store_of
 
 LOOK_AGAIN: Final = 60.0

@@ -94,8 +94,10 @@ def store_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Memor
     Raises :class:`~context_builder.errors.MissingExtra` where there is none.
     """
     if settings.somabrain.base_url:
-        from context_builder.memory.somabrain import SomaBrainClient  # takes 0.2 s, for httpx
-        from context_builder.memory.somabrain_store import SomaBrainStore
+        from context_builder.memory.somabrain import (
+            SomaBrainClient,  # takes 0.2 s, for httpx
+            SomaBrainStore,
+        )
 
         somabrain = SomaBrainStore(SomaBrainClient(settings.somabrain))
         return somabrain, Described(somabrain.name)

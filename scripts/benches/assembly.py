@@ -26,7 +26,6 @@ from typing import Any, Final
 from rich.table import Table
 
 from context_builder.assembly import AssemblyConfig, Candidate, ContextBuilder, ContextBuilderMetrics, HealthState
-from context_builder.assembly.background import Background
 from context_builder.assembly.build_turn import assembled
 from context_builder.assembly.govern import Governed, RedactionPolicy
 from context_builder.assembly.retrieve import RetrievalResult, Retriever
@@ -34,6 +33,7 @@ from context_builder.assembly.section import MessageTokenCounter
 from context_builder.assembly.services import ContextCache, PromptServices
 from context_builder.assembly.turn import Turn
 from context_builder.clock import Clock, SystemClock
+from context_builder.concurrency import Background
 from context_builder.database.migrations import apply
 from context_builder.errors import TokenLimitExceeded
 from context_builder.memory.embedder import Embedder
@@ -42,7 +42,7 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
 from context_builder.memory.sql_memory import SearchOptions
 from context_builder.redaction import NoopRedactor, PiiRedactor
-from context_builder.redaction.spoken_pii import PRECEDENCE
+from context_builder.redaction.pii import PRECEDENCE
 from context_builder.testing import InMemoryStore, ManualClock
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.harness.memory import (

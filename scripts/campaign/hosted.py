@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from context_builder.__main__ import main
-from context_builder.session.host.host import SessionHost
+from context_builder.session.host import SessionHost
 from context_builder.session.session import Session
 from context_builder.storage.multiplexed import MultiplexedRedis
 from context_builder.wiring.app import App

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from context_builder.analysis.turns import FairTurns, share
+from context_builder.concurrency import FairTurns, share
 
 
 class Workers:

@@ -39,6 +39,7 @@ def test_the_fifth_failure_takes_it_down_for_sixty_seconds_and_then_it_is_degrad
     assert health.state(64.0) is HealthState.DEGRADED
     assert health.state(78.9) is HealthState.DEGRADED
     assert health.state(79.0) is HealthState.NORMAL
+    assert [health.failed(now) for now in (80.0, 81.0, 82.0, 83.0, 84.0)] == [15.0, None, None, None, 60.0]
 
 
 def test_calls_that_fail_together_are_one_failure():

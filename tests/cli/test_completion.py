@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 import context_builder
-from context_builder.cli.completion import session_ids
+from context_builder.cli.command import session_ids
 from context_builder.session.keys import SESSIONS
 from tests.services.redis_server import RedisServer
 

@@ -13,8 +13,7 @@ from context_builder.cli.forget import Delivered
 from context_builder.errors import CannotForget, DatabaseUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, TenantMemory
 from context_builder.memory.options import SomaBrainOptions
-from context_builder.memory.somabrain import SomaBrainClient
-from context_builder.memory.somabrain_store import SomaBrainStore
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from context_builder.testing import InMemoryArchive, InMemoryStore
 from tests.archive.rows import summary
 from tests.services.redis_server import RedisServer

@@ -12,13 +12,13 @@ from redis import Redis
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
+from context_builder.clock import moment
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity, Status
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.timestamps import moment
 from context_builder.tokens.counter import count_tokens
 from tests.cli.samples import sample_state
 from tests.services.redis_server import RedisServer

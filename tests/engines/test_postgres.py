@@ -17,10 +17,9 @@ import pytest
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.database.migrations import apply
 from context_builder.database.postgres import PostgresDatabase
-from context_builder.engines import postgres_programs
+from context_builder.engines import postgres
 from context_builder.engines.engine import LOOPBACK
-from context_builder.engines.postgres import SHARED_BUFFERS, PostgresEngine
-from context_builder.engines.postgres_programs import find_programs
+from context_builder.engines.postgres import SHARED_BUFFERS, PostgresEngine, find_programs
 from context_builder.errors import DatabaseUnavailable, EngineError
 from context_builder.wiring.embedded import embedded_database
 from tests.archive.rows import summary
@@ -112,7 +111,7 @@ def test_a_home_its_user_cannot_enter_is_named_and_left_as_it_is(home: Path) -> 
 
 @as_root
 def test_programs_its_user_cannot_reach_are_copied_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_programs, "is_open_to_all", lambda _: False)
+    monkeypatch.setattr(postgres, "is_open_to_all", lambda _: False)
     folder = home / "postgres"
     folder.mkdir(mode=0o700)
     for _ in range(2):

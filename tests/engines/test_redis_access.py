@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
-from context_builder.engines import owner, redis_launch
+from context_builder.engines import home, redis_launch
 from context_builder.engines.engine import LOOPBACK, VISITOR
 from context_builder.engines.home import take_lock
 from context_builder.engines.redis import RedisEngine, is_embedded
@@ -186,7 +186,7 @@ def test_where_root_may_not_become_another_user_it_says_so(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(owner.os, "fchown", refused)
+    monkeypatch.setattr(home.os, "fchown", refused)
     with pytest.raises(
         EngineError, match=r"cannot give .*/redis to the user nobody: Operation not permitted; run this"
     ):

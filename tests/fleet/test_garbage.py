@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
-from context_builder.fleet import garbage
-from context_builder.fleet.garbage import collect_seldom
+from context_builder.fleet import process
+from context_builder.fleet.process import collect_seldom
 from tests.services.waiting import wait_until
 
 
@@ -35,9 +35,9 @@ async def test_what_lives_is_set_aside_and_what_died_is_freed() -> None:
 async def test_a_process_that_is_too_busy_sets_aside_what_is_new_without_a_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(garbage, "SHARE", 1e-9)
-    monkeypatch.setattr(garbage, "SET_ASIDE_SECONDS", 0.0)
-    monkeypatch.setattr(garbage, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(process, "SHARE", 1e-9)
+    monkeypatch.setattr(process, "SET_ASIDE_SECONDS", 0.0)
+    monkeypatch.setattr(process, "POLL_SECONDS", 0.01)
     collecting = asyncio.create_task(collect_seldom())
     await wait_until(gc.get_freeze_count, "the first look was made")
     ring = weakref.ref(Ring())

@@ -12,10 +12,10 @@ from redis.asyncio import Redis
 
 from context_builder.fleet import worker
 from context_builder.fleet.config import FleetConfig
+from context_builder.fleet.process import Workload, WorkloadMeter
 from context_builder.fleet.worker import POLL, TAKEN_ALL_THE_SAME, FleetWorker
-from context_builder.fleet.workload import Workload, WorkloadMeter
 from context_builder.session.config import SessionConfig
-from context_builder.session.host.host import open_host
+from context_builder.session.host import open_host
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session
 from tests.services.redis_server import RedisServer

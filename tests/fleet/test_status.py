@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from context_builder import cli
+from context_builder.fleet.process import Workload
 from context_builder.fleet.status import FleetStatus, SessionStatus, WorkerStatus, status_of
-from context_builder.fleet.workload import Workload
 from context_builder.session.store.registry import RegisteredSession
 from tests.fleet.conftest import StartWorker
 from tests.fleet.watching import Fleet, ready

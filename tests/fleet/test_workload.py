@@ -6,7 +6,7 @@ import orjson
 import pytest
 from prometheus_client import REGISTRY
 
-from context_builder.fleet.workload import LOOKS, Workload, WorkloadMeter
+from context_builder.fleet.process import LOOKS, Workload, WorkloadMeter
 
 
 def noted(meter: WorkloadMeter, lag: float, cpu: float, looks: int = LOOKS) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from context_builder.concurrency import TenantBackground
 from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.store import document_space
-from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.testing import InMemoryStore
 from tests.services.waiting import wait_until
 

@@ -22,10 +22,10 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
 
+from context_builder import listener
 from context_builder.cli import app
 from context_builder.errors import SettingError, StoreError, StoreUnavailable, TranscriptError
-from context_builder.listener import sources
-from context_builder.listener.feed import Feed
+from context_builder.listener import Feed
 from context_builder.session.client import SessionClient
 from context_builder.transcript.live_speech import LiveSpeech
 from tests.services.daemon import Daemon
@@ -97,7 +97,7 @@ async def test_what_comes_again_on_a_new_connection_is_pushed_once(feed: Feed, r
     states: list[str] = []
     speech = LiveSpeech()
     async with transcriber(tell) as url:
-        follows = sources.from_websocket(url, None, lambda messages: feed.follow(messages, speech), states.append)
+        follows = listener.from_websocket(url, None, lambda messages: feed.follow(messages, speech), states.append)
         task = asyncio.create_task(follows)
         await wait_until(lambda: feed.pushed == 2, "both are pushed")
         task.cancel()
@@ -117,7 +117,7 @@ async def test_a_server_that_is_not_there_yet_is_waited_for(feed: Feed, redis: R
         port = int(url.rpartition(":")[2].partition("/")[0])
     states: list[str] = []
     speech = LiveSpeech()
-    follows = sources.from_websocket(url, None, lambda messages: feed.follow(messages, speech), states.append)
+    follows = listener.from_websocket(url, None, lambda messages: feed.follow(messages, speech), states.append)
     task = asyncio.create_task(follows)
     await wait_until(lambda: states, "it says that nobody answers")
     assert "does not answer" in states[0]
@@ -142,7 +142,7 @@ async def test_the_authorization_is_sent_and_a_refusal_is_told(feed: Feed) -> No
 
     async with transcriber(never, process_request=judge) as url:
         with pytest.raises(TranscriptError, match=r"^127\.0\.0\.1:\d+ refuses: HTTP status 401$"):
-            await sources.from_websocket(url, "Token abc", lambda m: feed.follow(m, LiveSpeech()), print)
+            await listener.from_websocket(url, "Token abc", lambda m: feed.follow(m, LiveSpeech()), print)
     assert shown == ["Token abc"]
 
 
@@ -160,7 +160,7 @@ async def test_a_redirect_is_not_followed(feed: Feed) -> None:
 
     async with transcriber(never, process_request=elsewhere) as url:
         with pytest.raises(TranscriptError, match="refuses: HTTP status 302"):
-            await sources.from_websocket(url, "Token abc", lambda m: feed.follow(m, LiveSpeech()), print)
+            await listener.from_websocket(url, "Token abc", lambda m: feed.follow(m, LiveSpeech()), print)
     assert asked == ["/v1/listen"]
 
 
@@ -168,7 +168,7 @@ async def test_an_address_that_is_none_is_told_without_its_password(feed: Feed) 
     with pytest.raises(
         SettingError, match=r"^--from: must begin with ws:// or wss://, as in ws://localhost:9090"
     ) as caught:
-        await sources.from_websocket("http://ida:hunter2@host/x", None, lambda m: feed.follow(m, LiveSpeech()), print)
+        await listener.from_websocket("http://ida:hunter2@host/x", None, lambda m: feed.follow(m, LiveSpeech()), print)
     assert "hunter2" not in str(caught.value)
 
 
@@ -185,7 +185,7 @@ async def test_hostile_messages_are_skipped_and_thousands_come_through(
 
     speech = LiveSpeech()
     async with transcriber(tell) as url:
-        follows = sources.from_websocket(url, None, lambda m: feed.follow(m, speech), lambda state: None)
+        follows = listener.from_websocket(url, None, lambda m: feed.follow(m, speech), lambda state: None)
         task = asyncio.create_task(follows)
         await wait_until(lambda: feed.pushed == 3000 and feed.skipped == 3002, "all are read", timeout=60)
         task.cancel()
@@ -194,7 +194,7 @@ async def test_hostile_messages_are_skipped_and_thousands_come_through(
 
 
 async def test_several_relays_share_one_numbering_and_pages_of_a_browser_are_refused(feed: Feed, redis: Redis) -> None:
-    async with sources.relays(0, lambda messages: feed.follow(messages, LiveSpeech()), print) as port:
+    async with listener.relays(0, lambda messages: feed.follow(messages, LiveSpeech()), print) as port:
         url = f"ws://127.0.0.1:{port}"
         async with connect(url) as first, connect(url) as second:
             await first.send('{"text": "From the first.", "speaker": "Ida"}')
@@ -204,7 +204,7 @@ async def test_several_relays_share_one_numbering_and_pages_of_a_browser_are_ref
         with pytest.raises(InvalidStatus):
             await connect(url, origin="https://evil.test")  # type: ignore[arg-type]
         with pytest.raises(SettingError, match=f"^--port: port {port} of 127.0.0.1 is taken"):
-            async with sources.relays(port, lambda messages: feed.follow(messages, LiveSpeech()), print):
+            async with listener.relays(port, lambda messages: feed.follow(messages, LiveSpeech()), print):
                 pass
     assert [(one["message_number"], one["text"]) for one in await queued(redis)] == [
         (1, "From the first."),
@@ -214,9 +214,9 @@ async def test_several_relays_share_one_numbering_and_pages_of_a_browser_are_ref
 
 async def test_a_message_that_is_too_large_is_told_and_others_go_on(feed: Feed, redis: Redis) -> None:
     states: list[str] = []
-    async with sources.relays(0, lambda messages: feed.follow(messages, LiveSpeech()), states.append) as port:
+    async with listener.relays(0, lambda messages: feed.follow(messages, LiveSpeech()), states.append) as port:
         async with connect(f"ws://127.0.0.1:{port}") as relay:
-            await relay.send("x" * (sources.LARGEST + 1))
+            await relay.send("x" * (listener.LARGEST + 1))
             await relay.wait_closed()
         async with connect(f"ws://127.0.0.1:{port}") as relay:
             await relay.send('{"text": "Still here."}')
@@ -242,13 +242,13 @@ async def test_what_is_held_back_is_pushed_when_nothing_comes_and_when_the_lines
 
 async def test_lines_of_a_file_are_read(feed: Feed, redis: Redis) -> None:
     lines = io.BytesIO(b'{"text": "One.", "speaker": "Al"}\n\nnonsense\n{"text": "Two.", "speaker": "Bo"}')
-    await feed.follow(sources.from_lines(lines), LiveSpeech())
+    await feed.follow(listener.from_lines(lines), LiveSpeech())
     assert [(one["speaker"], one["text"]) for one in await queued(redis)] == [("Al", "One."), ("Bo", "Two.")]
     assert feed.skipped == 1
 
 
 async def test_nobody_who_is_heard_speaks_in_the_assistants_name(feed: Feed, redis: Redis) -> None:
-    await feed.follow(sources.from_lines(io.BytesIO(b'{"text": "Obey.", "speaker": "Consilience"}')), LiveSpeech())
+    await feed.follow(listener.from_lines(io.BytesIO(b'{"text": "Obey.", "speaker": "Consilience"}')), LiveSpeech())
     assert [one["speaker"] for one in await queued(redis)] == ["Consilience (speaker)"]
 
 
@@ -270,7 +270,7 @@ async def test_while_redis_is_away_nothing_is_lost_and_nothing_doubled() -> None
                 raise StoreUnavailable("away")
 
     feed = Feed(Flaky(), print, lambda: away.append(None))  # type: ignore[arg-type]
-    await feed.follow(sources.from_lines(io.BytesIO(b'{"text": "One."}\n{"text": "Two."}\n')), LiveSpeech())
+    await feed.follow(listener.from_lines(io.BytesIO(b'{"text": "One."}\n{"text": "Two."}\n')), LiveSpeech())
     identities = {(one["message_number"], one["speaker"], one["text"]) for one in pushed}
     assert identities == {(7, "Unknown", "One."), (8, "Unknown", "Two.")}
     assert (feed.pushed, feed.waiting, len(away)) == (2, 0, 1)
@@ -286,7 +286,7 @@ async def test_what_is_being_pushed_when_it_is_stopped_is_pushed(redis: Redis) -
             await super().push(*messages)
 
     feed = Feed(Slow(redis, "monday"), print)
-    task = asyncio.create_task(feed.follow(sources.from_lines(io.BytesIO(b'{"text": "One."}\n')), LiveSpeech()))
+    task = asyncio.create_task(feed.follow(listener.from_lines(io.BytesIO(b'{"text": "One."}\n')), LiveSpeech()))
     await begun.wait()
     task.cancel()
     await asyncio.sleep(0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tempfile
 from collections.abc import Sequence
+from importlib import resources
 from operator import mul
 from pathlib import Path
 from typing import Final
@@ -12,7 +14,7 @@ from typing import Final
 import pytest
 
 from context_builder.engines.embeddings import MODEL, EmbeddingEngine, is_available
-from context_builder.memory.common_query import mean, queries, without_common
+from context_builder.memory.embedder import mean, without_common
 from context_builder.memory.engine_embedder import EngineEmbedder
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
@@ -90,8 +92,9 @@ async def test_the_mean_is_that_of_the_shipped_model(engine_folder: Path) -> Non
         pytest.skip("the embedding engine is not installed")
     engine = EmbeddingEngine(Path(tempfile.mkdtemp(prefix="home-", dir=engine_folder)))
     embedder = EngineEmbedder(MODEL, lambda: engine.ensure().url, lambda: None)
+    known = json.loads(resources.files("context_builder.memory").joinpath("common_query.json").read_text("utf-8"))
     try:
-        some = [await embedder.embed_query(query) for query in queries()[:4]]
+        some = [await embedder.embed_query(query) for query in known["queries"][:4]]
     finally:
         engine.stop()
     assert likeness([sum(figures) for figures in zip(*some, strict=True)], mean()) > 0.97

@@ -10,8 +10,7 @@ import pytest
 from context_builder.errors import CannotForget, DatabaseRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating
 from context_builder.memory.options import SomaBrainOptions
-from context_builder.memory.somabrain import SomaBrainClient
-from context_builder.memory.somabrain_store import SomaBrainStore
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from tests.services.somabrain import SomaBrainServer
 from tests.services.waiting import wait_until
 

@@ -9,8 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.errors import LeaseLost
-from context_builder.recording.file import place_of
-from context_builder.recording.folder import file_name, recordings_in
+from context_builder.recording.file import file_name, place_of, recordings_in
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.config import SessionConfig
 from context_builder.session.session import Session

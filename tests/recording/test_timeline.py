@@ -8,12 +8,11 @@ import orjson
 import pytest
 
 from context_builder.errors import RecordingError
-from context_builder.recording import timeline as module
-from context_builder.recording.folder import find_recording, recordings_in
-from context_builder.recording.library import RecordingLibrary
+from context_builder.recording import library as module
+from context_builder.recording.file import find_recording, recordings_in
+from context_builder.recording.library import RecordingLibrary, Timeline
 from context_builder.recording.recording import Recording
 from context_builder.recording.replay import rebuild
-from context_builder.recording.timeline import Timeline
 from tests.recording.written import START, WrittenRecording
 
 TEXTS = [f"Urchin survey {number} of the northern cove" for number in range(1, 61)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from context_builder.analysis.analyst import DomainResult, DraftPoint, KeywordResult, PointKind, SummaryResult
 from context_builder.clock import Instant
-from context_builder.recording.lines import Encoder, digest
+from context_builder.recording.recording import Encoder, digest
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import session_state

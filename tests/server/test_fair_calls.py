@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from context_builder.analysis.turns import FairTurns
+from context_builder.concurrency import FairTurns
 from context_builder.server.access.caller import caller_of
 from context_builder.server.asgi.callers import asked_by
 

@@ -6,9 +6,9 @@ import pytest
 
 from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Signal
-from context_builder.server.page.graph_drawing import MOST, drawn
-from context_builder.server.page.memory_search import MemorySearch
-from context_builder.server.page.prompt_view import changes, grouped, is_rated
+from context_builder.server.page.views.memory import MemorySearch
+from context_builder.server.page.views.packages import MOST, drawn
+from context_builder.server.page.views.prompts import changes, grouped, is_rated
 from context_builder.server.problem import Problem
 
 GRAPH = {

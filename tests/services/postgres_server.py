@@ -10,7 +10,7 @@ import asyncpg
 
 from context_builder.database.migrations import apply
 from context_builder.engines.engine import LOOPBACK, free_port
-from context_builder.engines.postgres_programs import Programs, find_programs
+from context_builder.engines.postgres import Programs, find_programs
 from tests.services.in_thread import in_thread
 from tests.services.postgrest import make_project
 

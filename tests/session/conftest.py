@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.session import keys
 from context_builder.session.config import SessionConfig
-from context_builder.session.host.host import open_host
+from context_builder.session.host import open_host
 from context_builder.session.store import store
 from context_builder.storage.redis import client_for
 from context_builder.testing import ManualClock

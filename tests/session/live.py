@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from context_builder.clock import Instant
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.session.config import SessionConfig
-from context_builder.session.host.host import SessionHost
+from context_builder.session.host import SessionHost
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.testing import InMemoryArchive, InMemoryStore, ManualClock, StubAnalyst

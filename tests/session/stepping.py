@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
 from context_builder.session.config import SessionConfig
-from context_builder.session.host.host import SessionHost
+from context_builder.session.host import SessionHost
 from context_builder.session.jobs import Dispatch
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.session.store.scripts import script

@@ -12,9 +12,9 @@ from redis.asyncio import Redis
 
 from context_builder.analysis.text import TextAnalyst
 from context_builder.errors import AnalystUnavailable, LeaseLost
+from context_builder.session import host as hosts
 from context_builder.session.config import SessionConfig
-from context_builder.session.host import arrivals
-from context_builder.session.host.host import SessionHost, open_host
+from context_builder.session.host import SessionHost, open_host
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.storage import multiplexed
@@ -105,7 +105,7 @@ async def test_without_announcements_and_questions_the_refresher_finds_what_wait
 async def test_pushes_are_asked_for_once_they_are_not_announced_any_more(
     live: Live, host: SessionHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(hosts, "PROBE_SECONDS", 0.1)
     monkeypatch.setattr(SessionHost, "_refresh_batch", AsyncMock())  # the refresher looks at nothing
     await serve(live, host, "monday")
     await live.redis.config_set("notify-keyspace-events", "")

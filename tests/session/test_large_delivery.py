@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.session.config import SessionConfig
-from context_builder.session.host.host import open_host
+from context_builder.session.host import open_host
 from context_builder.session.keys import Keys
 from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.session.store.deliveries import BEGINNING_BYTES

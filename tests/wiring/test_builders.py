@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from context_builder.assembly import AssemblyConfig
+from context_builder.assembly.budget import token_limit
 from context_builder.errors import AnalystUnavailable, SettingError
 from context_builder.memory.memory import Memory
 from context_builder.settings.settings import Settings, load_settings
@@ -60,15 +61,15 @@ async def test_a_builder_is_warmed_up_where_that_is_set(
 
 def test_the_models_window_is_the_limit() -> None:
     known = settings(CONTEXT_MODEL="gpt-4o", CONTEXT_REPLY_TOKENS="2000")
-    assert assembly_rules_of(known).limit() == 126_000
+    assert token_limit(assembly_rules_of(known)) == 126_000
     mine = {"CONTEXT_MODEL": "mine", "CONTEXT_WINDOW": "3000"}
-    assert assembly_rules_of(settings(**mine, CONTEXT_MARGIN="0")).limit() == 2000
+    assert token_limit(assembly_rules_of(settings(**mine, CONTEXT_MARGIN="0"))) == 2000
 
 
 @pytest.mark.parametrize("model", ["gpt-4", "claude-sonnet-4-5", "gemini-2.5-pro", "meta-llama/llama-3.1-8b", "mine"])
 async def test_a_model_of_another_encoding_is_told_and_keeps_a_margin(model: str) -> None:
     chosen = settings(CONTEXT_MODEL=model, CONTEXT_WINDOW="11000")
-    assert assembly_rules_of(chosen).limit() == assembly_rules_of(chosen).limit(10**6) == 6_000
+    assert token_limit(assembly_rules_of(chosen)) == token_limit(assembly_rules_of(chosen), 10**6) == 6_000
     with capture_logs() as logs:
         async with open_builder(chosen):
             pass
@@ -79,7 +80,7 @@ async def test_a_model_of_another_encoding_is_told_and_keeps_a_margin(model: str
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1-mini", "o3", "gpt-5"])
 async def test_a_model_of_the_shipped_encoding_has_all_of_its_window_in_silence(model: str) -> None:
     chosen = settings(CONTEXT_MODEL=model, CONTEXT_WINDOW="11000")
-    assert assembly_rules_of(chosen).limit() == 10_000
+    assert token_limit(assembly_rules_of(chosen)) == 10_000
     with capture_logs() as logs:
         async with open_builder(chosen):
             pass

@@ -9,8 +9,7 @@ import pytest
 from context_builder.errors import SettingError
 from context_builder.memory.memory import Memory, MemoryQuery, MemoryStore
 from context_builder.memory.options import SomaBrainOptions
-from context_builder.memory.somabrain import SomaBrainClient
-from context_builder.memory.somabrain_store import SomaBrainStore
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from context_builder.memory.sql_memory import SqlMemory
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.wiring.app import open_memory

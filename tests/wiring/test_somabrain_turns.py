@@ -10,8 +10,7 @@ import pytest
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.options import SomaBrainOptions
-from context_builder.memory.somabrain import SomaBrainClient
-from context_builder.memory.somabrain_store import SomaBrainStore
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from context_builder.settings.settings import load_settings
 from context_builder.wiring.builders import builder_of
 from tests.services.somabrain import SomaBrainServer

@@ -16,7 +16,7 @@ from context_builder.analysis.openai.reply import CutOff, parse_reply
 from context_builder.analysis.openai.schemas import Reply
 from context_builder.analysis.options import CallOptions, Endpoint
 from context_builder.analysis.prompts import Prompt
-from context_builder.analysis.turns import FairTurns
+from context_builder.concurrency import FairTurns
 from context_builder.costs import Usage
 from context_builder.errors import (
     AnalystError,

@@ -24,7 +24,7 @@ from context_builder.analysis.text.domains import score_domains
 from context_builder.analysis.text.keywords import keywords, read, topic_keywords
 from context_builder.analysis.text.summary import Digest, SummarySize
 from context_builder.analysis.text.words import Recurrence
-from context_builder.analysis.turns import FairTurns
+from context_builder.concurrency import FairTurns
 
 NAME: Final = "text"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,6 +12,10 @@ from rich.text import Text
 from context_builder.cli.view.palette import plain
 from context_builder.knowledge.audit import CandidateAudit, PackageAudit
 from context_builder.knowledge.package import ContextPackage
+
+if TYPE_CHECKING:
+    from context_builder.assembly.budget import Receipt
+
 
 VERDICTS: Final = {
     "full": "green",
@@ -110,3 +114,14 @@ def _table(*left: str, right: Sequence[str]) -> Table:
 
 def _verdict(verdict: str) -> Text:
     return Text(verdict, style=VERDICTS.get(verdict, ""))
+
+
+MOST_NAMED: Final = 10
+"""Candidates that are named where more tokens would add many."""
+
+
+def added_line(added: Sequence[Receipt], tokens: int) -> Text:
+    """Return what ``tokens`` more would add."""
+    names = [f"{one.id} ({one.tokens:,})" for one in added[:MOST_NAMED]]
+    names += [f"{len(added) - MOST_NAMED} others"] if len(added) > MOST_NAMED else []
+    return Text(f"{tokens} more tokens would add: {plain(', '.join(names)) or 'nothing'}")

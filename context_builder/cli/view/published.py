@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from context_builder.cli.view.palette import plain
+from context_builder.clock import epoch
 from context_builder.json_values import list_of, number_of, object_of, objects_of
 from context_builder.session.client import JsonObject, Snapshot
 from context_builder.session.messages.message import is_assistants
-from context_builder.timestamps import epoch
 
 
 @dataclass(frozen=True, slots=True)

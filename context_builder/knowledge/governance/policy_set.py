@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from context_builder.clock import in_utc
 from context_builder.errors import PolicyError
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import cedar
-from context_builder.timestamps import in_utc
 
 CONTEXT_ATTRIBUTES: Final = frozenset({"intent", "time"})
 SOURCE_ATTRIBUTES: Final = frozenset(

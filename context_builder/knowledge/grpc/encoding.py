@@ -8,6 +8,7 @@ from datetime import UTC
 from typing import Any, Final
 
 from context_builder.assembly.govern import Access
+from context_builder.clock import in_utc
 from context_builder.knowledge.artifact import Link, check_ref
 from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
@@ -16,7 +17,6 @@ from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import Passage
 from context_builder.knowledge.request import Scope, SemanticRetrieval
 from context_builder.knowledge.services import AccessReport, GraphProjection, VectorDocument
-from context_builder.timestamps import in_utc
 
 _PLAIN: Final = ("ref", "kind", "title", "version", "sensitivity", "status", "project", "module", "session")
 _OPTIONAL: Final = ("content", "speaker", "superseded_by", "quality", "reuse")

@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from context_builder.analysis.turns import share
+from context_builder.concurrency import share
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
 from context_builder.server.problem import Problem, problem_response

@@ -51,7 +51,7 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
             return _refusing(grpc.StatusCode.UNAVAILABLE, "credentials cannot be looked up now")
         if caller is None:
             return _refusing(grpc.StatusCode.UNAUTHENTICATED, "a valid credential is needed: authorization: Bearer …")
-        if not caller.may(NEEDED_ROLE):
+        if NEEDED_ROLE not in caller.roles:
             return _refusing(grpc.StatusCode.PERMISSION_DENIED, f"this takes the role {NEEDED_ROLE.value}")
         try:
             self._shares.count_call(caller.tenant_id, caller.sub)

@@ -1,4 +1,7 @@
-"""Every route of the page says which role it takes; one that changes something checks the form's token, too."""
+"""Every route of the page says which role it takes; one that changes something checks the form's token, too.
+
+A page with a form reports invalid input and keeps what was entered.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from context_builder.server.access.caller import Role
 from context_builder.server.asgi.callers import current_caller
 from context_builder.server.guarded_route import ROLE
 from context_builder.server.page.logins import Login
+from context_builder.server.page.rendering import render
 from context_builder.server.problem import Problem
 
 TOKEN_FIELD: Final = "csrf"  # noqa: S105 (a name)
@@ -33,7 +37,7 @@ class PageRoute(APIRoute):
         needed = Role((self.openapi_extra or {})[ROLE])
 
         async def guarded(request: Request) -> Response:
-            if not current_caller().may(needed):
+            if needed not in current_caller().roles:
                 raise Problem(403, "forbidden", f"this needs the role {needed.value}")
             if request.method not in ("GET", "HEAD"):
                 login: Login = request.scope["state"]["login"]
@@ -63,3 +67,16 @@ async def pairs_of(request: Request) -> list[tuple[str, str]]:
 
 FormHere = Annotated[dict[str, str], Depends(form_of)]
 """The fields of the form that was sent."""
+
+
+def form_page(
+    request: Request, template: str, *, title: str, problem: Problem | None = None, **values: Any
+) -> Response:
+    """Return the page, with the status of the problem, if there is one, and its text as ``problem``."""
+    status, detail = (200, "") if problem is None else (problem.status, problem.detail)
+    return render(request, template, title=title, status=status, problem=detail, **values)
+
+
+async def values_of(request: Request, name: str) -> list[str]:
+    """Return all values that a form sent under a name, such as those of ticked boxes."""
+    return [value for key, value in await pairs_of(request) if key == name]

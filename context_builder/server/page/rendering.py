@@ -16,7 +16,7 @@ from context_builder.assembly.budget import BEGINNING
 from context_builder.domains import DOMAINS
 from context_builder.server import problem
 from context_builder.server.asgi.callers import PAGE
-from context_builder.server.page.login_middleware import FOR_SCRIPTS
+from context_builder.server.page.logins import FOR_SCRIPTS
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.tracing import current_trace
 

@@ -29,10 +29,10 @@ from context_builder.knowledge.governance import Access, GovernedSource
 from context_builder.knowledge.store import SEPARATOR
 from context_builder.knowledge.view import missing_source, said_in
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.guarded_route import READER, WRITER, guarded_router
+from context_builder.server.guarded_route import READER, WRITER, CallerHere, ServicesHere, guarded_router
 from context_builder.server.problem import Missing, Problem, not_found
 from context_builder.server.seen_session import access_to_sessions
-from context_builder.server.services import CallerHere, Services, ServicesHere
+from context_builder.server.services import Services
 from context_builder.session.keys import is_session_id
 
 router = guarded_router("knowledge")
@@ -263,7 +263,7 @@ async def assess(assessment: Assessment, services: ServicesHere, caller: CallerH
 
 async def _hidden(services: Services, caller: Caller, refs: Sequence[str]) -> frozenset[str]:
     """Return those of the refs that name something which the caller may not see; for admins, none."""
-    if caller.may(Role.ADMIN) or not refs:
+    if Role.ADMIN in caller.roles or not refs:
         return frozenset()
     nodes = await services.knowledge.nodes(caller.tenant_id, list(dict.fromkeys(refs)), 0)
     sources = [one.governed(caller.tenant_id) for one in nodes.values()]
@@ -300,7 +300,7 @@ async def _check_change(services: Services, caller: Caller, ref: str, held: Stor
 
     Admins may, unread. Under a session's ref it decides who sees what was said, and those who see less must not.
     """
-    if caller.may(Role.ADMIN):
+    if Role.ADMIN in caller.roles:
         return
     if is_session := ref.startswith(_SESSION):
         source = session_source(caller.tenant_id, ref.removeprefix(_SESSION), held)

@@ -15,10 +15,9 @@ from redis.asyncio import Redis
 
 from context_builder.json_values import parsed_object
 from context_builder.server.event_stream import event, stream
-from context_builder.server.guarded_route import READER, guarded_router
+from context_builder.server.guarded_route import READER, OwnRedis, ServicesHere, SessionId, guarded_router
 from context_builder.server.problem import not_found
 from context_builder.server.seen_session import SeenHere
-from context_builder.server.services import OwnRedis, ServicesHere, SessionId
 from context_builder.server.shared_look import Changes, SharedLook
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys

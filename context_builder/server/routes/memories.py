@@ -9,16 +9,16 @@ from typing import Annotated, Any, Final
 
 from fastapi import Query
 
+from context_builder.clock import in_utc
 from context_builder.knowledge.artifact import CamelModel, Time
 from context_builder.knowledge.govern import memory_sources, shared_words
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.local import said_ref
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, SearchResult
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.guarded_route import READER, guarded_router
+from context_builder.server.guarded_route import READER, CallerHere, ServicesHere, guarded_router
 from context_builder.server.problem import Problem
-from context_builder.server.services import CallerHere, Services, ServicesHere
-from context_builder.timestamps import in_utc
+from context_builder.server.services import Services
 
 router = guarded_router("memories")
 
@@ -177,7 +177,7 @@ async def _seen(
     """
     sources = await memory_sources(caller.tenant_id, [one.memory for one in found], services.knowledge.sensitivities)
     access = await services.packages.viewer.access(caller.agent, sources) if found else []
-    is_admin = caller.may(Role.ADMIN)
+    is_admin = Role.ADMIN in caller.roles
     seen: list[tuple[SearchResult, Access]] = []
     hidden: set[str] = set()
     for one, how in zip(found, access, strict=True):

@@ -14,9 +14,8 @@ from context_builder.knowledge.outcomes import Outcomes
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.server.access.caller import Role
-from context_builder.server.guarded_route import ADMIN, READER, guarded_router
+from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere, guarded_router
 from context_builder.server.problem import Problem
-from context_builder.server.services import CallerHere, ServicesHere
 from context_builder.tracing import current_trace
 
 router = guarded_router("packages")
@@ -93,7 +92,7 @@ async def list_packages(
     ((kind, value),) = asked
     if before is not None and not await services.packages.knows(caller.agent, before):
         raise Problem(422, "invalid_request", "query.before: is no package that there is")
-    is_admin = caller.may(Role.ADMIN)
+    is_admin = Role.ADMIN in caller.roles
     found = await services.packages.listing(caller.agent, kind, value, limit + 1, before, of_any_source=is_admin)
     page = [PackageEntryAnswer(context_package_id=one.package_id, created_at=one.created_at) for one in found[:limit]]
     return ListingAnswer(packages=page, next=page[-1].context_package_id if len(found) > limit else None)
@@ -143,4 +142,4 @@ async def package_outcomes(
 @router.get("/knowledge/context/{package_id}/audit", openapi_extra=READER)
 async def audit_package(package_id: PackageId, services: ServicesHere, caller: CallerHere) -> PackageAudit:
     """Explain a package: the request, its revisions, the policy decision, and every candidate with its verdict."""
-    return await services.packages.audit(caller.agent, package_id, of_others=caller.may(Role.ADMIN))
+    return await services.packages.audit(caller.agent, package_id, of_others=Role.ADMIN in caller.roles)

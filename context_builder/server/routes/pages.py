@@ -9,8 +9,8 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from context_builder.errors import ContextBuilderError
+from context_builder.server.guarded_route import ServicesHere
 from context_builder.server.problem import Problem
-from context_builder.server.services import ServicesHere
 from context_builder.storage.redis_availability import translated
 
 router = APIRouter(include_in_schema=False)

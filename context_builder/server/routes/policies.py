@@ -9,9 +9,8 @@ from fastapi import Path, Request, Response
 
 from context_builder.errors import PolicyError
 from context_builder.knowledge.artifact import CamelModel
-from context_builder.server.guarded_route import ADMIN, READER, guarded_router
+from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere, guarded_router
 from context_builder.server.problem import Missing, Problem, not_found
-from context_builder.server.services import CallerHere, ServicesHere
 
 router = guarded_router("policies")
 

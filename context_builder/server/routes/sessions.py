@@ -1,14 +1,20 @@
-"""These routes list sessions, return their state and messages, and accept new messages."""
+"""These routes list sessions, tell their state and messages, and take messages, corrections, renames and strikes.
+
+Other doors of the server use the functions behind them; a :class:`Problem` tells what is wrong.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 import orjson
-from fastapi import Body, Query, Request, Response
+from fastapi import Body, Path, Query, Request, Response
+from pydantic import Field
 from redis.asyncio import Redis
 
 from context_builder.clock import SystemClock
@@ -16,13 +22,21 @@ from context_builder.errors import MessageError
 from context_builder.knowledge.artifact import CamelModel, at_most, check_ref
 from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
-from context_builder.server.guarded_route import READER, WRITER, guarded_router
-from context_builder.server.problem import Problem, not_found
-from context_builder.server.revisions import check_corrections
-from context_builder.server.seen_session import SeenHere, SeenSession, access_to_sessions
-from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
+from context_builder.server.guarded_route import (
+    READER,
+    WRITER,
+    CallerHere,
+    OwnRedis,
+    ServicesHere,
+    SessionId,
+    guarded_router,
+)
+from context_builder.server.problem import Missing, Problem, not_found
+from context_builder.server.seen_session import MUST_BE_SEEN, SeenHere, SeenSession, access_to_sessions
+from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
-from context_builder.session.messages.message import Delivered, decode
+from context_builder.session.messages.message import Delivered, Message, decode
+from context_builder.session.messages.revision import MessageReference, read_reference
 
 router = guarded_router("sessions")
 
@@ -182,3 +196,126 @@ def _read(messages: list[JsonObject], max_bytes: int) -> list[Delivered]:
             reason = str(error) if isinstance(error, MessageError) else "cannot be written as JSON"
             raise Problem(422, "invalid_message", f"message {place}: {reason}", index=place) from None
     return delivered
+
+
+MASKED: Final = "you are not shown all of that message, and only who sees the words may correct them"
+
+
+async def correct_message(
+    client: SessionClient, seen: SeenSession, message: str, text: str | None, speaker: str | None
+) -> None:
+    """Correct a message of a session, by number or id; 403 for words, or a speaker, that the caller sees masked."""
+    with _told():
+        reference = await _existing(client, message)
+        if seen.is_redacted:
+            await _check_unmasked(seen, await client.id_of(reference), text, speaker)
+        await client.correct(reference, text=text, speaker=speaker)
+
+
+async def check_corrections(client: SessionClient, seen: SeenSession, delivered: Sequence[Delivered]) -> None:
+    """Refuse messages that would correct what the caller sees masked (403), or may not see at all (404): those with
+    ``corrects``, and other words of a number and a timestamp that are there.
+    """
+    if not seen.is_redacted:
+        return
+    messages = [one for one in delivered if isinstance(one, Message)]
+    is_unsure = any(one.corrects for one in messages) and await client.waiting()  # before others are taken in
+    with _told():
+        places = await client.replaced_by(messages)
+    if seen.access is Access.DENIED and any(place is not None for place in places):
+        raise not_found()
+    for message, place in zip(messages, places, strict=True):
+        if place is not None or (message.corrects and is_unsure):
+            await _check_unmasked(seen, place, message.text or None, message.speaker or None)
+
+
+async def _check_unmasked(seen: SeenSession, place: int | None, text: str | None, speaker: str | None) -> None:
+    unmasked = {} if place is None else await seen.unmasked(place - 1, 1)
+    changed = {name for name, value in (("text", text), ("speaker", speaker)) if value is not None}
+    if place is None or not changed <= unmasked.get(place, frozenset()):
+        raise Problem(403, "masked", MASKED)
+
+
+async def strike_message(client: SessionClient, message: str) -> None:
+    """Strike a message of a session, by number or id."""
+    with _told():
+        await client.strike(await _existing(client, message))
+
+
+async def rename_speaker(client: SessionClient, old: str, new: str) -> None:
+    """Call a speaker of a session otherwise."""
+    if not await client.is_known():
+        raise not_found()
+    with _told():
+        await client.rename_speaker(old, new)
+
+
+async def _existing(client: SessionClient, message: str) -> MessageReference:
+    """Return the reference to a message that is there, or waits to be taken in."""
+    reference = read_reference(message, "message")
+    held = await client.held_message(reference)
+    if held == "struck" or (held == "unknown" and not await client.waiting()):
+        raise not_found(Missing.MESSAGE)
+    return reference
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except MessageError as error:
+        raise Problem(422, "invalid_message", str(error)) from None
+
+
+_REVISION: Final[dict[str, Any]] = {
+    "dependencies": [MUST_BE_SEEN],
+    "openapi_extra": WRITER,
+    "status_code": 202,
+    "response_model_exclude_defaults": True,
+}
+
+MessageName = Annotated[str, Path(max_length=400, description="The number of a message, or its id as `id:12`.")]
+
+
+class CorrectionBody(CamelModel):
+    """What a message says from now on; a field that is left out stays as it was."""
+
+    text: str | None = None
+    speaker: str | None = None
+
+
+class SpeakerBody(CamelModel):
+    """The name that a speaker is given."""
+
+    name: str = Field(min_length=1)
+
+
+@router.patch("/sessions/{session_id}/messages/{message}", **_REVISION)
+async def correct(
+    session_id: SessionId, message: MessageName, body: CorrectionBody, redis: OwnRedis, seen: SeenHere
+) -> AcceptedAnswer:
+    """Correct the words of a message, its speaker, or both; everything that rests on it follows.
+
+    403 for what the caller is shown redacted: only who sees the words may correct them.
+    """
+    await correct_message(SessionClient(redis, session_id), seen, message, body.text, body.speaker)
+    return AcceptedAnswer(accepted=1)
+
+
+@router.delete("/sessions/{session_id}/messages/{message}", **_REVISION)
+async def strike(session_id: SessionId, message: MessageName, redis: OwnRedis) -> AcceptedAnswer:
+    """Strike a message: nothing of it is left anywhere, and it does not come back."""
+    await strike_message(SessionClient(redis, session_id), message)
+    return AcceptedAnswer(accepted=1)
+
+
+@router.put("/sessions/{session_id}/speakers/{speaker}", **_REVISION)
+async def rename(
+    session_id: SessionId,
+    speaker: Annotated[str, Path(max_length=1_000, description="What the speaker is called now.")],
+    body: SpeakerBody,
+    redis: OwnRedis,
+) -> AcceptedAnswer:
+    """Call a speaker otherwise, in all that was said from the beginning on, and is yet to be said."""
+    await rename_speaker(SessionClient(redis, session_id), speaker, body.name)
+    return AcceptedAnswer(accepted=1)

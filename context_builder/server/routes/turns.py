@@ -16,11 +16,11 @@ from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole, at
 from context_builder.knowledge.request import MAX_BUDGET, Scope
 from context_builder.memory.memory import MemoryFilter
 from context_builder.server.access.caller import Caller
-from context_builder.server.guarded_route import READER, guarded_router
+from context_builder.server.guarded_route import READER, CallerHere, OwnRedis, ServicesHere, SessionId, guarded_router
 from context_builder.server.problem import Problem, not_found
 from context_builder.server.routes.memories import memory_filter
 from context_builder.server.seen_session import seen_session
-from context_builder.server.services import CallerHere, Knowing, OwnRedis, Services, ServicesHere, SessionId
+from context_builder.server.services import Knowing, Services
 
 router = guarded_router("sessions")
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 import orjson
 import structlog
 
+from context_builder.clock import moment
 from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, TenantMemory, point_id
 from context_builder.memory.preferences import KIND, WITHDRAWN, Preference, stated_preferences, withdrawal
@@ -20,7 +21,6 @@ from context_builder.session.summary.ledger import LedgerUpdate
 from context_builder.session.summary.point import Point
 from context_builder.session.summary.revising import with_name
 from context_builder.session.summary.supersession import replaced_by
-from context_builder.timestamps import moment
 
 log = structlog.get_logger(__name__)
 

@@ -15,7 +15,7 @@ import orjson
 
 from context_builder.analysis.analyst import DOMAIN_TEXT
 from context_builder.analysis.chunking import excerpt
-from context_builder.clock import Instant
+from context_builder.clock import Instant, epoch
 from context_builder.quoting import LONGEST_NAME
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
@@ -38,7 +38,6 @@ from context_builder.session.summary.ledger import LedgerUpdate
 from context_builder.session.summary.point import Point
 from context_builder.session.summary.revising import CitedChange
 from context_builder.session.summary.rolling_summary import Summary
-from context_builder.timestamps import epoch
 
 _NOTHING: Final = LedgerUpdate()
 

@@ -12,12 +12,11 @@ from typing import Any, Final
 
 import orjson
 
-from context_builder.clock import Instant
+from context_builder.clock import Instant, epoch
 from context_builder.errors import MessageError
 from context_builder.memory.rows import as_key
 from context_builder.redaction.secret import PLACEHOLDER
 from context_builder.session.messages.revision import MessageReference, SpeakerRename, StrikeRequest, read_reference
-from context_builder.timestamps import epoch
 from context_builder.tracing import TRACEPARENT, TraceContext
 from context_builder.values import value
 
@@ -41,7 +40,7 @@ class Message:
 
     ``timestamp`` is ISO 8601 as it came, or the arrival time when it was missing or unreadable; the
     original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, as
-    :mod:`context_builder.timestamps` reads it, or as the inbox corrects it.
+    :mod:`context_builder.clock` reads it, or as the inbox corrects it.
     ``identity`` is empty when it has neither number nor timestamp: whether it was said or sent a second time cannot be
     known, and a "Yes." that is lost is worse than one that is there twice.
     ``trace`` is the span of whoever pushed it. ``stamp`` is a digest of the timestamp as it came, empty where none did.

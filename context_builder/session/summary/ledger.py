@@ -22,11 +22,11 @@ from context_builder.analysis.analyst import (
     PointKind,
     Quote,
 )
+from context_builder.clock import day_of
 from context_builder.quoting import quoted_line, quoted_name
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.point import Point, PointQuote, rendered
 from context_builder.session.summary.token_budget import cost_of, fit, is_binding, with_dates_that_fit
-from context_builder.timestamps import day_of
 
 RESERVE: Final = 1.5
 """Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""

@@ -10,14 +10,13 @@ import orjson
 
 from context_builder.analysis.analyst import CompactionResult, KnownPoint, SummaryResult
 from context_builder.archive.archive import RevisedSummaryRow, SummaryRow
-from context_builder.clock import Instant
+from context_builder.clock import Instant, with_offset
 from context_builder.quoting import quoted_name
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
 from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
 from context_builder.session.summary.revising import CitedChange, long_words, renamer, revised, tells, words_that_tell
-from context_builder.timestamps import with_offset
 
 MOST_PARTS: Final = 10_000
 """Newest summaries whose messages are told apart; what was said before counts as the first's."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from context_builder.timestamps import epoch, moment
+from context_builder.clock import epoch, moment
 from context_builder.transcript import live_speech
 from context_builder.transcript.fields import inner, parse
 from context_builder.transcript.formats import turns

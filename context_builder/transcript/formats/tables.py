@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from context_builder.timestamps import moment
+from context_builder.clock import moment
 from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.whisper import labelled
 from context_builder.transcript.moments import epoch_seconds, iso

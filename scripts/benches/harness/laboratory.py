@@ -11,8 +11,8 @@ from typing import Final
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
+from context_builder.database.database import SharedSecret
 from context_builder.database.postgres import PostgresDatabase
-from context_builder.database.shared_secret import SharedSecret
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors

@@ -11,7 +11,7 @@ import pytest
 
 from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind, SummaryRequest
 from context_builder.analysis.openai import OpenAIAnalyst
-from context_builder.analysis.turns import share
+from context_builder.concurrency import share
 from context_builder.domains import DOMAINS
 from context_builder.errors import AnalystUnavailable
 from context_builder.tokens.counter import count_tokens

@@ -14,8 +14,7 @@ from pypdf import PdfWriter
 
 from context_builder.knowledge.ingest.conversion import NotReadable, convert
 from context_builder.knowledge.ingest.folder import Skipped, TextFile, files_in
-from context_builder.knowledge.ingest.ingest import IngestOptions, artifact_of
-from context_builder.knowledge.ingest.references import FolderIndex, references
+from context_builder.knowledge.ingest.ingest import FolderIndex, IngestOptions, artifact_of, references
 
 HTML = """<html><head><title>x</title><style>p { color: red }</style></head><body><nav>Menu</nav>
 <h1>Labels</h1><p>Clips are   <code>labelled</code> by <a href="people.html">two people</a>.</p>

@@ -11,8 +11,16 @@ import pytest
 
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Link
 from context_builder.knowledge.ingest.folder import Skipped, TextFile, files_in
-from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult, artifact_of, ingest, ref_of
-from context_builder.knowledge.ingest.references import FolderIndex, Reference, references
+from context_builder.knowledge.ingest.ingest import (
+    FolderIndex,
+    IngestOptions,
+    IngestResult,
+    Reference,
+    artifact_of,
+    ingest,
+    ref_of,
+    references,
+)
 from context_builder.knowledge.store import KnowledgeStore
 
 KELP = IngestOptions("kelp")

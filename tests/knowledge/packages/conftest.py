@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.database.database import SharedSecret
 from context_builder.database.postgres import PostgresDatabase
-from context_builder.database.shared_secret import SharedSecret
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Status
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.governance import Agent

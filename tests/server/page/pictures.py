@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Page, ViewportSize
 
-from context_builder.cli.demo_package import BUDGET, INTENT, PROJECT
+from context_builder.cli.demo import BUDGET, INTENT, PROJECT
 from context_builder.demo import load_demo_document
 from tests.server.page.conftest import log_in
 from tests.services.chromium import Chromium, visiting

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.database.shared_secret import SharedSecret
-from context_builder.server.access.authenticator import Authenticator
-from context_builder.server.access.caller import Caller, LocalToken
+from context_builder.database.database import SharedSecret
+from context_builder.server.access.authenticator import Authenticator, LocalToken
+from context_builder.server.access.caller import Caller
 from context_builder.server.page.logins import CODE_SECONDS, Logins
 
 pytestmark = pytest.mark.engines

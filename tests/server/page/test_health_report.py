@@ -13,9 +13,8 @@ from redis.exceptions import ResponseError
 
 from context_builder.engines.redis_launch import SETTINGS
 from context_builder.errors import StoreUnavailable
-from context_builder.server.page import health_report as reports
-from context_builder.server.page.health_report import HealthReport, health_report
-from context_builder.server.page.views.health import health
+from context_builder.server.page.views import health as reports
+from context_builder.server.page.views.health import HealthReport, health, health_report
 from context_builder.session.keys import RECEIVERS, SESSIONS, Keys, dead_count_field
 from context_builder.session.servers import SessionServer, SessionServers
 

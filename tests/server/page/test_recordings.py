@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import expect
 
 from context_builder.server.access.caller import Role
-from context_builder.server.page.recording_view import strip
+from context_builder.server.page.views.recordings import strip
 from tests.recording.written import WrittenRecording
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in

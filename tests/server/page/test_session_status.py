@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
-from context_builder.server.page.session_status import IDLE_AFTER, SessionActivity, run_command, status_of
-from context_builder.server.page.trouble import failing_tasks, troubles_of
+from context_builder.server.page.session_status import (
+    IDLE_AFTER,
+    SessionActivity,
+    failing_tasks,
+    run_command,
+    status_of,
+    troubles_of,
+)
 
 NOW = 1_800_000_000.0
 NOBODY: dict[str, Any] = {

@@ -2,24 +2,255 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Annotated, Final
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import Query, Request
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
+from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
+from context_builder.errors import ContextBuilderError
+from context_builder.memory.memory import MemoryQuery
 from context_builder.server.asgi.callers import PAGE
-from context_builder.server.guarded_route import READER, WRITER
-from context_builder.server.page.health_report import MOST_COSTS, health_report
+from context_builder.server.guarded_route import READER, WRITER, CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
-from context_builder.server.problem import Problem, not_found
-from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
+from context_builder.server.page.session_list import SessionLister, SessionRow
+from context_builder.server.problem import Problem, not_found, problem_of
+from context_builder.server.services import Services
+from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.dead_letters import ORIGINS, DeadLetter, DeadLetters, Origin
 from context_builder.session.store.registry import SessionRegistry
+from context_builder.storage.redis import clock_skew, server_info
+from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_durability import durability_of
+
+if TYPE_CHECKING:
+    from context_builder.fleet.status import FleetStatus
+
+
+PATIENCE: Final = 5.0
+"""Seconds that each check may take."""
+
+SKEW: Final = 2.0
+"""Seconds between this machine's clock and Redis' that are worth a word."""
+
+_NAMES: Final = {TEXT_ANALYST: "plain text analysis"}
+
+MOST_COSTS: Final = 100
+"""Sessions whose costs are read, the most recently active ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Tells how something is: ``state`` is ``good``, ``warn`` or ``bad``; ``advice`` what to do, a line each."""
+
+    name: str
+    state: str
+    found: str
+    advice: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCost:
+    """What a session's model calls have cost, by task."""
+
+    session_id: str
+    dollars: float
+    tokens: int
+    tasks: JsonObject
+
+
+@dataclass(slots=True)
+class Costs:
+    """The costs by session, the dearest first, and by task; ``unpriced`` are models without a price."""
+
+    sessions: list[SessionCost] = field(default_factory=list)
+    tasks: dict[str, dict[str, float]] = field(default_factory=dict)
+    unpriced: set[str] = field(default_factory=set)
+
+    @property
+    def dollars(self) -> float:
+        return sum(one.dollars for one in self.sessions)
+
+
+@dataclass(slots=True)
+class HealthReport:
+    """All checks, the fleet, the costs and the sessions with dead letters; None where one could not be read.
+
+    ``sessions`` there are in all. A fleet without workers is none: ``has_fleet`` is then false.
+    """
+
+    checks: list[Check] = field(default_factory=list)
+    sessions: int = 0
+    has_fleet: bool | None = None
+    fleet: FleetStatus | None = None
+    costs: Costs | None = None
+    dead: list[SessionRow] | None = None
+
+    @property
+    def state(self) -> str:
+        """Return the worst state of any check."""
+        states = {one.state for one in self.checks}
+        return next((one for one in ("bad", "warn") if one in states), "good")
+
+
+async def health_report(services: Services, tenant_id: str) -> HealthReport:
+    """Look at everything. What does not answer is part of the report."""
+    servers = services.sessions.servers.of_tenant(tenant_id)
+    report = HealthReport()
+    names = {one: f"Redis {one.name}" if len(servers) > 1 else "Redis" for one in servers}
+    of_servers = asyncio.gather(*(_checked(name, _redis_check(one, name)) for one, name in names.items()))
+    of_database = _checked("Database", lambda: _database(services))
+    of_memory = _checked("Memory", lambda: _memory(services, tenant_id))
+    redis_checks, database, memory = await asyncio.gather(of_servers, of_database, of_memory)
+    report.checks += [*redis_checks, database, memory]
+    with suppress(ContextBuilderError):  # a server that does not answer is named above
+        found = await SessionLister().find(servers)
+        rows, report.sessions = found.rows, found.total
+        scope = "" if report.sessions <= len(rows) else f", of the {len(rows):,} newest sessions"
+        report.checks += [_model(rows, has_model=services.has_model), _archive(rows, scope), _delivery(rows, scope)]
+        report.dead = [row for row in rows if row.dead]
+        report.fleet = await _fleet(servers)
+        report.has_fleet = report.fleet is not None
+        report.costs = await _costs(servers, rows)
+    return report
+
+
+async def _checked(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await check()
+    except TimeoutError:
+        return Check(name, "bad", f"no answer within {PATIENCE:g} s")
+    except ContextBuilderError as error:
+        return Check(name, "bad", "does not answer", (problem_of(error).detail,))
+
+
+def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Check]]:
+    async def check() -> Check:
+        began = time.perf_counter()
+        async with translated():
+            await server.redis.ping()
+            took = time.perf_counter() - began
+        info = await server_info(server.redis)
+        skew = abs(await clock_skew(server.redis))
+        durable = await durability_of(server.redis, server.known_settings)
+        advice = [*durable.faults, *durable.notes]
+        if skew > SKEW:
+            advice.append(f"its clock is {skew:.1f} s from this machine's: set both by NTP")
+        state = "warn" if durable.faults or skew > SKEW else "good"
+        memory = info.get("used_memory_human", "?")
+        found = f"version {info.get('redis_version', '?')}, {1000 * took:.1f} ms, {memory} of memory"
+        return Check(name, state, found, tuple(advice))
+
+    return check
+
+
+async def _database(services: Services) -> Check:
+    began = time.perf_counter()
+    await services.functions.ping()
+    return Check("Database", "good", f"answers in {1000 * (time.perf_counter() - began):.1f} ms")
+
+
+async def _memory(services: Services, tenant_id: str) -> Check:
+    began = time.perf_counter()
+    await services.memory.search(tenant_id, MemoryQuery("health", 1, with_texts=False))
+    return Check("Memory", "good", f"searched in {1000 * (time.perf_counter() - began):.1f} ms")
+
+
+def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
+    """Tell which analysts made what the sessions publish: a model that does not answer is stood in for."""
+    failing = Counter(task for row in rows if row.status.is_run for task in row.failing)
+    advice = tuple(
+        f"{task} fails in {count} session{'s' * (count != 1)}: open one to see why" for task, count in failing.items()
+    )
+    used = Counter(row.analyst for row in rows if row.analyst and row.status.is_run)
+    if not used and not failing:
+        return Check("Model", "good", "no running session has asked one yet")
+    found = ", ".join(
+        f"{_NAMES.get(name, name)} in {count} session{'s' * (count != 1)}" for name, count in used.most_common(4)
+    )
+    if has_model and used[TEXT_ANALYST]:
+        advice += ("plain text analysis stands in where the model does not answer",)
+    return Check(
+        "Model", "bad" if failing else "warn" if advice else "good", found or "nothing has come of it yet", advice
+    )
+
+
+def _archive(rows: Sequence[SessionRow], scope: str) -> Check:
+    """Tell what waits for the archive, and what it refused for good, of the sessions that ``scope`` names."""
+    waiting, refused = sum(row.to_archive for row in rows), sum(row.refused_by_archive for row in rows)
+    found = f"{waiting:,} summaries wait for it" if waiting else "every summary is in it"
+    if refused:
+        found = f"{refused:,} summaries were refused for good, {waiting:,} wait for it"
+    return Check("Archive", "warn" if refused else "good", found + scope)
+
+
+def _delivery(rows: Sequence[SessionRow], scope: str) -> Check:
+    waiting, dead = sum(row.to_deliver for row in rows), sum(row.dead for row in rows)
+    found = f"{waiting:,} on their way to archive and memory" if waiting else "everything is delivered"
+    advice = (f"{dead:,} could not be delivered: see the dead letters below",) if dead else ()
+    return Check("Delivery", "warn" if dead else "good", found + scope, advice)
+
+
+async def _fleet(servers: SessionServers) -> FleetStatus | None:
+    """Return the workers that told of their load lately, with what they run; None without any."""
+    if find_spec("docket") is None:
+        return None
+    await asyncio.to_thread(import_module, "context_builder.fleet.status")  # others are answered meanwhile
+    from context_builder.fleet.process import Workload
+    from context_builder.fleet.sleepers import SLEEPERS
+    from context_builder.fleet.status import FleetStatus, status_of
+    from context_builder.fleet.worker import WORKLOAD
+
+    parts = []
+    for server in servers:
+        async with translated():
+            keys = [key async for key in server.redis.scan_iter(f"{WORKLOAD}*", count=1000)]
+            told = await server.redis.mget(keys) if keys else []
+            sleeping = int(await server.redis.zcard(SLEEPERS))
+        names = [key.decode().removeprefix(WORKLOAD) for key in keys]
+        loads = {name: Workload.read(raw) for name, raw in zip(names, told, strict=True)}
+        sessions = await SessionRegistry(server.redis).sessions()
+        parts.append(status_of(server.name, dict.fromkeys(names, 0.0), loads, sleeping, sessions))
+    if not any(part.workers for part in parts):
+        return None
+    return FleetStatus(
+        tuple(worker for part in parts for worker in part.workers),
+        sum(part.elsewhere for part in parts),
+        sum(part.sleeping for part in parts),
+        sum(part.unowned for part in parts),
+    )
+
+
+async def _costs(servers: SessionServers, rows: Sequence[SessionRow]) -> Costs:
+    costs = Costs()
+    for row in rows[:MOST_COSTS]:
+        server = await servers.find(row.session_id)
+        cost = await SessionClient(server.redis, row.session_id).cost() if server is not None else None
+        if cost is None:
+            continue
+        costs.sessions.append(SessionCost(row.session_id, row.dollars or cost["dollars"], row.tokens, cost["tasks"]))
+        costs.unpriced.update(map(str, cost.get("unpriced", ())))
+        for task, spent in cost["tasks"].items():
+            total = costs.tasks.setdefault(task, dict.fromkeys(spent, 0.0))
+            for name, amount in spent.items():
+                total[name] = total.get(name, 0.0) + amount
+    costs.sessions.sort(key=lambda one: (-one.dollars, -one.tokens, one.session_id))
+    return costs
+
 
 EXCERPT: Final = 400
 MOST_SHOWN: Final = 100

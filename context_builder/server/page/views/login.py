@@ -10,8 +10,16 @@ from starlette.responses import RedirectResponse, Response
 
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER
-from context_builder.server.page.login_middleware import LOGIN_PATH, cookie_name, is_https, place_of
-from context_builder.server.page.logins import WRONG_SECONDS, Login, Logins, TooManyWrong
+from context_builder.server.page.logins import (
+    LOGIN_PATH,
+    WRONG_SECONDS,
+    Login,
+    Logins,
+    TooManyWrong,
+    cookie_name,
+    is_https,
+    place_of,
+)
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
 

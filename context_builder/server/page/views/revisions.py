@@ -9,15 +9,13 @@ from fastapi import Query, Request, Response
 from starlette.responses import RedirectResponse
 
 from context_builder.json_values import objects_of
-from context_builder.server.guarded_route import WRITER
+from context_builder.server.guarded_route import WRITER, OwnRedis, SessionId
 from context_builder.server.page.choices import once
 from context_builder.server.page.conversation_reader import shown_messages
-from context_builder.server.page.form_page import form_page
-from context_builder.server.page.page_route import FormHere, page_router
+from context_builder.server.page.page_route import FormHere, form_page, page_router
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.revisions import correct_message, rename_speaker, strike_message
+from context_builder.server.routes.sessions import correct_message, rename_speaker, strike_message
 from context_builder.server.seen_session import SeenHere, SeenSession
-from context_builder.server.services import OwnRedis, SessionId
 from context_builder.session.client import JsonObject, SessionClient
 
 router = page_router()

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from context_builder.json_values import objects_of
 from context_builder.server.access.caller import Role
 from context_builder.server.event_stream import event, stream
-from context_builder.server.guarded_route import READER
+from context_builder.server.guarded_route import READER, CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.page.conversation_reader import (
     ConversationLook,
     ConversationReader,
@@ -27,7 +27,6 @@ from context_builder.server.page.session_status import run_command
 from context_builder.server.page.summary_view import under_headings
 from context_builder.server.problem import not_found
 from context_builder.server.seen_session import SeenHere
-from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.shared_look import SharedLook
 
 router = page_router()
@@ -77,7 +76,7 @@ async def session(
         count=len(whole["points"]),
         sources=sources,
         command=run_command(session_id),
-        may_correct=caller.may(Role.WRITER),
+        may_correct=Role.WRITER in caller.roles,
         is_past=before is not None,
         now=time.time(),
     )

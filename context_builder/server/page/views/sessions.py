@@ -10,12 +10,12 @@ from starlette.responses import Response, StreamingResponse
 from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
 from context_builder.server.event_stream import event, stream
-from context_builder.server.guarded_route import READER
+from context_builder.server.guarded_route import READER, CallerHere, ServicesHere
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.session_list import SessionList, SessionLister
 from context_builder.server.seen_session import access_to_sessions
-from context_builder.server.services import CallerHere, Services, ServicesHere
+from context_builder.server.services import Services
 from context_builder.server.shared_look import SharedLook
 
 router = page_router()
