@@ -64,6 +64,18 @@ Files = Mapping[str, Callable[[], bytes]]
 """What reads each file, by its path within the export."""
 
 
+def unpacked(raw: bytes) -> bytes:
+    """Return what a ``.gz`` holds. Raises :class:`ValueError` for one that is damaged, or larger than it may be."""
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        found = unpacker.decompress(raw, max(_SMALL, min(LARGEST_PACKED, MOST_PACKED * len(raw))))
+    except zlib.error as error:
+        raise ValueError(f"not a .gz that can be read: {error}") from None
+    if unpacker.unconsumed_tail:
+        raise TooLarge("unpacked, it is larger than it may be")
+    return found
+
+
 def read_folder(folder: Path, source: Source, channel: str | None) -> Transcript:
     """Return what was said in a channel of a Slack export, or in all of them. Raises :class:`ValueError`."""
     found = {

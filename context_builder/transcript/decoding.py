@@ -14,6 +14,16 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_OTHER_ENDS: Final = dict.fromkeys(map(ord, "\x85\u2028\u2029"), "\n")
+"""Ends of lines in Unicode; in a text that has others they are characters of a line."""
+
+_WESTERN: Final = (
+    "àâæçéèêëîïôœùûüÿ", "äöüßé", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú",
+    "æøåéèòóô", "åäöéüà", "éëïóöüáè", "æáðéíóúýþö",
+    "àçèéíïòóúü",
+)  # fmt: skip
+"""Letters beside a to z of languages that are written in Windows-1252: French, German, Spanish, and so on."""
+
 _PROBE: Final = 4096
 """Bytes by which UTF-16 without a mark is known: half of what European languages write in it are zero."""
 
@@ -37,7 +47,8 @@ def decode(raw: bytes, source: Source) -> str:
 
 
 def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return text if "\n" in text else text.translate(_OTHER_ENDS)
 
 
 def _wide(probe: bytes) -> str | None:
@@ -81,4 +92,7 @@ def _guess(raw: bytes) -> str:
     if best is None or len(raw) < 16:  # a few letters look like any encoding
         return "cp1252"
     alike = {one.encoding for one in found if (one.chaos, one.coherence) == (best.chaos, best.coherence)}
-    return "cp1252" if "cp1252" in alike else best.encoding
+    if "cp1252" not in alike:
+        return best.encoding
+    letters = {one for one in raw.decode("cp1252", "replace").lower() if one > "\x7f" and one.isalpha()}
+    return "cp1252" if "cp1250" not in alike or any(letters <= set(one) for one in _WESTERN) else "cp1250"

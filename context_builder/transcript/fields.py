@@ -19,8 +19,8 @@ _DEEPEST: Final = 200
 _PRINTED: Final = 2 * 2**20
 """Most characters of what Python printed, which takes long to read."""
 
-_GUARD: Final = re.compile(r"^\s*\)\]\}'?,?\s*")
-"""Stands before JSON that a page must not run as a script."""
+_GUARD: Final = re.compile(r"^\s*(?:\)\]\}'?,?|(?:window\.|var |const )?[\w.]{1,80}\s*=(?=\s*[\[{]))\s*")
+"""Stands before JSON that a page must not run as a script, or that a script is (of an archive of Twitter)."""
 
 _BEGINS: Final = re.compile(
     r"\s*(?:\)\]\}'?,?\s*)?(?:(?://[^\n]*\n|/\*.{0,2000}?\*/)\s*){0,50}"

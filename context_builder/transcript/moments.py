@@ -87,7 +87,7 @@ def _told(line: str) -> datetime | None:
 def iso(text: str, zone: tzinfo | None = None) -> datetime:
     """Return the moment of ISO 8601, in the local zone or ``zone`` where it names none. Raises :class:`ValueError`."""
     try:
-        found = datetime.fromisoformat(text.strip())
+        found = datetime.fromisoformat(re.sub(r" (?:UTC|GMT)$", "+00:00", text.strip()))
     except ValueError:
         raise ValueError(f"{text[:40]!r} is not ISO 8601") from None
     if found.tzinfo is None and zone is not None:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
-CLOCK: Final = r"(?:\d{1,6}\s?:\s?)?\d{1,3}\s?:\s?\d{1,3}(?:\s?[.,:]\s?\d{1,9})?"
+CLOCK: Final = r"(?:\d{1,6}\s?:\s?)?\d{1,3}\s?:\s?\d{1,3}(?:\s?[.,:;]\s?\d{1,9})?"
 """``1:02:03.500`` and its like: hours may be missing, digits single, a fraction of any length."""
 
 _CLOCK: Final = re.compile(r"(?:(\d{1,6}):)?(\d{1,3}):(\d{1,3})(?:[.,](\d{1,9}))?")
-_FRAMES: Final = re.compile(r"(\d{1,6}:\d{1,3}:\d{1,3}):(\d{1,3})")
+_FRAMES: Final = re.compile(r"(\d{1,6}:\d{1,3}:\d{1,3})[:;](\d{1,3})")
 
 
 HALF: Final = r"(?:\s?[AaPp]\.?[Mm]\b\.?)"

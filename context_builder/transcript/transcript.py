@@ -10,10 +10,11 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from context_builder.errors import TranscriptError
-from context_builder.transcript.archive import read_folder, read_zip, refuse_large
+from context_builder.transcript.archive import read_folder, read_zip, refuse_large, unpacked
 from context_builder.transcript.decoding import decode
 from context_builder.transcript.formats import (
     ass,
+    broadcast,
     documents,
     html_exports,
     irc,
@@ -21,10 +22,13 @@ from context_builder.transcript.formats import (
     library_subtitles,
     lines,
     mail,
+    markdown,
     message_blocks,
+    pdf,
     proceedings,
     scoring,
     speaker_blocks,
+    stamped_lines,
     subtitles,
     tables,
     talkbank,
@@ -33,6 +37,7 @@ from context_builder.transcript.formats import (
     whatsapp,
     word_document,
     xml_documents,
+    yaml_documents,
     zoom_chat,
 )
 from context_builder.transcript.moments import in_file_name
@@ -47,20 +52,25 @@ class TextFormat:
     """Is a format that a text shows by what it holds."""
 
     name: str
-    matches: Callable[[str], bool]
+    matches: Callable[[str], object]
     read: Read
 
 
 _FENCED: Final = re.compile(r"^```(?:json\w*)?[ \t]*\n(?=\s*[\[{]\s*[\[{\"])", re.MULTILINE)
 
+_EVENTS: Final = re.compile(r"\s*(?:(?:event|id|retry):[^\n]*\n|:[^\n]*\n|\n){0,9}data:\s*\{")
+"""Begins server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html."""
 
 TEXTS: Final = (
+    TextFormat("Scenarist's captions", broadcast.is_scenarist, broadcast.read_scenarist),
+    TextFormat("an editor's subtitles", subtitles.is_of_editor, subtitles.read_of_editor),
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
     TextFormat("older subtitles", library_subtitles.is_library_subtitles, library_subtitles.read_library_subtitles),
     TextFormat("a page of a chat", html_exports.is_chat_page, html_exports.read_html),
     TextFormat("a page", html_exports.is_html, lambda source: _read_page(source)),
     TextFormat("XML", ttml.is_xml, xml_documents.read_xml),
     TextFormat("the European Parliament", proceedings.is_parliament, proceedings.read_parliament),
+    TextFormat("server-sent events", _EVENTS.match, lambda source: _read_events(source)),
     TextFormat("JSON", documents.is_json, documents.read_document),
     TextFormat(
         "JSON in Markdown", lambda text: _FENCED.search(text[:_PROBE]) is not None, lambda source: _read_fenced(source)
@@ -71,6 +81,7 @@ TEXTS: Final = (
     TextFormat("TextGrid", textgrid.is_textgrid, textgrid.read_textgrid),
     TextFormat("CHAT", talkbank.is_chat, talkbank.read_chat_file),
     TextFormat("e-mail", mail.is_mail, mail.read_mail),
+    TextFormat("lines with moments", stamped_lines.is_stamped, stamped_lines.read_stamped),
     TextFormat("IRC", irc.is_irc, irc.read_irc),
     TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
@@ -83,6 +94,7 @@ TEXTS: Final = (
 
 def read_text(source: Source) -> Transcript:
     """Return the transcript in a text, in the format that it shows by itself."""
+    source.text = markdown.unmarked(source.text)
     return next(one for one in TEXTS if one.matches(source.text)).read(source)
 
 
@@ -90,6 +102,12 @@ def _read_fenced(source: Source) -> Transcript:
     fence = _FENCED.search(source.text)
     source.text = source.text[fence.end() :].partition("```")[0] if fence else source.text
     return documents.read_document(source)
+
+
+def _read_events(source: Source) -> Transcript:
+    lines = [line[5:].strip() if line.startswith("data:") else "" for line in source.text.split("\n")]
+    source.text = "\n".join("" if line == "[DONE]" else line for line in lines)
+    return json_lines.read_json_lines(source)
 
 
 def _read_page(source: Source) -> Transcript:
@@ -110,10 +128,15 @@ def _read_unnamed(source: Source) -> Transcript:
     return found
 
 
+def _refuse_script(_: Source) -> Transcript:
+    raise ValueError("a script that makes a video (.wts of whisper.cpp), not a transcript; use its .json, .srt or .txt")
+
+
 ENDINGS: Final[dict[str, Read]] = {
     ".jsonl": json_lines.read_json_lines,
     ".ndjson": json_lines.read_json_lines,
     ".json": documents.read_document,
+    ".js": documents.read_document,
     ".json3": documents.read_document,
     ".json5": documents.read_document,
     ".jsonc": documents.read_document,
@@ -136,6 +159,9 @@ ENDINGS: Final[dict[str, Read]] = {
     ".stm": scoring.read_stm,
     ".ctm": scoring.read_ctm,
     ".mbox": mail.read_mail,
+    ".yaml": yaml_documents.read_yaml,
+    ".yml": yaml_documents.read_yaml,
+    ".wts": _refuse_script,
     ".sub": read_text,
     ".txt": read_text,
     ".md": read_text,
@@ -151,11 +177,10 @@ ENDINGS: Final[dict[str, Read]] = {
 READ: Final = (
     "what is read: transcripts of speech services and meeting tools (JSON, text, .docx, tables),"
     " subtitles, chats,"
-    " e-mail, and .zip of an export"
+    " e-mail, PDF, and .zip of an export"
 )
 
 _KNOWN: Final = (
-    (b"%PDF", "a PDF document"),
     (b"\x89PNG", "a picture"),
     (b"\xff\xd8\xff", "a picture"),
     (b"GIF8", "a picture"),
@@ -164,7 +189,6 @@ _KNOWN: Final = (
     (b"OggS", "a sound recording"),
     (b"fLaC", "a sound recording"),
     (b"\x1a\x45\xdf\xa3", "a video"),
-    (b"\x1f\x8b", "a packed file"),
     (b"SQLite format 3", "a database"),
     (b"PK\x03\x04", "a packed file"),
 )
@@ -223,6 +247,13 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
     if word_document.is_rich_text(raw):
         source.text = word_document.text_of_rich_text(raw)
         return read_text(source)
+    if pdf.is_pdf(raw):
+        source.text = pdf.text_of_pdf(raw)
+        return read_text(source)
+    if broadcast.is_ebu(raw):
+        return broadcast.read_ebu(raw, source)
+    if raw.startswith(b"\x1f\x8b"):
+        return _read_bytes(name.removesuffix(".gz"), unpacked(raw), source)
     if known := next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None):
         raise ValueError(f"{known}, not a transcript; {READ}")
     source.text = decode(raw, source)

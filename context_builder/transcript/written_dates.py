@@ -9,10 +9,25 @@ from datetime import datetime
 from typing import Final
 
 DATE: Final = r"\d{1,4}[./\-\u5e74\ub144]\s?\d{1,2}[./\-\u6708\uc6d4]\s?\d{1,4}[.\u65e5\uc77c]?"
-HALF: Final = (
-    r"(?:[ap]\.?\s?m\.?|vorm\.|nachm\.|πμ|μμ|上午|下午|午前|午後|오전|오후|de la mañana|de la tarde|صباحًا|مساءً|ص|م)"
-)
-_AFTERNOON: Final = re.compile(r"p\.?\s?m\.?|nachm\.|μμ|下午|午後|오후|de la tarde|مساءً|م", re.IGNORECASE)
+_MORNINGS: Final = (
+    r"a\.?\s?m\.?", r"vorm\.", r"π\.?μ\.?", "上午", "凌晨", "早上", "清晨",
+    "午前", "오전", "de la mañana", "da manhã", "صباحًا", "ص", "SA", "पूर्वाह्न",
+    "म.पू.", r"de\.", "e paradites", r"ق\.ظ\.?", "قبل‌ازظهر", "ÖÖ", "முற்பகல்", r"ap\.", "PG",
+    "לפנה״צ", 'לפנה"צ', r"dop\.", r"пр\.об\.", "дп", "fm",
+    "priešpiet", r"priekšp\.", "ก่อนเที่ยง",
+)  # fmt: skip
+_AFTERNOONS: Final = (
+    r"p\.?\s?m\.?", r"nachm\.", r"μ\.?μ\.?", "下午", "晚上", "中午",
+    "傍晚", "午後",
+    "오후", "de la tarde", "de la noche", "da tarde", "da noite", "مساءً", "م",
+    "CH", "अपराह्न", "म.उ.", r"du\.", "e pasdites", r"ب\.ظ\.?", "بعدازظهر",
+    "ÖS", "பிற்பகல்", r"ip\.", "PTG", "אחה״צ", 'אחה"צ', r"odp\.", r"pop\.",
+    r"сл\.об\.", "пп", "em", "popiet", r"pēcp\.", "หลังเที่ยง",
+)  # fmt: skip
+"""As phones write them in the languages of https://cldr.unicode.org."""
+
+HALF: Final = rf"(?:{'|'.join((*_MORNINGS, *_AFTERNOONS))})"
+_AFTERNOON: Final = re.compile("|".join(_AFTERNOONS), re.IGNORECASE)
 _STAMP: Final = re.compile(
     rf"(?P<date>{DATE})|(?:(?P<before>{HALF})\s?)?(?P<time>\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?)(?:\s?(?P<after>{HALF})(?!\w))?",
     re.IGNORECASE,

@@ -486,7 +486,7 @@ def test_numbered_lines_of_a_hearing_go_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"%PDF-1.4\n", "a PDF document, not a transcript; what is read: "),
+        (b"%PDF-1.4\n", "not a PDF document that can be read"),
         (b"ID3\x03\0\0", "a sound recording, not a transcript"),
         (bytes(range(256)) * 20, "not text; what is read: "),
         (b"<html><p>Nothing here.</p></html>", "like no transcript; what is read: "),

@@ -25,7 +25,9 @@ def is_assemblyai(document: Object) -> bool:
     some = [one for one in utterances[:5] if isinstance(one, dict)] if isinstance(utterances, list) else []
     if ("utterances" in document and not any(one.keys() & _OTHERS for one in some)) or _parts(document):
         return True
-    return "audio_url" in document or ("status" in document and ("words" in document or "text" in document))
+    words = document.get("words")
+    is_own = not words or (isinstance(words, list) and any(isinstance(one, dict) and "text" in one for one in words))
+    return "audio_url" in document or ("status" in document and is_own and ("words" in document or "text" in document))
 
 
 def _parts(document: Object) -> object:
@@ -69,5 +71,7 @@ def _words(entries: object, source: Source) -> Iterator[SpokenWord]:
 
 
 def _speaker(entry: Object) -> str:
-    speaker, channel = entry.get("speaker"), entry.get("channel")
+    words = entry.get("words")
+    first = words[0] if isinstance(words, list) and words and isinstance(words[0], dict) else {}
+    speaker, channel = entry.get("speaker", first.get("speaker")), entry.get("channel")
     return channel_name(channel) if speaker is None and channel is not None else speaker_name(speaker)

@@ -19,6 +19,7 @@ from context_builder.transcript.formats import (
     rev,
     soniox,
     speechmatics,
+    three_play,
     turns,
     watson,
     whisper,
@@ -26,6 +27,7 @@ from context_builder.transcript.formats import (
     youtube,
 )
 from context_builder.transcript.formats.chats import CHATS, read_chat
+from context_builder.transcript.formats.exchanges import exchanges_in
 from context_builder.transcript.formats.html_exports import is_html
 from context_builder.transcript.formats.json_lines import read_json_lines
 from context_builder.transcript.source import Source
@@ -53,6 +55,7 @@ SPEECH: Final = (
     Format("Rev", rev.is_rev, rev.read_rev),
     Format("Soniox", soniox.is_soniox, soniox.read_soniox),
     Format("ElevenLabs", elevenlabs.is_elevenlabs, elevenlabs.read_elevenlabs),
+    Format("3Play", three_play.is_three_play, three_play.read_three_play),
     Format("YouTube", youtube.is_json3, youtube.read_json3),
     Format("AssemblyAI", assemblyai.is_assemblyai, assemblyai.read_assemblyai),
     Format("whisper.cpp", whisper_cpp.is_whisper_cpp, whisper_cpp.read_whisper_cpp),
@@ -168,6 +171,8 @@ def read_parsed(document: Any, source: Source) -> Transcript:
                 return speech.read(document[key], source)
     if said := turns.words_by_paragraph(document):
         return Transcript(said)
+    if asked := exchanges_in(document):
+        return turns.read_turns(asked, source)
     if turns.turns_in(document) is not None:
         return turns.read_turns(document, source)
     if isinstance(document, list) and not document:
@@ -223,7 +228,9 @@ def _is_of_turns(document: Object) -> bool:
     """Return whether segments have names for fields that Whisper's have not."""
     segments = document.get("segments")
     some = [one for one in segments[:5] if isinstance(one, dict)] if isinstance(segments, list) else []
-    is_own = any("text" in one for one in some) and not any(one.keys() & _OTHERS for one in some)
+    is_own = any("text" in one for one in some) and not any(
+        one.keys() & _OTHERS or isinstance(one.get("speaker"), dict) for one in some
+    )
     return bool(some) and not is_own and turns.turns_in(document) is not None
 
 

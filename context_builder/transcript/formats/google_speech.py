@@ -41,12 +41,18 @@ def read_google(document: Object, source: Source) -> Transcript:
         if words := words_of(found, who):
             channels.setdefault(who, []).extend(words)
         else:
-            said += [Utterance(who, text) for text in sentences(optional_text(found, "transcript"))]
+            said += [Utterance(who, text) for text in sentences(optional_text(found, "transcript", "text"))]
     return Transcript(of_channels([*channels.values()]) + said)
 
 
 def _results(document: Object) -> object:
-    return inner(document, "response").get("results", document.get("results"))
+    answer = inner(document, "response") or document
+    results = answer.get("results", answer.get("chunks"))  # Yandex has the same in chunks
+    if isinstance(results, dict):  # of files in a bucket
+        files = [one for name in results for one in [inner(results, name)]]
+        found = [inner(one, "inlineResult", "transcript") or inner(one, "transcript") for one in files]
+        return [one for each in found if isinstance(each.get("results"), list) for one in each["results"]]
+    return results
 
 
 def best(result: Object) -> Object:

@@ -25,6 +25,9 @@ SMALL: Final = 4_000
 LONGEST: Final = 30.0
 """Seconds of the processor's time in which a page is read."""
 
+_PAGE: Final = re.compile(
+    r"\s*<(?:!doctype html|html|head|body|p|div|span|table|h[1-6]|dl|ul|article|section)\b", re.IGNORECASE
+)
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
 _CHAT: Final = re.compile(r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|_a6-g)")
@@ -97,6 +100,7 @@ class _Page(HTMLParser):
 _BLOCKS: Final = frozenset(
     {"p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "dd", "blockquote", "section"}
 )
+_NAMED: Final = re.compile(r"""class=["']?[^"'>]{0,80}?(?:speaker|author|sender|username)""", re.IGNORECASE)
 _UNSEEN: Final = frozenset({"script", "style", "head", "title", "template", "noscript"})
 
 
@@ -110,7 +114,7 @@ def text_of_page(page: str) -> str:
     """
     lines = [""]
     unseen = place = 0
-    is_comment = is_time = False
+    is_comment = is_time = is_name = False
 
     def show(text: str) -> None:
         if not unseen and not is_comment:
@@ -124,12 +128,17 @@ def text_of_page(page: str) -> str:
             is_comment = piece[0] == "<!--"
         elif tag in _UNSEEN:
             unseen = max(0, unseen - 1) if ends else unseen + 1
+        elif tag == "dt" and ends and lines[-1].strip():
+            lines[-1] += ":"
         elif tag in _BLOCKS:
             lines.append("")
         elif tag in ("td", "th") and not ends and lines[-1]:
             lines[-1] += "\t"
         elif is_time:
             lines[-1] += " "
+        elif is_name:
+            lines[-1] += "\t"
+        is_name = not ends and tag == "span" and bool(_NAMED.search(piece["rest"] or ""))
         is_time = not ends and "timestamp" in (piece["rest"] or "")  # of oTranscribe
     show(page[place:])
     kept = (line for line in lines if line.strip())
@@ -138,7 +147,13 @@ def text_of_page(page: str) -> str:
 
 def is_html(text: str) -> bool:
     """Return whether a text is a page, or a part of one."""
-    return bool(re.match(r"\s*<(?:!doctype html|html|head|body|p|div|span|table|h[1-6])\b", text[:200], re.IGNORECASE))
+    return bool(
+        re.match(
+            r"\s*<(?:!doctype html|html|head|body|p|div|span|table|h[1-6]|dl|ul|article|section)\b",
+            text[:200],
+            re.IGNORECASE,
+        )
+    )
 
 
 def is_chat_page(text: str) -> bool:

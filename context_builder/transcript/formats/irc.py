@@ -18,7 +18,8 @@ from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
 
 _TIME: Final = (
-    r"(?:\[?(?:(?P<date>\d{4}-\d\d-\d\d)[ T]|(?P<day>[A-Z][a-z]{2} {1,2}\d{1,2}) )?(?P<time>\d{1,2}:\d\d(?::\d\d)?)"
+    r"(?:\[?(?:(?P<date>\d{4}-\d\d-\d\d)[ T]|(?P<day>[A-Z][a-z]{2} {1,2}\d{1,2}) |(?P<long>[A-Z][a-z]+, [A-Z][a-z]+ "
+    r"\d{1,2}, \d{4})\] \[)?(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?: (?P<half>[AP]M))?(?: [A-Z]{3,4})?"
     r"(?:\.\d+)?(?P<utc>Z)?\]?)"
 )
 _NICK: Final = r"[^\s<>]{1,64}"
@@ -27,6 +28,7 @@ _FORMS: Final = (
     re.compile(rf"{_TIME}\s+[*•]\s+(?P<nick>{_NICK}) (?P<text>.*)"),  # /me
     re.compile(rf"{_TIME}\t[@+%~&!]?(?P<nick>[^\s<>*=-][^\t]{{0,63}})\t(?P<text>.*)"),
     re.compile(rf"{_TIME}\t *\*\t(?P<nick>{_NICK}) (?P<text>.*)"),
+    re.compile(rf"{_TIME}\s+Action: (?P<nick>{_NICK}) (?P<text>.*)"),  # Eggdrop's
 )
 _KAKAO: Final = re.compile(
     r"\[(?P<nick>[^\[\]]{1,64})\] "
@@ -110,6 +112,8 @@ def _messages(source: Source) -> Iterator[_Message]:
             if parts.get("date"):
                 moment = datetime.fromisoformat(parts["date"])
                 here = moment.replace(tzinfo=UTC) if parts["utc"] else moment.astimezone()
+            elif parts.get("long"):
+                here = _day(parts["long"]) or day
             elif parts.get("day") and day is not None:
                 here = _day(f"{parts['day']} {day.year}") or day
             message = _Message(name_of(parts["nick"]), text, _clock(parts), here)
@@ -151,7 +155,7 @@ def _day(told: str) -> datetime | None:
         days = [one for one in _either(ordered[1]) if one is not None]
         named = _WEEKDAY.search(told)
         return next((one for one in days if named and f"{one:%a}" == named[0]), days[0] if days else None)
-    for form in ("%a %b %d %Y", "%b %d %Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d"):
+    for form in ("%a %b %d %Y", "%A %B %d %Y", "%b %d %Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d"):
         try:
             return datetime.strptime(" ".join(words), form).astimezone()
         except ValueError:

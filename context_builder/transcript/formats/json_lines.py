@@ -12,9 +12,10 @@ from context_builder.transcript import live_speech
 from context_builder.transcript.fields import inner, parse
 from context_builder.transcript.formats import turns
 from context_builder.transcript.formats.chats import chat_of
+from context_builder.transcript.formats.exchanges import exchanges_in
 from context_builder.transcript.formats.messengers import is_about
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import ASSISTANT, UNKNOWN_SPEAKER, Heard, Transcript, Utterance, corrected
+from context_builder.transcript.utterance import ASSISTANT, Heard, Transcript, Utterance, corrected
 
 _TEXT: Final = ("content", "transcript", "message")
 _WHO: Final = ("speaker_name", "name", "role", "user")
@@ -42,6 +43,7 @@ def read_json_lines(source: Source) -> Transcript:
     before: float | None = None
     started: datetime | None = None
     unsaid = 0
+    is_rollout = '"response_item"' in source.text  # Codex', which tells events of what is said, too
     for number, line in enumerate(source.text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -50,12 +52,18 @@ def read_json_lines(source: Source) -> Transcript:
             if is_about(entry) or chat_of([entry]) is not None:
                 events.append(entry)
                 continue
+            if entry.get("is_final") is False or (is_rollout and entry.get("type") == "event_msg"):
+                continue
             if isinstance(entry.get("text"), str):
                 entry = {**entry, **_when(turns.turn_of(entry), source, number)}
             if not isinstance(entry.get("text"), str):
-                entry = {**entry, "text": next((entry[key] for key in _TEXT if isinstance(entry.get(key), str)), None)}
-            if entry["text"] is None and (told := _turn(entry, source, number)):
-                entry = told
+                entry = _turn(entry, source, number) or {
+                    **entry,
+                    "text": next((entry[key] for key in _TEXT if isinstance(entry.get(key), str)), None),
+                }
+            if entry["text"] is None and (asked := exchanges_in(entry)):
+                utterances += turns.read_turns(asked, source).utterances
+                continue
             if entry["text"] is None and turns.turns_in(entry) is not None:  # a conversation
                 utterances += [replace(one, at=None) for one in turns.read_turns(entry, source).utterances]
                 continue
@@ -63,7 +71,7 @@ def read_json_lines(source: Source) -> Transcript:
                 if entry.get("type") in _UNSAID:
                     unsaid += 1
                     continue
-                if "partial" in entry:
+                if "partial" in entry or entry.get("type") == "done":
                     continue
                 raise ValueError('no "text"')
             at = _timestamp(entry, before, source, number)
@@ -164,7 +172,7 @@ def _seconds(entry: dict[str, Any], at: float | None, start: float | None, sourc
 
 def _utterance(entry: dict[str, Any], at: float | None) -> Utterance:
     named = (entry[key] for key in _WHO if isinstance(entry.get(key), str | int) and entry[key])
-    speaker = str(entry.get("speaker") or next(named, UNKNOWN_SPEAKER))
+    speaker = str(entry.get("speaker") or next(named, "") or turns.who_of(turns.turn_of(entry)))
     text = entry["text"].encode("utf-8", "replace").decode("utf-8")
     if speaker != ASSISTANT and entry.get("type") != "consilience":
         return Utterance(speaker, text, at)

@@ -18,8 +18,8 @@ from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance
 
-_TIME: Final = rf"(?:{CLOCK}|\d{{1,6}}(?:\.\d{{1,6}})?\s?s)"
-_BETWEEN: Final = rf"\[\s*(?P<start>{_TIME})\s*(?:-+>|[-–—])\s*(?P<end>{_TIME})\s*\]"
+_TIME: Final = rf"(?:{CLOCK}|\d{{1,6}}(?:\.\d{{1,6}})?\s?s|\d{{1,6}}\.\d{{1,6}})"
+_BETWEEN: Final = rf"[\[(]\s*(?P<start>{_TIME})\s*(?:-+>|[-–—,])\s*(?P<end>{_TIME})\s*[\])]"
 _RANGE: Final = re.compile(rf"\s*{_BETWEEN}:?\s*")
 """``[00:00.000 --> 00:02.500]`` and ``[0.00s -> 2.50s]``."""
 
@@ -28,7 +28,7 @@ _OFFSET: Final = r"(?P<start>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,:]\d{1,6})?)"
 _NAMED_RANGE: Final = re.compile(rf"{_WHO}{_BETWEEN}:?\s+(?P<text>\S.*)")
 _NAMED_FORMS: Final = (
     re.compile(rf"{_WHO}\[{_OFFSET}\]:?\s+(?P<text>\S.*)"),
-    re.compile(rf"{_WHO}\({_OFFSET}\):\s+(?P<text>\S.*)"),
+    re.compile(rf"{_WHO}\({_OFFSET}\):?\s+(?P<text>\S.*)"),
     re.compile(rf"{_WHO},\s?{_OFFSET}:\s+(?P<text>\S.*)"),
     _NAMED_RANGE,
 )
@@ -45,7 +45,19 @@ _REV: Final = re.compile(
 )
 """Who, when, and what on one line, as Rev writes it."""
 
-_TABBED: Final = re.compile(r"(?P<who>[^\W\d][^\t:]{0,39})\t[^\t]*\S[^\t]*")
+_SEPARATED: Final = (
+    (re.compile(r"(?P<who>[^\W\d][^\t:]{0,39})\t(?P<text>[^\t]*\S[^\t]*)"), 1.0),
+    (re.compile(r"(?P<who>[^\W\d_][^:\n]{0,39}?)\s+[-–—]{1,2}\s+(?P<text>\S.*)"), 1.0),
+    (re.compile(r"(?P<who>(?:[^\W\d_a-z]|[ '’-]){2,40})\.\s+(?P<text>\S.*)"), 0.5),
+)
+"""A name before a tab, a dash, or (in capitals, as in plays) a full stop, and the part of the lines that have it."""
+
+_PROGRAMS: Final = re.compile(r"(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):")
+"""Stands above what was said, in what is copied of pages of models."""
+
+_TIME_BEFORE: Final = re.compile(r"\s*¤<(\d{1,9})>")
+"""Of Transana, in milliseconds."""
+
 _VERSE: Final = re.compile(r"\s*(?P<times>(?:\[\d{1,3}:\d{2}(?:[.:]\d{1,3})?\]\s*)+)(?P<text>.*)")
 _WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
 """A line of lyrics with each time at which it is sung, and the times of its words."""
@@ -57,7 +69,13 @@ _ALONE: Final = re.compile(r"[\s#*]*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1
 _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 """A time as f4, MAXQDA and others write it, behind a paragraph or before it: ``#00:01:02-5#``."""
 
+_FRAME: Final = re.compile(r"\s*(?:\{[^{}\n]{1,200}\}\s*)+|\s*\*{4,} (?:START|END) SCRIPT \*{4,}\s*|\s*\[END\]\s*")
+"""Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version."""
+
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
+_SHIFT: Final = re.compile(r"\s*\[offset:\s*([+-]?\d{1,9})\]\s*", re.IGNORECASE)
+"""Milliseconds by which lyrics come sooner."""
+
 _WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
 _MEET_BEGINS: Final = re.compile(r"\W*Transcript\W*|.* \\?[-–] Transcript\s*")
 _MEET_ENDS: Final = re.compile(r"[\s#*]*(?:Meeting|Transcription) ended (?:after|at) .*")
@@ -117,7 +135,10 @@ def read_lines(source: Source) -> Transcript:
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
 
 
-_ITEM: Final = re.compile(r"\s*(\d{1,4})[.)]\s+(\S.*)")
+_ABOUT: Final = re.compile(r"(?:\s+\([^()\n]{1,60}\))+$")
+"""What Hansard has behind names: whom somebody is elected by, and the party."""
+
+_ITEM: Final = re.compile(r"\s*(\d{1,4})[.):]\s+(\S.*)")
 _ANGLE: Final = re.compile(r"\s*<([^<>:\n]{1,60})>:?\s+(\S.*)")
 
 
@@ -136,12 +157,17 @@ def _unlisted(lines: list[str]) -> list[str]:
 
 
 def _named_paragraphs(lines: list[str]) -> list[str]:
-    """Return lines with a colon behind the first one of each paragraph, where that is a name and some come again."""
+    """Return lines with a colon behind names above paragraphs: in each one's first line, or one alone before each."""
     starts = [
         place for place, line in enumerate(lines) if line.strip() and (place == 0 or not lines[place - 1].strip())
     ]
-    names = [lines[place].strip() for place in starts]
-    has_text = all(place + 1 < len(lines) and lines[place + 1].strip() for place in starts)
+    alone = [place for place in starts if not "".join(lines[place + 1 : place + 2]).strip()]
+    if len(alone) == len(starts):
+        starts = [place for place in starts if is_written_as_name(lines[place].strip())]
+        if any(place + 2 in starts for place in starts):
+            return lines
+    names = [_ABOUT.sub("", lines[place].strip()) for place in starts]
+    has_text = all("".join(lines[place + 1 : place + 3]).strip() for place in starts)
     if (
         len(names) < 3
         or not has_text
@@ -163,17 +189,29 @@ def _mark_before(line: str) -> str:
 
 
 def _with_colons(lines: list[str]) -> list[str]:
-    """Return lines with a colon behind the names, where all have a name, a tab and a text, and one comes again."""
-    found = [_TABBED.fullmatch(line) for line in lines if line.strip()]
-    names = [one["who"] for one in found if one]
-    if not found or len(names) < len(found) or len(set(names)) == len(names):
-        return lines
-    return [line.replace("\t", ": ", 1) for line in lines]
+    """Return lines with a colon behind the names, where enough have a name before a separator, and one comes again."""
+    lines = [f"{one['who']}:" if (one := _PROGRAMS.fullmatch(line.strip())) else line for line in lines]
+    if all(_TIME_BEFORE.match(line) for line in lines if line.strip()):
+        lines = [
+            _TIME_BEFORE.sub(lambda time: f"[{int(time[1]) // 60000:02}:{int(time[1]) // 1000 % 60:02}] ", line)
+            for line in lines
+        ]
+    told = sum(bool(line.strip()) for line in lines)
+    for form, share in _SEPARATED:
+        found = [form.fullmatch(line.strip()) for line in lines]
+        names = [one["who"] for one in found if one]
+        if any(one and _NAMES.match(line.strip()) for one, line in zip(found, lines, strict=True)):
+            continue
+        is_named = form is _SEPARATED[0][0] or all(map(is_written_as_name, names))
+        if names and len(names) >= share * told and len(set(names)) < len(names) and is_named:
+            return [f"{one['who']}: {one['text']}" if one else line for one, line in zip(found, lines, strict=True)]
+    return lines
 
 
 def read_lyrics(source: Source) -> Transcript:
     """Return what is sung, each line at each of its times (https://en.wikipedia.org/wiki/LRC_(file_format))."""
     lines = [_WORD_TIME.sub("", line) for line in source.text.split("\n")]
+    shift = next((float(told[1]) / 1000 for line in lines if (told := _SHIFT.fullmatch(line))), 0.0)
     verses = [
         (verse, re.findall(r"\[([^\]]+)\]", verse["times"])) for line in lines if (verse := _VERSE.fullmatch(line))
     ]
@@ -181,7 +219,9 @@ def read_lyrics(source: Source) -> Transcript:
         sung = [(offset(time), f"[{time}] {verse['text']}") for verse, times in verses for time in times]
         lines = [line for _, line in sorted(sung, key=lambda one: one[0])]
     source.text = "\n".join(lines)
-    return read_lines(source)
+    found = read_lines(source)
+    said = [one if one.at is None else replace(one, at=max(0.0, one.at - shift)) for one in found.utterances]
+    return replace(found, utterances=said)
 
 
 def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
@@ -205,9 +245,18 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
     """Yield the lines that say something; a time alone is that of the next one."""
     pending: float | None = None
     told = [line for line in written if line.strip()]
-    named = next((form for form in _NAMED_FORMS if told and all(form.fullmatch(line) for line in told)), None)
+    named = next(
+        (
+            form
+            for form in _NAMED_FORMS
+            if told
+            and any(form.fullmatch(line) for line in told)
+            and all(form.fullmatch(line) or _NAMES.match(line) for line in told)
+        ),
+        None,
+    )
     for number, line in enumerate(written, start=first):
-        if not line.strip() or _LYRICS.fullmatch(line) or _WHISPERCPP.fullmatch(line):
+        if not line.strip() or _FRAME.fullmatch(line) or _LYRICS.fullmatch(line) or _WHISPERCPP.fullmatch(line):
             continue
         if alone := _ALONE.fullmatch(line):
             pending = _offset(alone[1], source, number)
@@ -231,5 +280,5 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
 
 def _offset(time: str, source: Source, line: int) -> float | None:
     with source.one_entry(line):
-        return float(time[:-1]) if time.endswith("s") else offset(time)
+        return offset(time) if ":" in time else float(time.rstrip("s"))
     return None

@@ -28,6 +28,9 @@ _ABOVE: Final = re.compile(
 _OUTLOOK: Final = re.compile(
     r"(?:From|Von|De): .+\n(?:(?:Sent|Gesendet|Envoyé|Date|To|An|À|Cc|Subject|Betreff|Objet): .*\n?)+"
 )
+_UNQUOTED: Final = re.compile(r"<blockquote\b.*", re.IGNORECASE | re.DOTALL)
+"""In a page, what a reply quotes."""
+
 _LONGEST_FIELD: Final = 10_000
 _MOST_PARTS: Final = 2_000
 _HEADERS: Final = frozenset({"from", "date", "subject", "to", "message-id", "received"})
@@ -93,7 +96,7 @@ def _body(message: EmailMessage) -> str:
         raise ValueError(f"a message cannot be read: {type(error).__name__}") from None
     if not isinstance(content, str):
         return ""
-    return text_of_page(content) if part.get_content_type() == "text/html" else content
+    return text_of_page(_UNQUOTED.sub("", content)) if part.get_content_type() == "text/html" else content
 
 
 def _own(body: str) -> str:

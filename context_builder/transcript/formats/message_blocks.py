@@ -30,7 +30,7 @@ _ON_ONE_LINE: Final = re.compile(r"[\u200e\u200f]*\[[^\[\]\n]{8,40}\]\s+[^\n:]{1
 
 _DATED: Final = re.compile(
     r"(?P<stamp>\d{4}[-/.]\d{1,2}[-/.]\d{1,2} \d{1,2}:\d{2}:\d{2})\s+(?!From\s)"
-    r"(?P<name>[^\n:]{1,80}?)(?:\([^()\n]*\))?:?\s*"
+    r"(?P<name>[^\n:]{1,80}?)(?:\([^()\n]*\)|<[^<>\n]*@[^<>\n]*>)?:?\s*"
 )
 _FRAME: Final = re.compile(r"={20,}")
 _SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
@@ -55,8 +55,7 @@ def is_message_blocks(text: str) -> bool:
     """Return whether a text is a chat in blocks, by its first lines."""
     lines = text[:8000].split("\n")
     first = next((place for place, line in enumerate(lines) if line.strip()), 0)
-    if _FRAME.fullmatch(lines[first].strip()):
-        first = next((one for one in range(first + 1, len(lines)) if _FRAME.fullmatch(lines[one].strip())), first)
+    first = max([first, *(place for place, line in enumerate(lines[:20]) if _FRAME.fullmatch(line.strip()))])
     headings = _headings(lines)
     return bool(headings) and all(not line.strip() for line in lines[first + 1 : headings[0].line][1:])
 

@@ -107,6 +107,29 @@ def _signal_export(one: Object) -> Iterator[Said]:
     yield Said(one.get("sender"), one.get("body"), one.get("date"))
 
 
+def _signal_desktop(one: Object) -> Iterator[Said]:
+    who = "Me" if one.get("type") == "outgoing" else one.get("source") or one.get("sourceServiceId")
+    yield Said(who, one.get("body"), one.get("sent_at"))
+
+
+def _signal_backup(one: Object) -> Iterator[Said]:
+    """Yield what a frame of Signal's export in plain text says; people are in frames of their own."""
+    item = inner(one, "chatItem")
+    text = inner(item, "standardMessage", "text").get("body")
+    yield Said(item.get("authorId"), text, item.get("dateSent"))
+
+
+def _live_chat(one: Object) -> Iterator[Said]:
+    """Yield what is written beside a live video of YouTube, as yt-dlp keeps it."""
+    actions = inner(one, "replayChatItemAction").get("actions")
+    for action in actions if isinstance(actions, list) else []:
+        item = inner(action, "addChatItemAction", "item") if isinstance(action, dict) else {}
+        message = inner(item, "liveChatTextMessageRenderer") or inner(item, "liveChatPaidMessageRenderer")
+        parts = inner(message, "message").get("runs")
+        text = "".join(map(_part, parts)) if isinstance(parts, list) else ""
+        yield Said(inner(message, "authorName").get("simpleText"), text, message.get("timestampUsec"))
+
+
 def _mattermost(one: Object) -> Iterator[Said]:
     post = inner(one, str(one.get("type"))) or one
     if not str(post.get("type") or "").startswith("system_") and not post.get("delete_at"):
@@ -200,6 +223,9 @@ MESSENGERS: Final = (
     Messenger("signal-cli", ("envelope",), _signal_cli),
     Messenger("signal-cli", ("jsonrpc", "params"), _signal_cli),
     Messenger("signal-export", ("sender", "body", "date"), _signal_export),
+    Messenger("Signal", ("conversationId", "body", "sent_at"), _signal_desktop),
+    Messenger("Signal", ("chatItem",), _signal_backup),
+    Messenger("YouTube", ("replayChatItemAction",), _live_chat),
     Messenger("Mattermost", ("type", "post"), _mattermost),
     Messenger("Mattermost", ("type", "direct_post"), _mattermost),
     Messenger("Mattermost", ("create_at", "message", "user_id"), _mattermost),
@@ -214,12 +240,18 @@ _OTHER_LINES: Final = ("version", "team", "channel", "user", "emoji", "direct_ch
 """What a bulk export of Mattermost has besides posts, by type."""
 
 
+_OTHER_FRAMES: Final = frozenset({"account", "recipient", "chat", "stickerPack", "adHocCall", "chatFolder"})
+"""What Signal's export has besides items of chats."""
+
+
 def messenger_of(message: Object) -> Messenger | None:
     return next((one for one in MESSENGERS if one.matches(message)), None)
 
 
 def is_about(message: Object) -> bool:
-    """Return whether an object tells of an export of Mattermost, not of a message."""
+    """Return whether an object tells of an export of Mattermost or Signal, not of a message."""
+    if len(message) == 1 and message.keys() <= _OTHER_FRAMES:
+        return True
     kind = message.get("type")
     return kind in _OTHER_LINES and kind in message
 
@@ -248,8 +280,17 @@ def _said(messages: object, source: Source) -> Iterator[tuple[float, Utterance]]
 
 
 def _people(messages: Iterator[Object]) -> Iterator[tuple[str, str]]:
-    """Yield what the people of a bulk export of Mattermost are called, by their users' names."""
+    """Yield what the people of a bulk export are called, by users' names (Mattermost) or numbers (Signal)."""
+    me = "Me"
     for one in messages:
+        if account := inner(one, "account"):
+            me = " ".join(part for key in ("givenName", "familyName") if (part := optional_text(account, key))) or me
+        if recipient := inner(one, "recipient"):
+            contact = inner(recipient, "contact")
+            parts = [optional_text(contact, f"profile{key}", f"system{key}") for key in ("GivenName", "FamilyName")]
+            name = " ".join(part for part in parts if part) or (me if "self" in recipient else "")
+            if name or contact.get("e164"):
+                yield str(recipient.get("id")), name_of(name or contact["e164"])
         if one.get("type") == "user":
             user = inner(one, "user")
             name = " ".join(part for key in ("first_name", "last_name") if (part := optional_text(user, key)))

@@ -17,8 +17,8 @@ from context_builder.transcript.offsets import HALF, is_of_day, offset, since_fi
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of, speaker_name
 
-_TIME: Final = rf"(?P<time>(?:\d{{1,2}}:)?\d{{1,3}}:\d{{2}}(?:[.,:]\d{{1,6}})?{HALF}?)"
-_END: Final = r"(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,:]\d{1,6})?"
+_TIME: Final = rf"(?P<time>(?:\d{{1,2}}:)?\d{{1,3}}:\d{{2}}(?:[.,:;]\d{{1,6}})?{HALF}?)"
+_END: Final = r"(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,:;]\d{1,6})?"
 _NAME: Final = r"(?P<name>[^\s\[(:][^\n\[\]:]{0,79}?|[^\s:][^\n:]{0,79}?)"
 _FORMS: Final = tuple(
     re.compile(form)

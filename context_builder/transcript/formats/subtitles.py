@@ -27,11 +27,11 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Ut
 _SILENT: Final = re.compile(r"(WEBVTT|NOTE|STYLE|REGION)(\s|$)")
 """First line of a WebVTT block in which nobody speaks."""
 
-_ARROW: Final = r"(?:[-–—]{1,3}\s?>|[–—→⟶])"
+_ARROW: Final = r"(?:[-–—=]{1,3}\s?(?:>|&gt;)|[–—→⟶])"
 _MORE: Final = r"(?:\.\d{1,20})?"
 """Behind the milliseconds, where a program writes them with a fraction of their own."""
 
-_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK}){_MORE}\s*{_ARROW}\s*-?(?P<end>{CLOCK}){_MORE}(?:\s.*)?")
+_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK}){_MORE}\s*{_ARROW}\s*(?:-?(?P<end>{CLOCK}){_MORE}(?:\s.*)?)?")
 _PAIR: Final = re.compile(r"\s*(?P<start>[\d:]{3,16}\.\d{1,9}|[\d:]{5,16})\s*,\s*(?P<end>[\d:]{3,16}(?:\.\d{1,9})?)\s*")
 _BROKEN: Final = re.compile(rf"\s*(?:[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}|NaN[\w:.,]{{0,20}})\s*{_ARROW}")
 """Looks like a line of times and is none."""
@@ -41,6 +41,14 @@ _HALF_BROKEN: Final = (
     (re.compile(r"\s*([^\s,]{3,16}),([^\s,]{3,16})\s*"), re.compile(r"[\d:]{3,16}\.\d{1,9}")),
 )
 """Two that should be times, as SubRip and SubViewer write them, and what one of them then is."""
+
+_OF_FRAMES: Final = r"\d\d:\d\d:\d\d[:;.]\d\d"
+_EDITED: Final = re.compile(
+    rf"\s*(?:\d{{1,5}}[:.]?\s+)?(?P<start>{_OF_FRAMES})\s*[,\s]\s*(?P<end>{_OF_FRAMES})"
+    r"(?:\s*[,\s]\s*(?P<text>\S.*))?\s*"
+)
+_REMARK: Final = re.compile(r"\s*(?://.*|\$\w+\s*=.*|@ .*|<(?:begin|end) subtitles>|#.*)")
+"""What such a program says beside the subtitles."""
 
 _UNPADDED: Final = re.compile(r"^\s*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->", re.MULTILINE)
 """Begins a line of times as Teams' Word documents have it: ``0:0:2.350 --> 0:0:5.10``."""
@@ -55,7 +63,8 @@ _INDEX: Final = re.compile(r"\s*\d{1,9}\s*")
 # A tag ends before the next one begins, so that looking for the end of one that has none does not read on to the end.
 _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<speaker>[^<>]*)>")
 _TAG: Final = re.compile(
-    r"</?(?:c|i|b|u|s|v|em|p|rt|ruby|lang|span|font|strong)(?:[.\s][^<>]*)?/?>|<\d[\d:.]*>|\{\\[^{}]*\}", re.IGNORECASE
+    r"\^[IBU](?=\S|$)|</?(?:c|i|b|u|s|v|em|p|rt|ruby|lang|span|font|strong)(?:[.\s][^<>]*)?/?>|<\d[\d:.]*>|\{\\[^{}]*\}",
+    re.IGNORECASE,
 )
 _STAMPED: Final = re.compile(r"<\d")
 """Begins a time within a caption that rolls, which shows its words again without it."""
@@ -75,6 +84,25 @@ class Cue:
     name: str = ""
     lines: list[str] = field(default_factory=list)
     began: datetime | None = None  # the moment at which the recording began, where the cue tells
+
+
+def is_of_editor(text: str) -> bool:
+    """Return whether a text is subtitles of a program for editing: two times of frames on a line."""
+    lines = [line for line in text[:4000].split("\n") if line.strip()][:30]
+    found = sum(bool(_EDITED.fullmatch(line)) for line in lines)
+    return found > 1 or 0 < found == len(lines)
+
+
+def read_of_editor(source: Source) -> Transcript:
+    """Return the transcript in subtitles of Spruce (.stl), Avid, Encore and their like, read as SubRip."""
+    lines = [line for line in source.text.split("\n") if not _REMARK.fullmatch(line)]
+    source.text = "\n".join(
+        f"\n{one['start']} --> {one['end']}\n{(one['text'] or '').replace('|', chr(10))}"
+        if (one := _EDITED.fullmatch(line))
+        else line
+        for line in lines
+    )
+    return read_subtitles(source)
 
 
 def is_subtitles(text: str) -> bool:
@@ -206,7 +234,7 @@ def _cue(times: re.Match[str] | None, source: Source, number: int) -> Cue:
         source.problem("not a line of times such as 00:01:02.500 --> 00:01:04.000", number)
         return Cue(None, None)
     try:
-        return Cue(offset(times["start"]), offset(times["end"]))
+        return Cue(offset(times["start"]), offset(times["end"]) if times["end"] else None)
     except ValueError as error:
         source.problem(error, number)
         return Cue(None, None)

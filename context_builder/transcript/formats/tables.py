@@ -12,6 +12,7 @@ from typing import Final
 from context_builder.clock import moment
 from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.whisper import labelled
+from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
@@ -25,29 +26,46 @@ _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": (
         "start", "starttime", "starttimestamp", "startseconds", "startms", "begin", "from", "time", "timestamp",
-        "timecode", "timespan", "timerange", "offset", "in", "beginn", "anfang", "zeit", "début", "debut", "inicio",
+        "timecode", "timespan", "timerange", "offset", "in", "tc", "beginn", "anfang", "startzeit", "zeit", "début",
+        "debut", "heure", "temps", "inicio", "hora", "tiempo", "tempo", "inizio", "ora", "tijd", "starttijd", "tid",
+        "starttid", "czas", "čas", "idő", "aika", "zaman", "время", "начало", "час", "時間", "时间", "開始", "开始时间",
+        "시간", "시작",
     ),
     "date": (
         "date", "datetime", "createdat", "postcreationtime", "messagedate", "createtime", "sentat", "senttime", "day",
-        "datum",
+        "datum", "fecha", "data", "dato", "дата", "日付", "日期", "날짜",
     ),
-    "end": ("end", "endtime", "endtimestamp", "endseconds", "endms", "to", "stop", "out", "ende", "fin"),
+    "end": ("end", "endtime", "endtimestamp", "endseconds", "endms", "to", "stop", "out", "ende", "fin", "fim", "fine"),
     "speaker": (
         "speaker", "speakername", "name", "who", "author", "username", "sender", "sendername", "fromname", "user",
         "participant", "participantname", "talker", "nickname", "displayname", "role", "speakerlabel", "from",
-        "sprecher", "absender", "locuteur", "hablante", "orador",
+        "realname", "speakerid", "sprecher", "sprecherin", "person", "absender", "teilnehmer", "locuteur",
+        "intervenant", "orateur", "auteur", "nom", "hablante", "orador", "participante",
+        "interlocutor", "nombre", "falante", "autor",
+        "relatore", "parlante", "oratore", "spreker", "naam", "talare",
+        "taler", "namn", "navn", "puhuja", "mówca", "rozmówca",
+        "mluvčí", "beszélő", "konuşmacı", "спикер", "говорящий", "участник", "автор", "имя", "話者", "発言者", "发言人",
+        "说话人", "發言人", "講者", "화자", "발화자", "이름",
     ),
     "text": (
         "text", "sentence", "transcript", "transcription", "content", "contents", "postmessage", "message",
         "messagetext", "body", "utterance", "words", "caption", "dialogue", "msg", "nachricht",
-        "texte", "texto",
+        "äußerung", "beitrag", "texte", "propos", "texto", "mensaje", "mensagem", "contenido", "conteúdo", "fala",
+        "testo",
+        "messaggio", "tekst", "bericht", "teksti", "repla", "wypowiedź", "szöveg", "metin", "текст", "сообщение",
+        "реплика",
+        "発言", "発言内容", "内容", "テキスト", "文本", "內容", "文字", "내용", "발화", "텍스트",
     ),
 }  # fmt: skip
 """How the columns are called, without capitals and blanks."""
 
+_UNIT: Final = re.compile(r"\s*[\[(](?:m?s|(?:milli)?sec(?:ond)?s?|hh.*)[\])]\s*$")
 _RULE: Final = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?")
 _RANGE: Final = re.compile(r"\s*[\[(]?(?P<start>[\d:.,]+)\s*(?:-+>|[-–—])\s*(?P<end>[\d:.,]+)[\])]?\s*")
 _DAY: Final = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\s*")
+_CLOCK_OF_ELAN: Final = re.compile(r"\d{1,2}:\d\d:\d\d\.\d{3}")
+"""In the third of nine columns: tier, participant, and begin, end and length, each as a clock and in seconds."""
+
 _CLOCK: Final = re.compile(r"\s*\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp][Mm])?\s*")
 
 
@@ -80,14 +98,17 @@ def _markdown(line: str) -> list[str]:
 
 
 def is_labels(text: str) -> bool:
-    """Return whether a text is Audacity's labels, by its first line."""
-    return bool(re.match(r"\s*\d+\.\d+\t\d+\.\d+\t\S", text))
+    """Return whether a text is Audacity's labels, or ELAN's table, by its first line."""
+    return bool(re.match(r"\s*\d+\.\d+\t\d+\.\d+\t\S|[^\t\n]+\t[^\t\n]*\t\d\d:\d\d:\d\d\.\d{3}\t\d", text))
 
 
 def read_csv(source: Source) -> Transcript:
     """Return the transcript in a table with commas, or with semicolons."""
-    heading = source.text.partition("\n")[0]
-    return _read(source, max(",;\t", key=heading.count))
+    lines = source.text.split("\n")
+    while len(lines) > 1 and (not lines[0].strip() or lines[0].startswith("#") or re.fullmatch("sep=.", lines[0])):
+        lines = lines[1:]  # what programs write above the heading
+    source.text = "\n".join(lines)
+    return _read(source, max(",;\t|", key=lines[0].count))
 
 
 def _read(source: Source, delimiter: str) -> Transcript:
@@ -107,7 +128,7 @@ def _read(source: Source, delimiter: str) -> Transcript:
                 continue
             if columns is None:
                 columns, is_heading = _columns(row)
-                unit = 0.001 if is_heading and _is_milliseconds(row, source.text) else 1.0
+                unit = 0.001 if is_heading and _is_milliseconds(row, source.text, delimiter) else 1.0
                 width = len(row) if is_heading else columns["text"] + 1
                 if is_heading:
                     continue
@@ -163,12 +184,18 @@ def _moments(dates: Sequence[tuple[int, str]], source: Source) -> list[float | N
 
 def _columns(row: Sequence[str]) -> tuple[dict[str, int], bool]:
     """Return where the columns are, and whether the row is their heading."""
-    cells = ["".join(one for one in cell.lower() if one.isalnum()) for cell in row]
+    cells = ["".join(one for one in _UNIT.sub("", cell.lower()) if one.isalnum()) for cell in row]
     found = {kind: place for kind, names in _COLUMNS.items() for place in _places(cells, names)}
     if "text" in found:
+        if found.get("start") == found.get("speaker"):  # from whom
+            found.pop("start", None)
         return found, True
     if len(row) >= 4 and _DAY.fullmatch(row[0]) and _CLOCK.fullmatch(row[1]):
         return {"date": 0, "clock": 1, "speaker": 2, "text": len(row) - 1}, False
+    if len(row) == 9 and _CLOCK_OF_ELAN.fullmatch(row[2]):
+        return {"speaker": 0, "start": 2, "end": 4, "text": 8}, False
+    if len(row) == 2 and is_written_as_name(row[0]):
+        return {"speaker": 0, "text": 1}, False
     if len(row) >= 4:
         return {"start": 0, "end": 1, "speaker": 2, "text": 3}, False
     return {"start": 0, "end": 1, "text": len(row) - 1}, False
@@ -182,10 +209,14 @@ def _places(cells: Sequence[str], names: Sequence[str]) -> list[int]:
     return next(([cells.index(name)] for name in names if name in cells), [])
 
 
-def _is_milliseconds(heading: Sequence[str], text: str) -> bool:
-    """Return whether the times of a table are whole numbers, as Whisper and whisper.cpp write milliseconds."""
+def _is_milliseconds(heading: Sequence[str], text: str, delimiter: str) -> bool:
+    """Return whether a table's times are milliseconds: by their name, or whole numbers, as Whisper writes them."""
+    if any(
+        re.fullmatch(r"(?:start|end)[\W_]*m(?:illi)?s(?:econds)?\W*", cell.strip(), re.IGNORECASE) for cell in heading
+    ):
+        return True
     line = text.partition("\n")[2].lstrip("\n").partition("\n")[0]
-    return len(heading) > 1 and bool(re.match(r'\s*"?\d+"?\s*[,;\t]\s*"?\d+"?\s*[,;\t]', line))
+    return len(heading) > 1 and bool(re.match(rf'(?:\s*"?\d+"?\s*{re.escape(delimiter)}){{2}}', line))
 
 
 def _utterance(row: Sequence[str], columns: dict[str, int], unit: float, width: int) -> list[Utterance]:
@@ -206,4 +237,4 @@ def _time(cell: str | None, unit: float) -> float | None:
         return None
     if ":" in cell:
         return offset(cell.strip("[]()"))
-    return float(cell) * unit if re.fullmatch(r"\d{1,12}(?:\.\d{1,12})?", cell) else None
+    return float(cell.replace(",", ".")) * unit if re.fullmatch(r"\d{1,12}(?:[.,]\d{1,12})?", cell) else None

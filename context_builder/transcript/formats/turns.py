@@ -23,28 +23,29 @@ from context_builder.transcript.offsets import offset
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
 from context_builder.transcript.word_runs import SpokenWord, runs
+from context_builder.transcript.written_dates import moment_of, order_of, written
 
 _LISTS: Final = (
     "sentences", "entries", "transcriptEntries", "transcripts", "transcript", "turns", "utterances", "monologues",
-    "segments", "messages", "data", "lines", "Transcript", "items", "prediction", "callTranscripts",
+    "segments", "messages", "data", "lines", "Transcript", "items", "prediction", "callTranscripts", "sentence_info",
 )  # fmt: skip
 """Where turns are looked for first."""
 
 _TEXT: Final = (
     "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance",
     "transcription", "displaytext", "punctuated", "value", "snippet", "cooked", "sentences", "parts", "elements",
-    "tokens", "segment", "word", "payload", "contents", "textblocks",
+    "tokens", "segment", "word", "payload", "contents", "textblocks", "finalsentence", "msg", "mes", "steps",
 )  # fmt: skip
 _WHO: Final = (
     "speakername", "speakerdisplayname", "alias", "contactname", "friendlyname", "speakerdesignation",
     "participantname", "personname", "sendername", "displayname", "fromuser", "speaker", "who", "participant",
     "author", "authorid", "commenter", "user", "users", "username", "from", "sender", "role", "participantrole",
     "participantpurpose", "participanttype", "speakerid", "participantid", "speakerlabel", "speakertag",
-    "participantidentity", "name", "userid", "spk",
+    "participantidentity", "participantdetails", "name", "userid", "fromid", "senderid", "spk", "direction",
 )  # fmt: skip
 _NAMES: Final = (
     "displayname", "name", "fullname", "friendlyname", "login", "username", "title", "participantrole", "role",
-    "email", "emailaddress", "source", "id",
+    "email", "emailaddress", "source", "label", "id", "userid",
 )  # fmt: skip
 _IDS: Final = ("id", "waid", "spkid", "speakerid", "participantid", "userid", "speaker", "useridentifier")
 _SOURCES: Final = ("microphone", "mic", "system", "speaker", "input", "output")
@@ -55,17 +56,19 @@ _STARTS: Final = (
     "secondsfromstart", "starttime", "start", "startoffset", "starttimestamp", "startdatetime", "begin",
     "begintime", "beginoffset", "timebegin", "datastart", "offset", "snippettime", "timeincall", "datetime",
     "timestamp", "time", "ts", "sent", "contentoffset", "createdat", "createtime", "absolutestarttime", "date",
-    "timestamps",
+    "timestamps", "beginaudiotime", "created", "senddate", "senton", "timestampunix",
 )  # fmt: skip
 _ENDS: Final = (
     "endtime", "end", "endoffset", "endtimestamp", "enddatetime", "timeend", "dataend", "stop", "absoluteendtime",
+    "endaudiotime",
 )  # fmt: skip
 _TIMED_PARTS: Final = ("words", "sentences", "elements", "tokens", "result", "parts")
 """Parts of a turn that have times, where it has none itself."""
 
 _UNITS: Final = {
     "": 1.0, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0,
-    "ms": 0.001, "millis": 0.001, "milliseconds": 0.001, "inticks": 1e-7,
+    "ms": 0.001, "msec": 0.001, "millis": 0.001, "millisecond": 0.001, "milliseconds": 0.001, "usec": 1e-6,
+    "inticks": 1e-7, "utc": 1.0,
 }  # fmt: skip
 """What is behind the name of a time, and its seconds."""
 
@@ -78,8 +81,8 @@ def _fields(stems: Sequence[str]) -> dict[str, tuple[int, float]]:
 _WHEN: Final = _fields(_STARTS)
 _UNTIL: Final = _fields(_ENDS)
 _BEGUN: Final = (
-    "recordingstart", "datestring", "startedat", "starttime", "startdatetime", "meetingdate", "meetingstarttime",
-    "startedtime", "callcreatedat", "date",
+    "recordingstart", "starttimestamp", "datestring", "startedat", "starttime", "startdatetime", "meetingdate",
+    "meetingstarttime", "startedtime", "callcreatedat", "date",
 )  # fmt: skip
 _MADE: Final = ("createdat", "createtime")
 _MEETINGS: Final = ("data", "transcript", "meeting", "metadata", "call", "transcription", "recording", "conversation")
@@ -115,6 +118,9 @@ def turn_of(entry: Object) -> dict[str, Any]:
     """Return the fields of a turn by their names without capitals and underscores; a turn may be in a wrapper alone."""
     while len(entry) == 1 and isinstance(only := next(iter(entry.values())), dict):
         entry = only
+    match entry:
+        case {"versions": [*versions], "currentlySelected": int(place)} if place < len(versions):  # LM Studio's
+            entry = versions[place] if isinstance(versions[place], dict) else entry
     found = {_plainly(key): value for key, value in entry.items() if isinstance(key, str)}
     for wrapper in (
         "payload",
@@ -130,10 +136,12 @@ def turn_of(entry: Object) -> dict[str, Any]:
         if isinstance(inside, list) and wrapper == "alternatives" and inside:
             inside = inside[0]
         if isinstance(inside, dict) and (words := _text(inside)):
+            if wrapper == "kwargs":
+                found.pop("type", None)  # LangChain's, of the object that it makes
             found = {**{_plainly(key): value for key, value in inside.items()}, **found, "text": words}
     if isinstance(inside := found.get("data"), dict) and not _is_text(found, "text") and (words := _text(inside)):
         found = {**{_plainly(key): value for key, value in inside.items()}, **found, "text": words}
-    for beside in ("data", "metadata", "meta"):
+    for beside in ("data", "metadata", "meta", "additions"):
         if isinstance(inside := found.get(beside), dict) and _is_text(found, "text"):
             found = {**{_plainly(key): value for key, value in inside.items()}, **found}
     if isinstance(places := found.get("instances"), list) and places and isinstance(places[0], dict):
@@ -166,14 +174,20 @@ def _words_in(value: object) -> str:
 
 def _is_said(part: Object) -> bool:
     kind = part.get("type")
-    return not part.get("isThought") and not (isinstance(kind, str) and kind in _UNSAID_PARTS)
+    is_thought = part.get("isThought") or part.get("thought") is True
+    return not is_thought and not (isinstance(kind, str) and kind in _UNSAID_PARTS)
 
 
 def _part(entry: Object) -> str:
     """Return a word or a sentence of a turn, with the blanks that are around it."""
     for key in ("punctuated_word", "text", "word", "value", "content", "name", "sentence"):
-        if isinstance(found := entry.get(key), str):
+        found = entry.get(key)
+        if isinstance(found, dict):
+            found = found.get("value")
+        if isinstance(found, str):
             return found
+        if isinstance(found, list) and (words := _words_in(found)):
+            return words
     return ""
 
 
@@ -191,7 +205,11 @@ def _tells_who(turn: Mapping[str, Any]) -> bool:
     has_party = (_is_text(turn, "source") and turn["source"] in _SOURCES) or any(
         turn.get(kind) in _PARTIES for kind in _KINDS if _is_text(turn, kind)
     )
-    return has_party or any(turn.get(key) is not None for key in (*_WHO, *_CHANNELS))
+    return has_party or _names_somebody(turn) or any(turn.get(key) is not None for key in _CHANNELS)
+
+
+def _names_somebody(turn: Mapping[str, Any]) -> bool:
+    return any(turn.get(key) is not None for key in _WHO)
 
 
 def _is_text(turn: Mapping[str, Any], key: str) -> bool:
@@ -207,7 +225,8 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
     """Yield the lists of turns that a document is or holds: of several conversations, each one's."""
     if isinstance(document, list):
         if is_list(document):
-            yield document
+            parts = [_parts_by_speaker(one) for one in document]
+            yield [part for some in parts for part in some] if all(parts) else document
         elif depth <= _DEEPEST:
             for one in document:
                 if isinstance(one, dict | list):
@@ -221,6 +240,17 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
             if isinstance(inside, dict | list) and (found := [*lists_in(inside, depth + 1)]):
                 yield from found
                 return
+
+
+def _parts_by_speaker(entry: Any) -> list[Any]:
+    """Return the parts of a turn that are turns of several speakers; nothing where it is one's."""
+    for key in _LISTS if isinstance(entry, dict) else ():
+        parts = entry.get(key)
+        if not isinstance(parts, list) or not parts or _names_somebody(turn_of(entry)):
+            continue
+        if all(_is_turn(one) and _tells_who(turn_of(one)) for one in parts):
+            return parts
+    return []
 
 
 def _by_name(document: Object) -> list[Any]:
@@ -363,7 +393,10 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
             value = next((one for one in value if isinstance(one, dict)), None)
         if isinstance(value, dict):
             person = turn_of(value)
-            value = next((one for name in _NAMES if isinstance(one := person.get(name), str | int) and one != ""), None)
+            full = " ".join(one for key in ("firstname", "lastname") if isinstance(one := person.get(key), str))
+            value = full or next(
+                (one for name in _NAMES if isinstance(one := person.get(name), str | int) and one != ""), None
+            )
         if isinstance(value, bool) or value is None or (isinstance(value, str) and not value.strip()):
             continue
         if isinstance(value, str | int) and not (key == "from" and value == turn.get("text")):
@@ -373,6 +406,9 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
     for party in (turn.get("source"), *(turn.get(kind) for kind in _KINDS)):
         if isinstance(party, str) and (party in _SOURCES or party in _PARTIES):
             return speaker_name(party)
+    words = turn.get("words")
+    if isinstance(words, list) and words and isinstance(words[0], dict) and words[0].get("speaker") is not None:
+        return speaker_name(words[0]["speaker"])
     channel = next((one for key in _CHANNELS if isinstance(one := turn.get(key), str | int)), None)
     return UNKNOWN_SPEAKER if channel is None else channel_name(channel)
 
@@ -429,6 +465,8 @@ def _read_time(value: str) -> tuple[float | None, datetime | None]:
         return None, iso(value)
     if re.fullmatch(r"\s*\d+(?:\.\d+)?\s?s\s*", value):
         return float(value.strip().rstrip("s")), None
+    if (told := written(value)) is not None:
+        return None, moment_of(told, order_of([told]))
     return offset(value.strip(" []()")), None
 
 

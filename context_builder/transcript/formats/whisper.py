@@ -93,7 +93,17 @@ def _times(one: Object, where: str, source: Source, unit: float) -> tuple[float 
 def _words(entries: object, where: str, source: Source, unit: float) -> Iterator[SpokenWord]:
     for name, one in each_object(entries, f"{where}.words", source):
         if word := optional_text(one, "word", "text"):
-            start, end = seconds(one, "start", name, source, unit), seconds(one, "end", name, source, unit)
+            start, end = (
+                next(
+                    (
+                        at
+                        for key in (name_, f"{name_}_time")
+                        if (at := seconds(one, key, name, source, unit)) is not None
+                    ),
+                    None,
+                )
+                for name_ in ("start", "end")
+            )
             yield SpokenWord(word, speaker_name(one.get("speaker")), start, end)
 
 

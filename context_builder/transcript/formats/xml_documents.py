@@ -172,7 +172,30 @@ def _read_elements(root: Element, source: Source) -> Transcript:
     tags = Counter({tag: len(found) for tag, found in objects.items() if turns.is_list(found)})
     if not tags:
         return read_captions(root, source)
-    return turns.read_turns(objects[tags.most_common(1)[0][0]], source)
+    listed = objects[tags.most_common(1)[0][0]]
+    people, moments = _people(root), _timeline(root)
+    for one in listed:
+        one |= {key: people[who] for key in ("who", "speaker") if (who := str(one.get(key)).lstrip("#")) in people}
+        one |= {key: moments.get(at[1:]) for key in ("start", "end") if (at := str(one.get(key))).startswith("#")}
+    return turns.read_turns(listed, source)
+
+
+def _people(root: Element) -> dict[str, str]:
+    """Return the names of TEI's people by their ids."""
+    names = (
+        (_id(one), plain(" ".join(" ".join(name.itertext()) for name in _all(one, "persName"))))
+        for one in _all(root, "person")
+    )
+    return {key: name for key, name in names if key and name}
+
+
+def _timeline(root: Element) -> dict[str, str | None]:
+    """Return the times of TEI's timeline by their ids: clocks, or seconds from the beginning."""
+    return {_id(one): one.get("interval") or one.get("absolute") for one in _all(root, "when")}
+
+
+def _id(element: Element) -> str:
+    return element.get("{http://www.w3.org/XML/1998/namespace}id", "")
 
 
 def _object(element: Element, depth: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from context_builder.transcript.fields import Object, inner, objects, optional_text, text
-from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.live.stream import Message, Stream, time_in
 from context_builder.transcript.utterance import ASSISTANT, Utterance, speaker_name
 
 _HEARD: Final = "conversation.item.input_audio_transcription."
@@ -50,7 +50,7 @@ def read_realtime(message: Message, stream: Stream) -> Iterator[Utterance]:
             "text segment", str(message.get("id")), words
         ):
             stream.tells_segments = True
-            yield Utterance(speaker_name(message.get("speaker")), words)
+            yield Utterance(speaker_name(message.get("speaker")), words, time_in(message, "start"))
     elif kind == "transcript.text.done" and not stream.tells_segments and (words := text(message, "text", "the text")):
         yield Utterance(speaker_name(None), words)
 

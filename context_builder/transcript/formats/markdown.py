@@ -1,0 +1,52 @@
+"""Markdown of minutes and meeting tools becomes the plain text that they write elsewhere.
+
+``**[00:03] Ida:** …``, ``**Ida (00:03):** …``, ``0:03 - **Ida**``, ``- **Ida**: …``, ``> **Ida** 00:03``, and headings
+that say who speaks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from context_builder.transcript.labels import is_written_as_name
+
+_TIME: Final = r"[\[(](?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,]\d{1,3})?[\])]"
+_BEFORE: Final = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(?=\*\*[^*\n]{1,80}\*\*)|>\s?")
+_TIMED: Final = re.compile(rf"\s*\*\*(?P<inside>{_TIME}\s*[^*\n]{{1,80}}|[^*\n]{{1,80}}?\s*{_TIME}:?)\*\*(?P<rest>.*)")
+_BEHIND: Final = re.compile(
+    r"(?P<time>[\[(]?(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?\s*[-–—|]\s*)\*\*(?P<name>[^*\n]{1,80})\*\*"
+)
+_HEADING: Final = re.compile(r"#{1,6}\s+(?P<name>[^#\n]{1,60}?):?\s*#*")
+
+
+def unmarked(text: str) -> str:
+    """Return a text without Markdown around the times and names of who speaks; any other is as it was."""
+    if "**" in text:
+        return "\n".join(_line(line) for line in text.split("\n"))
+    return _headings_as_labels(text) if text.lstrip().startswith("#") or "\n#" in text else text
+
+
+def _line(line: str) -> str:
+    line = _BEFORE.sub("", line, count=1) if _BEFORE.match(line) else line
+    if timed := _TIMED.fullmatch(line):
+        return f"{timed['inside']}{timed['rest']}"
+    return _BEHIND.sub(r"\g<time>\g<name>", line, count=1) if _BEHIND.match(line) else line
+
+
+def _headings_as_labels(text: str) -> str:
+    """Return a text whose headings are labels, where the deepest ones are names of which some come again."""
+    lines = text.split("\n")
+    found = [
+        (place, len(line) - len(line.lstrip("#")), one["name"])
+        for place, line in enumerate(lines)
+        if (one := _HEADING.fullmatch(line))
+    ]
+    deepest = max((level for _, level, _ in found), default=0)
+    named = [(place, name) for place, level, name in found if level == deepest]
+    names = [name for _, name in named]
+    if len(set(names)) == len(names) or not all(map(is_written_as_name, names)):
+        return text
+    for place, name in named:
+        lines[place] = f"{name}:"
+    return "\n".join(lines)
