@@ -23,7 +23,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, cycle, groupby, islice
+from itertools import chain, combinations, cycle, groupby, islice, takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -435,6 +435,9 @@ HOUR: Final = 3600.0
 MOST_DOLLARS: Final = 0.40
 """Goal for an hour of meeting."""
 
+LEAST_CACHED, CACHE_STEP, CACHED_FOR = 1024, 128, 300.0
+"""Tokens of the shortest beginning of a prompt that a provider caches, tokens by which it grows, and seconds."""
+
 BURST: Final = 60
 PACE: Final = 5.0
 """Seconds between messages of the slow load."""
@@ -533,36 +536,67 @@ async def measure_prompts(rows: Sequence[Row], plain: TextAnalyst, report: Repor
             await slow.settle()
             what = f"prompt tokens a message, burst of {BURST} / one every {PACE:g} s: meetings"
             report.add(Line(what, f"{burst:.0f} / {tokens(PACED):.0f}"))
-            hours = await _hear_meetings(rows, model, plain) / HOUR
+            seconds, sent = await _hear_meetings(rows, model, plain, server.model.requests)
+            hours = seconds / HOUR
         finally:
             await model.close()
-        spent: defaultdict[str, float] = defaultdict(float)
-        for request in server.model.requests:
-            reply = COUNT(json.dumps(answer(request)))
-            spent[task_of(request)] += LIST_PRICES[request["model"]].of(prompt_tokens(request, COUNT), reply) / hours
+    spent: defaultdict[str, float] = defaultdict(float)
+    uncached = 0.0
+    for request, cached in chain.from_iterable(map(_cached, sent)):
+        prompt, reply = prompt_tokens(request, COUNT), COUNT(json.dumps(answer(request)))
+        price = LIST_PRICES[request["model"]]
+        spent[task_of(request)] += price.of(prompt, reply, cached) / hours
+        uncached += price.of(prompt, reply) / hours
     total = sum(spent.values())
     what = "dollars for an hour of meeting, by the default models at list prices"
     report.add(Line(what, f"{total:.3f}", f"< {MOST_DOLLARS:.2f}", total < MOST_DOLLARS))
+    report.add(Line("… if the provider's prompt cache held nothing", f"{uncached:.3f}"))
     report.add(Line("… keywords + domains + summary", " + ".join(f"{spent[task]:.3f}" for task in TASKS[:3])))
 
 
-async def _hear_meetings(rows: Sequence[Row], model: OpenAIAnalyst, plain: TextAnalyst) -> float:
-    """Hear the meetings at their own pace; return their seconds.
+def _cached(sent: Sequence[tuple[float, dict[str, Any]]]) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield a meeting's requests and how many tokens of each the provider's prompt cache has, by OpenAI's rules.
+
+    It keeps the beginnings of prompts that have 1,024 tokens, and then every 128 more, for five minutes at least after
+    their last use, one for each model; the reply's schema stands before the messages
+    (https://platform.openai.com/docs/guides/prompt-caching). Only the last request of the same task counts here.
+    """
+    last: dict[str, tuple[float, str]] = {}
+    for at, request in sent:
+        prompt = json.dumps(request.get("response_format")) + "".join(one["content"] for one in request["messages"])
+        before, earlier = last.get(task_of(request), (-math.inf, ""))
+        same = takewhile(lambda both: both[0] == both[1], zip(earlier, prompt, strict=False))
+        shared = COUNT("".join(one for one, _ in same)) if at - before <= CACHED_FOR else 0
+        last[task_of(request)] = at, prompt
+        yield request, shared - shared % CACHE_STEP if shared >= LEAST_CACHED else 0
+
+
+async def _hear_meetings(
+    rows: Sequence[Row], model: OpenAIAnalyst, plain: TextAnalyst, requests: list[dict[str, Any]]
+) -> tuple[float, list[list[tuple[float, dict[str, Any]]]]]:
+    """Hear the meetings at their own pace; return their seconds, and the requests of each with the time of asking.
 
     The rule's replies are counted as they are: eight terms a message, ten points a summary.
     """
     seconds = 0.0
+    meetings = []
     for _, said in groupby(rows, lambda row: row["meeting"]):
         session, heard_at = Listening(model, plain), 0.0
+        sent: list[tuple[float, dict[str, Any]]] = []
+        meetings.append(sent)
         for row in said:
             session.clock.advance(max(0.0, row["t_est"] - heard_at))
             heard_at = row["t_est"]
             session.hear(row["text"])
             await session.settle()
+            sent += ((heard_at, request) for request in requests)
+            requests.clear()
         seconds += heard_at
         session.conversation.close()
         await session.settle()
-    return seconds
+        sent += ((heard_at, request) for request in requests)
+        requests.clear()
+    return seconds, meetings
 
 
 async def measure(report: Report, data: Path | None, meeting: Path | None) -> None:

@@ -181,6 +181,9 @@ def test_a_number_and_its_unit_were_said_in_digits_or_in_words(said: str, text: 
         ("The loan is LN two two nine oh.", "The loan is LN2290.", True),
         ("The loan is LN two two nine oh.", "The loan is LN2291.", False),
         ("Oh, the loan is LN two two nine.", "The loan is LN2290.", False),
+        ("The limit is P double one eight.", "The limit is P118.", True),
+        ("Der Antrieb zeigt E zweihundertzweiundsiebzig.", "Der Antrieb zeigt E272.", True),
+        ("The drive shows E two seven three.", "The drive shows E272.", False),
         ("We call get user id twice.", "They call get_user_id twice.", True),
         ("It's in the git hub repository.", "It is in the GitHub repository.", True),
         ("Wir nehmen den Zug nach Oslo.", "Sie nehmen den Zug mit einer Fahrkarte nach Oslo.", True),
@@ -190,6 +193,37 @@ def test_a_number_and_its_unit_were_said_in_digits_or_in_words(said: str, text: 
 )
 def test_a_name_was_said_or_is_a_speakers(said: str, text: str, accepted: bool) -> None:
     assert (check((said, "Fine."), text).rejected is None) is accepted
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("It says two seven two on the display.", "The drive shows E272 on the display."),
+        ("It says two seventy-two on the display.", "The drive shows E272 on the display."),
+        ("Es steht zwo sieben zwo auf der Anzeige.", "Der Antrieb hat E272 auf der Anzeige."),
+    ],
+)
+def test_an_identifier_whose_digits_alone_were_said_is_doubted(said: str, text: str) -> None:
+    assert check(said, text) == Findings(doubts=(Doubt.SUPPORT,))
+
+
+def test_a_number_that_another_message_says_is_quoted_from_the_nearest_that_does() -> None:
+    texts = ("Ten hours in all.", "Say ten hours without digits. Or so.", "Eleven hours with the digits.")
+    messages = [AnalystMessage(place, "Ana", text) for place, text in enumerate(texts)]
+    checked, quotes = EvidenceCheck(messages), (Quote(2, "Eleven hours with the digits"),)
+    draft = DraftPoint("It is eleven hours with the digits, and ten hours without.", quotes)
+    assert checked.check(draft).rejected is Rejection.NUMBER_NOT_SAID
+    assert checked.completed(draft).evidence == (*quotes, Quote(1, "Say ten hours without digits."))
+    unsaid = DraftPoint("It is eleven hours with the digits, and nine hours without.", quotes)
+    assert checked.completed(unsaid) == unsaid
+
+
+def test_a_number_is_quoted_from_the_middle_of_a_long_message() -> None:
+    long = f"{'and so on ' * 60}the part costs 4420 euros {'and so on ' * 60}"
+    checked = EvidenceCheck([AnalystMessage(1, "Ana", "The part is ordered."), AnalystMessage(2, "Ben", long)])
+    completed = checked.completed(DraftPoint("The part for 4420 euros is ordered.", (Quote(1, "part is ordered"),)))
+    assert "costs 4420 euros" in completed.evidence[1].text
+    assert checked.check(completed).rejected is None
 
 
 def test_a_name_that_was_said_elsewhere_is_doubted() -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import Final
 
 import regex
 
-from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
+from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind, Quote
 from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part, value_of
 from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
 from context_builder.analysis.evidence.negation import (
@@ -95,6 +95,15 @@ SMALL_COUNTS: Final = frozenset({"1", "2", "3", "4"})
 """Numbers that in words may count what the quotes name one by one."""
 
 
+MOST_COMPLETED: Final = 3
+"""Numbers and names of a sentence that are looked for in messages which it does not quote."""
+
+LONGEST_COMPLETION: Final = 200
+"""Characters of a quote that is added for such a number or name."""
+
+LEAST_READ_OUT: Final = 2
+"""Digits of an identifier whose letters may have been left out when it was read from a display."""
+
 _CALLED: Final = regex.compile(r"\b(?=(\p{L}{4,} ([\p{L}\p{Nd}-]+))(?![\p{L}\p{Nd}-]))")
 """A word, which tells something, and the one after it: the name of one of several things, if that is a number."""
 
@@ -160,6 +169,31 @@ class EvidenceCheck:
         }
         return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
 
+    def completed(self, draft: DraftPoint, replaced: Sequence[KnownPoint] = ()) -> DraftPoint:
+        """Return the point with a quote more of each message that says a number or a name which is in none of its own.
+
+        Of several such messages the one that was said nearest to those that it quotes is taken; where no message has
+        what is missing, the point stays as it is.
+        """
+        cited = [message for message in draft.cites if message in self._readings]
+        known = [
+            _Source(text) for point in replaced for text in (point.text, *(quote.text for quote in point.evidence))
+        ]
+        missing = _Sentence(draft.text, self._known).missing([*(self._readings[one] for one in cited), *known])
+        if not cited or not missing:
+            return draft
+        order = {message: place for place, message in enumerate(self._readings)}
+        others = sorted(
+            (message for message in self._readings if message not in cited),
+            key=lambda message: min(abs(order[message] - order[one]) for one in cited),
+        )
+        quotes: dict[str, Quote] = {}
+        for one in missing[:MOST_COMPLETED]:
+            found = (Quote(other, words) for other in others if (words := self._readings[other].words_with(one)))
+            if (quote := next(found, None)) is not None:
+                quotes.setdefault(quote.text, quote)
+        return replace(draft, evidence=(*draft.evidence, *quotes.values())) if quotes else draft
+
     def was_said(self, message: int, quote: str) -> bool:
         """Return whether the words are a quote of the message."""
         source = self._readings.get(message)
@@ -210,6 +244,29 @@ class _Source(CheckedText):
     @cached_property
     def is_read_in_part(self) -> bool:
         return is_read_in_part(self.plain, self._figures)
+
+    def words_with(self, wanted: Figure | Name) -> str | None:
+        """Return the sentence that says a number or a name, or as much of it as is quoted; None if there is none."""
+        if not self.has(wanted):
+            return None
+        sentences = (self.text[start:end].strip() for start, end in pairwise(self._sentence_places))
+        windows = (
+            sentence[start : start + LONGEST_COMPLETION]
+            for sentence in sentences
+            for start in range(0, max(1, len(sentence) - LONGEST_COMPLETION // 2), LONGEST_COMPLETION // 2)
+        )
+        pieces = (piece for window in windows for piece in (window, " ".join(window.split()[1:-1])))
+        return next((one for one in pieces if _Source(one).has(wanted) and self.quotable.said(one) is not None), None)
+
+    def has(self, wanted: Figure | Name) -> bool:
+        """Return whether the text says a number, with its unit or without any, or a name."""
+        if isinstance(wanted, Figure):
+            return self.figures.has(wanted) or self.figures.lacks_unit(wanted)
+        return NamesSaid([self]).has(wanted.word)
+
+    @property
+    def _sentence_places(self) -> list[int]:
+        return [0, *(end.end() for end in SENTENCE_END.finditer(self.text)), len(self.text)]
 
 
 def check_rewritten(
@@ -266,8 +323,20 @@ class _Sentence:
         if shared is not None and shared < BY_CHANCE and (self._share(elsewhere) or 0.0) < BY_CHANCE:
             return Rejection.UNRELATED
         names = NamesSaid(sources)
-        missing = [name.word for name in self._unnamed(sources) if name.certain and not names.has_like(name.word)]
+        missing = [
+            name.word
+            for name in self._unnamed(sources)
+            if name.certain and not names.has_like(name.word) and not _is_read_out(name.word, sources)
+        ]
         return Rejection.NAME_NOT_SAID if missing and not all(map(NamesSaid(elsewhere).has, missing)) else None
+
+    def missing(self, sources: Sequence[_Source]) -> list[Figure | Name]:
+        """Return the numbers and the names of the sentence that none of its sources says."""
+        names = NamesSaid(sources)
+        return [
+            *(one for one in self._not_said(sources) if not self._may_be_said(one, sources)),
+            *(name for name in self._unnamed(sources) if name.certain and not names.has_like(name.word)),
+        ]
 
     def guesses(self, quotes: Sequence[_Source], sources: Sequence[_Source]) -> bool:
         """Return whether the sentence may say more than its quotes and the sources that they are from."""
@@ -365,6 +434,14 @@ class _Sentence:
     def _unnamed(self, sources: Sequence[_Source]) -> list[Name]:
         names = NamesSaid(sources) if self._names else None
         return [name for name in self._names if names and not names.has(name.word)]
+
+
+def _is_read_out(name: str, sources: Sequence[_Source]) -> bool:
+    """Return whether the digits of an identifier were said, without its letters: "two seven two" for E272."""
+    digits = "".join(c for c in name if c.isdecimal())
+    if not LEAST_READ_OUT <= len(digits) < len(name):
+        return False
+    return FiguresSaid(source.figures for source in sources).has(Figure(digits)) or NamesSaid(sources).spells(digits)
 
 
 def _is_accepted(said: Sequence[_Said]) -> bool:

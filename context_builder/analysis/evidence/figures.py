@@ -209,9 +209,24 @@ def _is_run_in(runs: Iterable[str], value: str) -> bool:
     return 1 < len(value) <= _LONGEST_RUN and value.isdigit() and any(value in digits for digits in runs)
 
 
+_REPEATED: Final = regex.compile(r"\b(double|triple|doppel|dreifach)[ -]?(\p{L}+|\p{Nd})\b")
+
+
+def with_digits_repeated(text: str) -> str:
+    """Return a plain text with a digit as often as it was said to stand: "double one" for 11, "Doppel-Null" for 00."""
+
+    def repeated(found: regex.Match[str]) -> str:
+        is_digit = found[2].isdecimal() or value_of(found[2]) in range(10) or found[2] == "oh"
+        times = 3 if found[1] in {"triple", "dreifach"} else 2
+        return " ".join([found[2]] * times) if is_digit else found.group()
+
+    spread: str = _REPEATED.sub(repeated, text)
+    return spread
+
+
 def figures_of(text: str) -> Iterator[Figure]:
     """Yield the numbers of a :func:`~context_builder.analysis.evidence.words.plain` text."""
-    text = _DIGITS_AND_MYRIADS.sub(_without_myriads, _FOUR_SCORE.sub("huitante", text))
+    text = _DIGITS_AND_MYRIADS.sub(_without_myriads, _FOUR_SCORE.sub("huitante", with_digits_repeated(text)))
     last = None
     for start, end, figure in sorted(_places_of_figures(text), key=itemgetter(0)):
         signed = figure.value != "0" and _MINUS_BEFORE.search(text, max(0, start - _LONGEST_MINUS), start)
@@ -311,6 +326,8 @@ def value_of(word: str) -> float | None:
     for cut in range(3, len(word) - 1):
         first, rest = _part(word[:cut]) or value_of(word[:cut]), word[cut:]
         second = next(filter(None, map(_part, (rest, rest.removeprefix("und"), rest.removeprefix("en")))), None)
+        if second is None and first is not None and first >= 100:
+            second = value_of(rest)
         if first is None or second is None:
             continue
         if second in {100, 1000} and first < second:
@@ -318,7 +335,7 @@ def value_of(word: str) -> float | None:
         low, high = sorted((first, second))
         if 1 <= low < 10 < high < 100 and high % 10 == 0:
             return low + high
-        if first >= 100 and first % 100 == 0 and 1 <= second < 100:
+        if any(first >= scale and first % scale == 0 and 1 <= second < scale for scale in (100, 1000)):
             return first + second
     return None
 
@@ -351,7 +368,7 @@ def _part(word: str) -> float | None:
     return next((_WORDS[word + vowel] for vowel in "ai" if _WORDS.get(word + vowel, 0) >= 20), None)
 
 
-_LONGEST_WORD: Final = 24
+_LONGEST_WORD: Final = 40
 """Letters of a number word."""
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import regex
 
-from context_builder.analysis.evidence.figures import value_of
+from context_builder.analysis.evidence.figures import value_of, with_digits_repeated
 from context_builder.analysis.evidence.words import TABLES, UNSPACED, CheckedText, plain, words_of
 from context_builder.quoting import visible
 from context_builder.tokens.counter import token_ranks
@@ -91,8 +91,12 @@ class NamesSaid:
             not _script(word)
             or any(f" {each} " in self._said for each in (word, f"{word}s", *shorter))
             or self._starts(word, _LONGEST_ENDING)
-            or any(self._is_spelled(word, said) for said in (self._said, self._in_digits))
+            or self.spells(word)
         )
+
+    def spells(self, word: str) -> bool:
+        """Return whether a plain word was said with blanks inside, or with its numbers in words."""
+        return any(self._is_spelled(word, said) for said in (self._said, self._in_digits))
 
     def has_like(self, word: str) -> bool:
         """Return whether a word with the same stem was said, or none in the name's script."""
@@ -116,7 +120,7 @@ class NamesSaid:
     @cached_property
     def _in_digits(self) -> str:
         """What was said, with its numbers in digits: ``B seven`` is how people read out B7."""
-        return f" {' '.join(_with_digits(self._said.split()))} "
+        return f" {' '.join(_with_digits(with_digits_repeated(self._said).split()))} "
 
     @cached_property
     def _scripts(self) -> frozenset[str]:

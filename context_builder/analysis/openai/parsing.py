@@ -15,7 +15,6 @@ from typing import Final
 
 from context_builder.analysis.analyst import (
     MAX_KEYWORDS,
-    MAX_QUOTES,
     AnalystMessage,
     CompactedPoint,
     CompactionRequest,
@@ -90,6 +89,9 @@ MOST_SENTENCES: Final = 200
 
 NO_POINT: Final = "no_point"
 """Why an entry is rejected that has no sentence, or cites what was not given."""
+
+MOST_QUOTES_READ: Final = 20
+"""Quotes of one point that are read, though fewer are asked for: as many as the ledger keeps."""
 
 MAX_STATEMENT_LENGTH: Final = 400
 """Characters of a statement; what is longer is a paragraph."""
@@ -194,11 +196,13 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> ReadPoints:
         known = [point for point in named if _share_words(point, draft)]
         rejected[NO_REPLACEMENT] += len(named) - len(known)
         draft = replace(draft, replaces=tuple(point.id for point in known))
-        findings = check.check(draft, known)
+        fuller = check.completed(draft, known)
+        findings = check.check(fuller, known)
         if findings.rejected is not None:
             rejected[findings.rejected] += 1
             continue
-        accepted.setdefault(draft.text, (draft, findings.doubts))
+        doubts = findings.doubts if fuller is draft else tuple(dict.fromkeys((*findings.doubts, Doubt.SUPPORT)))
+        accepted.setdefault(draft.text, (fuller, doubts))
     over = _over(reply, request, check, {id_ for draft, _ in accepted.values() for id_ in draft.replaces})
     is_empty = not accepted and (reply.points or not over)
     if is_empty and (reply.points or not reply.chatter or _announce_a_decision(request.messages)):
@@ -257,7 +261,7 @@ def compaction_of(reply: CompactionReply, request: CompactionRequest) -> ReadCom
         old = [request.points[label - 1] for label in labels]
         text = _plain(entry.text)
         is_given = bool(text) and len(labels) == len(set(entry.sources))
-        is_sound = is_given and not _mixes(entry.kind, old) and not _loses(text, old)
+        is_sound = is_given and _are_of_one_subject(old) and not _mixes(entry.kind, old) and not _loses(text, old)
         doubts = _doubts_of_rewritten(text, old, minutes) if is_sound else None
         if doubts is None:
             rejected += 1
@@ -329,7 +333,7 @@ def _preference(entry: PreferenceEntry, messages: Sequence[AnalystMessage]) -> S
 
 def _draft(entry: PointEntry, request: SummaryRequest) -> DraftPoint | None:
     """Return the point in terms of the request; None for one that has no form."""
-    text, labels = _plain(entry.text), [quote.message for quote in entry.evidence[:MAX_QUOTES]]
+    text, labels = _plain(entry.text), [quote.message for quote in entry.evidence[:MOST_QUOTES_READ]]
     if len(text) > MAX_POINT_LENGTH or sum(map(str.isalnum, text)) < MIN_POINT_LETTERS or not labels:
         return None
     if not all(1 <= label <= len(request.messages) for label in labels):
@@ -396,6 +400,11 @@ def _doubts_of_rewritten(text: str, old: Sequence[KnownPoint], minutes: Sequence
     speakers = [name for point in old for name in point.by]
     findings = check_rewritten(text, quotes, [point.text for point in old], speakers, minutes)
     return None if findings.rejected is not None else findings.doubts
+
+
+def _are_of_one_subject(old: Sequence[KnownPoint]) -> bool:
+    """Return whether each of several points shares words with another, besides the speakers' names."""
+    return len(old) < 2 or all(any(_share_words(one, other) for other in old if other is not one) for one in old)
 
 
 def _mixes(word: str, old: Sequence[KnownPoint]) -> bool:

@@ -29,6 +29,13 @@ SUBSTANCE_OF_QUESTION: Final = 2.0
 """Sum of specificity below which a question is told with the sentence before it."""
 
 _WANTS: Final = frozenset({Marker.REQUESTS, Marker.PROPOSES})
+_CONSIDERS: Final = re.compile(
+    r"\b(?:we|you|one) (?:could|might)\b|\b(?:wir|man) könnten?\b|\bkönnten? (?:wir|man)\b"
+    r"|\bon pourrait\b|\bnous pourrions\b|\bpodríamos\b|\bse podría\b|\bpotremmo\b|\bpoderíamos\b",
+    re.IGNORECASE,
+)
+"""Words with which something is only thought of: it reads as undecided, whoever likes the idea."""
+
 _SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
 _AGREES: Final = frozenset({Marker.ACCEPTS, Marker.NODS, Marker.REQUESTS})
 _OFFERS: Final = re.compile(r"(?:should|shall) I |do you want me to |soll ich |dois-je |debo ", re.IGNORECASE)
@@ -187,7 +194,7 @@ class Exchanges:
         accepted = self._replies.acceptance(place)
         told = self._with_context(place)
         kind = said.kind
-        if accepted is not None and kind is PointKind.PROPOSAL:
+        if accepted is not None and kind is PointKind.PROPOSAL and not _CONSIDERS.search(said.text):
             kind = PointKind.DECISION
         if (
             accepted is None

@@ -31,10 +31,10 @@ from context_builder.session.summary.token_budget import cost_of, fit, is_bindin
 RESERVE: Final = 1.5
 """Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
 
-COMPACT_TO: Final = 0.85
-"""Part of the budget that the points are to take once they were rewritten: a summary fits beside them."""
+COMPACT_TO: Final = 0.75
+"""Part of the budget that the points are to take once they were rewritten: several summaries fit beside them."""
 
-SHORTER: Final = 5
+SHORTER: Final = 3
 """Times as many tokens are up for rewriting as are to be saved: most stay as they are, and the least may leave."""
 
 SHARES: Final[Mapping[PointKind, float]] = {
@@ -152,20 +152,22 @@ class Ledger:
         """
         written: list[Point] = []
         place, replaced = self._without(entries.keys()) if instead else (None, [])
+        gone: list[Point] = []
         for draft in drafts:
             text = quoted_line(draft.text)
             if not text or not draft.evidence or any(cited not in entries for cited in draft.cites):
                 continue
-            old = [point for point in self.points if point.id in draft.replaces or point.was(draft.replaces)]
+            there = [*self.points, *gone]  # one point may be replaced by several
+            old = [point for point in there if point.id in draft.replaces or point.was(draft.replaces)]
             self.points = [point for point in self.points if point not in old]
-            replaced += old
+            gone += [point for point in old if point not in gone]
             point = self._point(draft, text, entries, old)
             if place is None:
                 self._insert(point)
             else:
                 self.points.insert(place + len(written), point)
             written.append(point)
-        replaced += [point for point in self.points if point.id in over]
+        replaced += [*gone, *(point for point in self.points if point.id in over)]
         self.points = [point for point in self.points if point.id not in over]
         self._replace(replaced)
         self._fit()

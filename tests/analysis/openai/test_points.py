@@ -116,6 +116,14 @@ async def test_all_doubts_of_a_reply_go_into_one_call_with_the_quotes() -> None:
     ]
 
 
+async def test_a_number_of_a_message_that_is_not_quoted_is_verified_with_it() -> None:
+    lacking = {**YIELD, "evidence": YIELD["evidence"][:1], "by": ["Ana"]}
+    client = ScriptedClient(summary=points(lacking), verification=verdicts(True))
+    [point] = (await analyst(client).summarize(SummaryRequest(TALK))).points
+    assert [quote.message for quote in point.evidence] == [11, 12]
+    assert '"Ben: Thirty-eight. And that\'s without the wash."' in client.question("verification").varying
+
+
 async def test_a_reply_of_which_nothing_is_confirmed_is_no_summary() -> None:
     client = ScriptedClient(summary=points(PRIMER, REVERSED), verification=verdicts(False, False))
     with pytest.raises(ReplyInvalid, match="2 points, none confirmed") as failed:
@@ -189,6 +197,15 @@ def compacted(*entries: tuple[list[int], str, str], leave_out: Sequence[int] = (
     points = [{"from": sources, "text": text, "kind": kind} for sources, text, kind in entries]
     entries_settled = [{"number": int(number[1:]), "by": by} for number, by in settled.items()]
     return {"points": points, "leave_out": [*leave_out], "settled": entries_settled}
+
+
+async def test_points_without_a_common_word_are_not_brought_together() -> None:
+    boat = KnownPoint(4, "The boat is in Oslo.", PointKind.CLAIM, ("Ana",), (Quote(14, "boat is in Oslo", "Ana"),))
+    text = "Primer A2 gave thirty-eight percent, and the boat is in Oslo."
+    client = ScriptedClient(compaction=compacted(([1, 2], text, "claim"), leave_out=[3]))
+    dropped = KnownPoint(5, "Primer A2 is cheap.", PointKind.CLAIM, ("Ana",), (Quote(15, "A2 is cheap", "Ana"),))
+    result = await analyst(client).compact(CompactionRequest([OLD[0], boat, dropped], 12))
+    assert (result.points, result.rejected, result.dropped) == ((), 1, {5})
 
 
 async def test_points_are_rewritten_as_fewer_sentences() -> None:

@@ -154,6 +154,12 @@ def test_a_proposal_that_another_accepts_is_a_decision_of_both() -> None:
     assert proposed.kind is PointKind.PROPOSAL
 
 
+@pytest.mark.parametrize("thought_of", ["We could go with Postgres.", "Wir könnten Postgres nehmen."])
+def test_what_is_only_thought_of_stays_a_proposal_though_another_likes_it(thought_of: str) -> None:
+    (proposed,) = points(said([("Ben", thought_of), ("Cy", "Good idea!")]))
+    assert proposed.kind is PointKind.PROPOSAL
+
+
 def test_a_known_proposal_becomes_a_decision_when_it_is_accepted_later() -> None:
     proposed = KnownPoint(
         3, "Let's go with Postgres.", PointKind.PROPOSAL, ("Ben",), (Quote(99, "Let's go with Postgres."),)

@@ -301,6 +301,14 @@ def test_a_decision_that_was_settled_leaves_by_a_rewriting() -> None:
     assert [p.ids for p in made.points][:3] == [(1,), (3,), (5,)]
 
 
+def test_a_point_that_two_replace_lends_its_quotes_to_both_and_leaves_once() -> None:
+    made = ledger(point("people dispute TP1", 1), about=heard(1))
+    [old] = made.points
+    more = [point("people chose TP1", 2, replaces=(old.id,)), point("people had wanted TP2", 3, replaces=(old.id,))]
+    update = made.add(more, heard(3))
+    assert ([p.ids for p in made.points], update.replaced) == ([(1, 2), (1, 3)], [old])
+
+
 def test_points_that_are_over_leave_and_are_told_as_replaced() -> None:
     made = ledger(point("people will sequence TP1", 1), point("people will sequence TP2", 2), about=heard(2))
     [first, _] = made.points
