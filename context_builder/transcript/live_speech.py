@@ -152,7 +152,7 @@ class LiveSpeech:
 
     def _read_line(self, raw: str | bytes, wrong: str) -> list[Heard]:
         """Return what a line says that is no JSON, or carries some. Raises :class:`ValueError`."""
-        line = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+        line = (raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw).rstrip("\r\n")
         within = plain_lines.carried(line)
         if within is None:
             return []

@@ -23,8 +23,11 @@ _OTHERS: Final = frozenset(
 def is_assemblyai(document: Object) -> bool:
     utterances = document.get("utterances")
     some = [one for one in utterances[:5] if isinstance(one, dict)] if isinstance(utterances, list) else []
-    if ("utterances" in document and not any(one.keys() & _OTHERS for one in some)) or _parts(document):
+    is_other = any(one.keys() & _OTHERS or isinstance(one.get("start"), float) for one in some)
+    if ("utterances" in document and not is_other) or _parts(document):
         return True
+    if "segments" in document:
+        return "audio_url" in document
     words = document.get("words")
     is_own = not words or (isinstance(words, list) and any(isinstance(one, dict) and "text" in one for one in words))
     return "audio_url" in document or ("status" in document and is_own and ("words" in document or "text" in document))

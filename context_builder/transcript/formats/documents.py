@@ -74,7 +74,18 @@ _WHOLE: Final = (
 
 
 _OTHERS: Final = frozenset(
-    ("speaker_name", "speakerName", "startTime", "start_time", "participant", "start_ms", "startMs", "offset", "user")
+    (
+        "speaker_name",
+        "speakerName",
+        "startTime",
+        "start_time",
+        "participant",
+        "start_ms",
+        "startMs",
+        "offset",
+        "user",
+        "results",
+    )
 )
 """Fields of segments that are not Whisper's."""
 

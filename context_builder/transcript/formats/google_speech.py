@@ -7,6 +7,7 @@ With speakers, the last result of the first version has the words of all of them
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from context_builder.transcript.fields import Object, each_object, inner, optional_text
@@ -62,7 +63,11 @@ def best(result: Object) -> Object:
 
 
 def words_of(alternative: Object, channel: str = UNKNOWN_SPEAKER) -> Sequence[SpokenWord]:
-    return [*_words(alternative, channel)]
+    words = [*_words(alternative, channel)]
+    signed = optional_text(alternative, "transcript", "text").split()  # the same words with their punctuation
+    if len(signed) != len(words):
+        return words
+    return [replace(word, text=one) for word, one in zip(words, signed, strict=True)]
 
 
 def _words(alternative: Object, channel: str) -> Iterator[SpokenWord]:

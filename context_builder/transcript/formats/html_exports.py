@@ -26,11 +26,13 @@ LONGEST: Final = 30.0
 """Seconds of the processor's time in which a page is read."""
 
 _PAGE: Final = re.compile(
-    r"\s*<(?:!doctype html|html|head|body|p|div|span|table|h[1-6]|dl|ul|article|section)\b", re.IGNORECASE
+    r"\s*(?:<\?xml[^<>]*>\s*)?"
+    r"<(?:!doctype html|html|head|body|p|div|span|table|h[1-6]|dl|ul|article|section|cite|main)\b",
+    re.IGNORECASE,
 )
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
-_CHAT: Final = re.compile(r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|_a6-g|bubble)")
+_CHAT: Final = re.compile(r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|_a6-g|bubble|hChatLog)")
 _CLASSES: Final = {
     "from_name": "who",
     "chatlog__author": "who",
@@ -46,6 +48,8 @@ _CLASSES: Final = {
     "_a6-h": "who",
     "_a6-p": "text",
     "_a6-o": "at",
+    "dt": "at",  # of Google Voice, with the one below
+    "fn": "who",
     "forwarded": "aside",
     "reply_to": "aside",
     "chatlog__reply": "aside",
@@ -79,7 +83,7 @@ class _Page(HTMLParser):
         if tag in _VOID:
             self.handle_data(" ")
             return
-        kind = next((_CLASSES[one] for one in classes if one in _CLASSES), "")
+        kind = next((_CLASSES[one] for one in classes if one in _CLASSES), "text" if tag == "q" else "")
         is_message = (
             "chatlog__message" in classes
             or "_a6-g" in classes
@@ -145,8 +149,11 @@ def text_of_page(page: str) -> str:
         elif is_time:
             lines[-1] += " "
         elif is_name:
-            lines[-1] += "\t"
-        is_name = not ends and tag == "span" and bool(_NAMED.search(piece["rest"] or ""))
+            name = lines[-1].strip()
+            lines[-1] = name.strip(" []:") + (": " if name.startswith("[") else "\t")
+        is_name = not ends and (tag == "cite" or (tag == "span" and bool(_NAMED.search(piece["rest"] or ""))))
+        if is_name and tag == "cite":
+            lines.append("")
         is_time = not ends and "timestamp" in (piece["rest"] or "")  # of oTranscribe
     show(page[place:])
     kept = (line for line in lines if line.strip())
@@ -155,13 +162,7 @@ def text_of_page(page: str) -> str:
 
 def is_html(text: str) -> bool:
     """Return whether a text is a page, or a part of one."""
-    return bool(
-        re.match(
-            r"\s*<(?:!doctype html|html|head|body|p|div|span|table|h[1-6]|dl|ul|article|section)\b",
-            text[:200],
-            re.IGNORECASE,
-        )
-    )
+    return bool(_PAGE.match(text[:400]))
 
 
 def is_chat_page(text: str) -> bool:
@@ -205,7 +206,8 @@ def read_html(source: Source) -> Transcript:
         who = plain(one.who) or who
         if text := plain(one.text):
             with source.one_entry():
-                moment = moment_of(written(date) or WrittenDate(date), order)
+                is_iso = bool(re.match(r"\d{4}-\d\d-\d\dT", date))
+                moment = iso(date) if is_iso else moment_of(written(date) or WrittenDate(date), order)
                 if zone := _ZONE.search(one.at):
                     told = moment.strftime("%Y-%m-%dT%H:%M:%S")
                     moment = iso(f"{told}{zone['sign']}{zone['hours']}:{zone['minutes']}")

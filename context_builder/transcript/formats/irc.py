@@ -18,7 +18,8 @@ from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
 
 _TIME: Final = (
-    r"(?:\[?(?:(?P<date>\d{4}-\d\d-\d\d)[ T]|(?P<day>[A-Z][a-z]{2} {1,2}\d{1,2}) |(?P<long>[A-Z][a-z]+, [A-Z][a-z]+ "
+    r"(?:\[?(?P<half0>[上下]午|午[前後]|오[전후])?"
+    r"(?:(?P<date>\d{4}-\d\d-\d\d)[ T]|(?P<day>[A-Z][a-z]{2} {1,2}\d{1,2}) |(?P<long>[A-Z][a-z]+, [A-Z][a-z]+ "
     r"\d{1,2}, \d{4})\] \[)?(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?: (?P<half>[AP]M))?(?: [A-Z]{3,4})?"
     r"(?:\.\d+)?(?P<utc>Z)?\]?)"
 )
@@ -43,7 +44,7 @@ _WEECHAT: Final = re.compile(rf"{_TIME}\t *(?:-->|<--|--|=!=)\t")
 _DAYS: Final = re.compile(
     r"(?:--- (?:Log opened|Day changed)|\*\*\*\* (?:BEGIN|ENDING) LOGGING AT|Session Start:)\s+(?P<date>\S.*?)\s*|"
     r"(?P<other>(?:[^\W\d_]{2,4}\.?, )?\d{1,2}[./]\d{1,2}[./]\d{4})\s*(?:\([^\W\d_]{1,12}\))?\s*|"
-    r"(?P<line>\d{4}[./]\d{1,2}[./]\d{1,2})\.?\s*\(?[^\W\d_]{1,12}\)?\s*|"
+    r"(?P<line>\d{4}[./]\d{1,2}[./]\d{1,2})\.?\s*[(（]?[^\W\d_]{1,12}[)）]?\s*|"
     r"-{3,}\s*(?P<kakao>\d{4}년 \d{1,2}월 \d{1,2}일)[^-]*-{3,}\s*"
 )
 _BEGINS: Final = re.compile(rf"\s*$|{_TIME}\s|\[|---|\*\*\*", re.ASCII)
@@ -134,11 +135,11 @@ def _with(message: _Message, below: list[str]) -> _Message:
 
 def _clock(parts: Mapping[str, str | None]) -> float:
     """Return the second of the day."""
-    time, half = str(parts["time"]), parts.get("half") or parts.get("half2")
+    time, half = str(parts["time"]), parts.get("half") or parts.get("half2") or parts.get("half0")
     seconds = offset(time if time.count(":") == 2 else f"{time}:00")
     if half is None:
         return seconds
-    return seconds % 43_200 + (43_200 if half in ("PM", "오후") else 0)
+    return seconds % 43_200 + (43_200 if half in ("PM", "오후", "下午", "午後") else 0)
 
 
 def _is_of_server(text: str) -> bool:

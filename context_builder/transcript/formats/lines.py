@@ -66,6 +66,9 @@ _NAMES: Final = re.compile(r"[^\s:][^:]{0,79}:\s")
 _ALONE: Final = re.compile(r"[\s#*]*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?[\s*]*(?:\{#[\d:.]*\}\s*)?")
 """Also as a heading of Markdown."""
 
+_FISHER: Final = re.compile(r"(\d{1,6}\.\d{1,3}) (\d{1,6}\.\d{1,3}) (?=[^\s:]{1,40}: )")
+"""Two times before who speaks, as the corpora of the LDC have them."""
+
 _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 """A time as f4, MAXQDA and others write it, behind a paragraph or before it: ``#00:01:02-5#``."""
 
@@ -188,6 +191,7 @@ def _named_paragraphs(lines: list[str]) -> list[str]:
 
 def _mark_before(line: str) -> str:
     """Return a line with the time of its mark before it, where one stands before or behind what is said."""
+    line = _FISHER.sub(r"[\1 --> \2] ", line, count=1) if _FISHER.match(line) else line
     if "#" not in line or not (marks := [*_MARK.finditer(line)]):
         return line
     begins = marks[0].start() == 0

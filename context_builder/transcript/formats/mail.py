@@ -101,7 +101,10 @@ def _body(message: EmailMessage) -> str:
         raise ValueError(f"a message cannot be read: {type(error).__name__}") from None
     if not isinstance(content, str):
         return ""
-    return text_of_page(_UNQUOTED.sub("", content)) if part.get_content_type() == "text/html" else content
+    if part.get_content_type() != "text/html":
+        return content
+    lines = text_of_page(_UNQUOTED.sub("", content)).split("\n")
+    return "\n".join(line for line in lines if line.startswith("-") or not _ABOVE.fullmatch(line))
 
 
 def _own(body: str) -> str:

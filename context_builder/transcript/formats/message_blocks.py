@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from context_builder.transcript.fields import plain
@@ -32,6 +33,7 @@ _DATED: Final = re.compile(
     r"(?P<stamp>\d{4}[-/.]\d{1,2}[-/.]\d{1,2} \d{1,2}:\d{2}:\d{2})\s+(?!From\s)"
     r"(?P<name>[^\n:]{1,80}?)(?:\([^()\n]*\)|<[^<>\n]*@[^<>\n]*>)?:?\s*"
 )
+_NO_YEAR: Final = re.compile(r"(?P<month>\d{1,2})/(?P<day>\d{1,2}),? (?P<time>\d{1,2}:\d{2}\s?[AP]M)")
 _FRAME: Final = re.compile(r"={20,}")
 _SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
 _UNSAID: Final = re.compile(
@@ -87,12 +89,22 @@ def _headings(lines: Sequence[str]) -> list[_Heading]:
 def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
     for place, line in enumerate(lines):
         found = form.fullmatch(line) if len(line) < 200 else None
-        if found is None or (at := written(found["stamp"])) is None:
+        if found is None or (at := written(found["stamp"]) or _of_this_year(found["stamp"])) is None:
             continue
         if form is not _ALONE:
             yield _Heading(place, place + 1, found["name"].strip(), at)
         elif place + 2 < len(lines) and (name := lines[place + 1].strip()):
             yield _Heading(place, place + 2, name, at)
+
+
+def _of_this_year(stamp: str) -> WrittenDate | None:
+    """Return a moment with the month before the day and no year, as Teams copies those of the year."""
+    found = _NO_YEAR.fullmatch(stamp)
+    now = datetime.now()
+    if found is None:
+        return None
+    is_later = (int(found["month"]), int(found["day"])) > (now.month, now.day)
+    return written(f"{now.year - is_later}-{found['month']}-{found['day']} {found['time']}")
 
 
 def _text(lines: Sequence[str]) -> str:

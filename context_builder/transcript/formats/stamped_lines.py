@@ -13,8 +13,9 @@ from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
 _LINE: Final = re.compile(
-    r"[\[(]?(?:(?P<iso>\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?|[ T]\d\d:\d\d:\d\d[.,]\d{1,9})"
-    r"\s?(?:Z|[+-]\d\d:?\d\d)?)|(?P<epoch>1\d{9}(?:\.\d{1,6}|\d{3})?))[\])]?\s*[-–|:]?\s+"
+    r"[\[(]?(?:(?P<iso>\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?|"
+    r"[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9}|(?= UTC)))"
+    r"\s?(?:Z|UTC|[+-]\d\d:?\d\d)?)|(?P<epoch>1\d{9}(?:\.\d{1,6}|\d{3})?))[\])]?\s*[-–|:]?\s+"
     r"(?:\[?(?:INFO|DEBUG|NOTICE|WARN(?:ING)?)\]?[\s:-]+"
     r"(?:[\w.]{1,60}(?::| -)\s+(?=[^\s:]{1,40}[^:\n]{0,40}:\s))?)?(?P<rest>\S.*)"
 )
@@ -35,7 +36,10 @@ def read_stamped(source: Source) -> Transcript:
 def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
     entries: list[tuple[int, re.Match[str], list[str]]] = []
     for number, line in enumerate(source.text.split("\n"), start=1):
-        if found := _LINE.match(line):
+        found = _LINE.match(line)
+        if found and found["rest"].startswith("*** "):  # of a server of IRC
+            continue
+        if found:
             entries.append((number, found, [found["rest"]]))
         elif entries:
             entries[-1][2].append(line)

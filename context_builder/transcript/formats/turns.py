@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
 from typing import Any, Final
@@ -34,18 +34,21 @@ _LISTS: Final = (
 _TEXT: Final = (
     "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance",
     "transcription", "displaytext", "punctuated", "value", "snippet", "cooked", "sentences", "parts", "elements",
-    "tokens", "segment", "word", "payload", "contents", "textblocks", "finalsentence", "msg", "mes", "steps",
+    "tokens", "segment", "word", "payload", "contents", "textblocks", "finalsentence", "msg", "mes", "steps", "token",
 )  # fmt: skip
+_PERSONS: Final = ("sender", "author", "actor", "member", "person", "participant", "creator", "commenter", "poster")
 _WHO: Final = (
+    *(f"{person}{name}" for person in _PERSONS for name in ("displayname", "fullname", "name")), "voice",
     "speakername", "speakerdisplayname", "alias", "contactname", "friendlyname", "speakerdesignation",
     "participantname", "personname", "sendername", "displayname", "fromuser", "speaker", "who", "participant",
     "author", "authorid", "commenter", "user", "users", "username", "from", "sender", "role", "participantrole",
     "participantpurpose", "participanttype", "speakerid", "participantid", "speakerlabel", "speakertag",
     "participantidentity", "participantdetails", "name", "userid", "fromid", "senderid", "spk", "direction",
+    "speakerindex",    "personemail", "authoremail", "senderemail", "useremail", "actorid", "personid",
 )  # fmt: skip
 _NAMES: Final = (
     "displayname", "name", "fullname", "friendlyname", "login", "username", "title", "participantrole", "role",
-    "email", "emailaddress", "source", "label", "id", "userid",
+    "email", "emailaddress", "source", "label", "identifier", "id", "userid",
 )  # fmt: skip
 _IDS: Final = ("id", "waid", "spkid", "speakerid", "participantid", "userid", "speaker", "useridentifier")
 _SOURCES: Final = ("microphone", "mic", "system", "speaker", "input", "output")
@@ -56,11 +59,12 @@ _STARTS: Final = (
     "secondsfromstart", "starttime", "start", "startoffset", "starttimestamp", "startdatetime", "begin",
     "begintime", "beginoffset", "timebegin", "datastart", "offset", "snippettime", "timeincall", "datetime",
     "timestamp", "time", "ts", "sent", "contentoffset", "createdat", "createtime", "absolutestarttime", "date",
-    "timestamps", "beginaudiotime", "created", "senddate", "senton", "timestampunix",
+    "timestamps", "beginaudiotime", "created", "senddate", "senton", "timestampunix", "startedat", "datecreated",
+    "datesent", "sentat", "postedat", "publishedat", "createdon", "dateposted", "dateadded",
 )  # fmt: skip
 _ENDS: Final = (
     "endtime", "end", "endoffset", "endtimestamp", "enddatetime", "timeend", "dataend", "stop", "absoluteendtime",
-    "endaudiotime",
+    "endaudiotime", "endedat",
 )  # fmt: skip
 _TIMED_PARTS: Final = ("words", "sentences", "elements", "tokens", "result", "parts")
 """Parts of a turn that have times, where it has none itself."""
@@ -99,6 +103,10 @@ _UNSAID_PARTS: Final = frozenset({
 })  # fmt: skip
 """Types of parts of a message to or from a model that nobody says."""
 
+_WORDS: Final = 4
+"""Turns of which a list has at least so many before it is taken for one of words."""
+
+_SAME: Final = timedelta(seconds=2)
 _DEEPEST: Final = 6
 _EPOCH: Final = 100_000_000.0
 """A number above this is a moment, not seconds of a recording."""
@@ -130,11 +138,15 @@ def turn_of(entry: Object) -> dict[str, Any]:
         "text",
         "punctuated",
         "alternatives",
+        "results",
         "kwargs",
+        "content",
     ):
         inside = found.get(wrapper)
-        if isinstance(inside, list) and wrapper == "alternatives" and inside:
-            inside = inside[0]
+        if isinstance(inside, list) and (wrapper == "alternatives" or (wrapper == "results" and len(inside) == 1)):
+            inside = next(iter(inside), None)
+        if isinstance(inside, dict) and isinstance(inside.get("text"), dict):
+            inside = inside["text"]
         if isinstance(inside, dict) and (words := _text(inside)):
             if wrapper == "kwargs":
                 found.pop("type", None)  # LangChain's, of the object that it makes
@@ -238,6 +250,9 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
         for key in (*_LISTS, *(key for key in document if key not in _LISTS)):
             inside = document.get(key)
             if isinstance(inside, dict | list) and (found := [*lists_in(inside, depth + 1)]):
+                first = document.get("source")  # the message to which the others reply (Intercom)
+                if isinstance(first, dict) and _is_turn(first) and len(found) == 1:
+                    found = [[{"created_at": document.get("created_at"), **first}, *found[0]]]
                 yield from found
                 return
 
@@ -290,6 +305,7 @@ def read_turns(document: Any, source: Source) -> Transcript:
         for entries in lists
         for told in _read(_spoken(entries), people, source, is_gong="callTranscripts" in document)
     ]
+    found = _joined_words(found)
     moments = [one.moment for one in found if one.moment is not None]
     said = [one.said for one in found]
     if moments:
@@ -301,7 +317,44 @@ def read_turns(document: Any, source: Source) -> Transcript:
             for one in found
         ]
         return Transcript(labelled(said), started)
-    return Transcript(labelled(said), begun(document))
+    return Transcript(labelled(said), begun(document) or _begun_by(lists, found))
+
+
+def _begun_by(lists: Sequence[Sequence[Any]], found: Sequence[_Turn]) -> datetime | None:
+    """Return when a recording began, where turns have moments beside their times from its beginning that agree."""
+    entries = [turn_of(one) for entries in lists for one in entries if isinstance(one, dict)]
+    told = [moment for one in entries if (moment := _moment_beside(one)) is not None]
+    times = [one.said.at for one in found if one.said.at is not None]
+    if len(told) != len(times) or not told:
+        return None
+    starts = [moment - timedelta(seconds=at) for moment, at in zip(told, times, strict=True)]
+    return starts[0] if max(starts) - min(starts) <= _SAME else None
+
+
+def _moment_beside(turn: Mapping[str, Any]) -> datetime | None:
+    try:
+        value = next((turn[key] for key in ("createdat", "timestamp", "datetime") if _is_text(turn, key)), "")
+        return iso(value) if re.match(r"\d{4}-\d\d-\d\dT", value) else None
+    except ValueError:
+        return None
+
+
+def _joined_words(found: Sequence[_Turn]) -> list[_Turn]:
+    """Return turns of a word each, with their times, as what each speaker says."""
+    single = sum(" " not in one.said.text and one.moment is None and one.said.until is not None for one in found)
+    if len(found) < _WORDS or single < len(found):
+        return [*found]
+    words = [
+        SpokenWord(
+            one.said.text,
+            one.said.speaker,
+            one.said.at,
+            one.said.until,
+            joined=not any(map(str.isalnum, one.said.text)),
+        )
+        for one in found
+    ]
+    return [_Turn(said, None) for said in runs(words)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +365,9 @@ class _Turn:
 
 def _spoken(entries: Sequence[Any]) -> Sequence[Any]:
     """Return a list without what is no speech: where some entries are of the type transcript, what is of another."""
+    spoken = [one for one in entries if isinstance(one, dict) and one.get("event") in ("user", "bot")]
+    if len({one["event"] for one in spoken}) > 1:  # what a bot's program notes between is none
+        return spoken
     kinds = {one.get("type") for one in entries if isinstance(one, dict) and isinstance(one.get("type"), str)}
     if "transcript" not in kinds or len(kinds) == 1:
         return entries
@@ -323,18 +379,32 @@ def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, 
     for where, one in each_object(entries, "turns", source):
         turn = turn_of(one)
         role = turn.get("role")
-        if turn.get("isthought") is True or (isinstance(role, str) and role.lower() in _UNSPOKEN):
+        if (
+            turn.get("isthought") is True
+            or turn.get("messagetype") == "system"
+            or (isinstance(role, str) and role.lower() in _UNSPOKEN)
+        ):
             continue
         if not (words := text_of(turn)):
             if not any(isinstance(turn.get(key), str | list | dict) for key in _TEXT) and not one.get("type"):
                 source.problem(f"{where} has no text")
             continue
+        words = _filled(words, turn)
         at, moment = when_of(turn, where, source)
         until, _ = _when(turn, _UNTIL, where, source)
         found.append(_Turn(Utterance(who_of(turn, people), words, at, until=until), moment))
     if is_gong or _is_milliseconds([one.said for one in found]):
         return [replace(one, said=_scaled(one.said, 0.001)) for one in found]
     return found
+
+
+def _filled(words: str, turn: Mapping[str, Any]) -> str:
+    """Return a text with the names for which it has placeholders, which stand beside it (Nextcloud Talk)."""
+    named = turn.get("messageparameters")
+    for key, one in named.items() if isinstance(named, dict) else ():
+        if isinstance(one, dict) and (name := optional_text(one, "name")):
+            words = words.replace(f"{{{key}}}", name)
+    return words
 
 
 def _scaled(one: Utterance, unit: float) -> Utterance:
@@ -406,9 +476,10 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
     for party in (turn.get("source"), *(turn.get(kind) for kind in _KINDS)):
         if isinstance(party, str) and (party in _SOURCES or party in _PARTIES):
             return speaker_name(party)
-    words = turn.get("words")
-    if isinstance(words, list) and words and isinstance(words[0], dict) and words[0].get("speaker") is not None:
-        return speaker_name(words[0]["speaker"])
+    for parts in (turn.get(key) for key in ("words", "tokens")):
+        first = parts[0] if isinstance(parts, list) and parts and isinstance(parts[0], dict) else {}
+        if isinstance(told := first.get("speaker", first.get("label")), str | int):
+            return speaker_name(told)
     channel = next((one for key in _CHANNELS if isinstance(one := turn.get(key), str | int)), None)
     return UNKNOWN_SPEAKER if channel is None else channel_name(channel)
 

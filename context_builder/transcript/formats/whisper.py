@@ -7,11 +7,12 @@ milliseconds (whisper.cpp).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, each_object, inner, optional_text, seconds
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain, seconds
 from context_builder.transcript.labels import spoken
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -22,6 +23,10 @@ _ALONE: Final = frozenset({"text", "language", "usage", "logprobs", "task", "dur
 """Fields beside a text that stands alone."""
 
 
+_TOKEN: Final = re.compile(r"<\|[^<>|\s]{1,40}\|>")
+"""A token of the model that is no word, such as of a language or a time."""
+
+
 def is_whisper(document: Object) -> bool:
     is_text = isinstance(document.get("text"), str) and set(document) <= _ALONE
     return is_text or _has_words(document) or any(key in document for key in ("segments", "chunks"))
@@ -29,12 +34,12 @@ def is_whisper(document: Object) -> bool:
 
 def read_whisper(document: Object, source: Source) -> Transcript:
     """Return the transcript. Raises :class:`ValueError` where its segments are no list."""
-    for key in ("speakers", "segments", "chunks"):
+    for key in ("speakers", "speaker_segments", "segments", "chunks"):
         entries = document.get(key)
         is_listed = isinstance(entries, list) and any(isinstance(one, dict) and "text" in one for one in entries)
         if entries is not None and (is_listed or (key != "speakers" and entries != [])):
             return Transcript(read_segments(entries, key, source))
-    text = optional_text(document, "text")
+    text = plain(_TOKEN.sub(" ", optional_text(document, "text")))
     if _has_words(document):
         words = [*_words(document.get("words", document.get("result")), "words", source, 1.0)]
         signed = text.split()  # the same words with their punctuation
@@ -78,7 +83,7 @@ def _segment(one: Object, where: str, source: Source, unit: float) -> Iterator[U
     words = one.get("words")
     if one.get("speaker") is None and isinstance(words, list) and any(_tells(word) for word in words):
         yield from runs(_words(words, where, source, unit))
-    elif text := optional_text(one, "text"):
+    elif text := plain(_TOKEN.sub(" ", optional_text(one, "text"))):
         channel, speaker = one.get("channel"), one.get("speaker", one.get("speaker_id"))
         is_channel = speaker is None and isinstance(channel, int | str) and not isinstance(channel, bool)
         yield Utterance(channel_name(channel) if is_channel else speaker_name(speaker), text, at, until=until)

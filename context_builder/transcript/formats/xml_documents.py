@@ -175,6 +175,8 @@ def _read_elements(root: Element, source: Source) -> Transcript:
     listed = objects[tags.most_common(1)[0][0]]
     people, moments = _people(root), _timeline(root)
     for one in listed:
+        if "in" in one:
+            one.setdefault("start", one["in"])
         one |= {key: people[who] for key in ("who", "speaker") if (who := str(one.get(key)).lstrip("#")) in people}
         one |= {key: moments.get(at[1:]) for key in ("start", "end") if (at := str(one.get(key))).startswith("#")}
     return turns.read_turns(listed, source)

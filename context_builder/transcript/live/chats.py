@@ -104,4 +104,7 @@ def read_messenger(message: Message, stream: Stream) -> Iterator[Heard]:
     if (one := messenger_message(message)) is not None:
         key = ("messenger", str(one.get("_id") or one.get("id") or inner(one, "envelope").get("timestamp")))
         for said in messengers.read_messages([one], Source("event")).utterances:
+            if one.get("edit_at") and stream.was_said(key):  # an edit of Mattermost's names nobody
+                yield from stream.corrected(key, text=said.text)
+                continue
             yield from stream.said_or_corrected(key, said)

@@ -14,7 +14,7 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utteran
 
 _WRAPPERS: Final = ("payload", "data", "message", "eventBody", "event", "body", "content", "result")
 _FINAL: Final = ("isfinal", "final", "completed", "endofturn")
-_INTERIM: Final = ("partial", "interim", "delta", "pending")
+_INTERIM: Final = ("partial", "interim", "delta", "pending", "llm-text", "tts-text")
 _RESTATES: Final = ("conversation-update", "report", "history")
 """Kinds of messages that say again what others said."""
 

@@ -44,7 +44,7 @@ class PlainLines:
             return self._said(nick[1], nick[2])
         time = _TIME.match(line)
         rest = plain(line[time.end() :] if time else line)
-        if not rest:
+        if not rest or ("\ufffd" in rest and not any(one.isalnum() for one in rest)):
             return None
         told = Labels([rest]).line(rest)
         one_word = _ONE_WORD.fullmatch(rest)
