@@ -673,3 +673,93 @@ def test_words_of_files_in_a_bucket_and_of_chunks(tmp_path: Path) -> None:
         "response": {"chunks": [{"alternatives": [{"text": "Yes.", "words": [{"word": "Yes."}]}], "channelTag": "1"}]}
     }
     assert heard(tmp_path, "b.json", chunks) == ["Channel 1 | Yes."]
+
+
+def test_fields_of_who_and_when_that_programs_call_otherwise(tmp_path: Path) -> None:
+    for who, when in (
+        ("actorDisplayName", "date_created"),
+        ("sender_display_name", "sent_at"),
+        ("personEmail", "published_at"),
+        ("voice", "created_on"),
+    ):
+        entries = [{who: name, "text": text, when: f"2023-05-03T09:00:0{int(at)}Z"} for name, text, at in TURNS]
+        told = transcript(tmp_path, "a.json", {"items": entries[::-1]})
+        assert [(one.speaker, one.text, one.at) for one in told.utterances] == [
+            (name, text, at - 1) for name, text, at in TURNS
+        ]
+
+
+def test_moments_beside_times_from_the_beginning(tmp_path: Path) -> None:
+    entries = [
+        {"speaker": who, "text": text, "start": at, "created_at": f"2023-05-03T09:00:0{int(at)}Z"}
+        for who, text, at in TURNS
+    ]
+    started = transcript(tmp_path, "a.json", {"comments": entries}).started
+    assert started is not None
+    assert started.isoformat().startswith("2023-05-03T09:00:00")
+    entries[1]["created_at"] = entries[0]["created_at"]  # when it was written down
+    entries[1]["start"] = 400.0
+    assert transcript(tmp_path, "b.json", {"comments": entries}).started is None
+
+
+def test_words_in_a_list_are_joined_by_speaker(tmp_path: Path) -> None:
+    spoken = [(n, word) for n, text in enumerate((ASKED, SAID)) for word in text.replace("?", " ?").split()]
+    tokens = [
+        {"token": word, "startTime": f"{at}s", "endTime": f"{at}.9s", "speakerIndex": n}
+        for at, (n, word) in enumerate(spoken)
+    ]
+    answer = {"transcriptions": [{"transcription": f"{ASKED} {SAID}", "tokens": tokens}]}
+    assert heard(tmp_path, "a.json", answer) == [f"Speaker 0 | {ASKED}", f"Speaker 1 | {SAID}"]
+
+
+def test_shapes_of_documents(tmp_path: Path) -> None:
+    segments = [{"start": 1.0, "end": 2.0, "text": f"<|en|><|0.00|> {ASKED}<|1.00|>"}]
+    assert heard(tmp_path, "a.json", {"text": "", "segments": segments}) == [f"Unknown | {ASKED}"]
+    spoken = [{"speaker_id": "Ida Lind", "start": 1.0, "end": 2.0, "text": ASKED}]
+    assert heard(tmp_path, "b.json", {"segments": segments, "speaker_segments": spoken}) == TALK[:1]
+    utterances = [{"speaker": who, "start": at, "end": at + 1, "text": text} for who, text, at in TURNS]
+    told = transcript(tmp_path, "c.json", {"utterances": utterances})  # seconds, not AssemblyAI's milliseconds
+    assert [one.at for one in told.utterances] == [1.0, 4.0]
+    events = [
+        {"event": "user", "text": ASKED, "timestamp": 1683104401.0},
+        {"event": "bot", "text": SAID, "timestamp": 1683104404.0},
+        {"event": "slot", "name": "city", "value": "Porto", "timestamp": 1683104405.0},
+    ]
+    assert heard(tmp_path, "d.json", {"events": events}) == [f"user | {ASKED}", f"bot | {SAID}"]
+    message = {"actorDisplayName": "Ida Lind", "timestamp": 1683104401, "message": "{a}, {b}?"}
+    named = {**message, "messageParameters": {"a": {"name": "Bo Berg"}}}
+    assert heard(tmp_path, "e.json", {"data": [named, {**message, "messageType": "system"}]}) == [
+        "Ida Lind | Bo Berg, {b}?"
+    ]
+    source = {"body": ASKED, "author": {"name": "Ida Lind"}}
+    reply = {"body": SAID, "author": {"name": "Bo Berg"}, "created_at": 1683104404}
+    assert heard(tmp_path, "f.json", {"created_at": 1683104401, "source": source, "parts": [reply]}) == TALK
+
+
+def test_lines_and_pages_of_further_programs(tmp_path: Path) -> None:
+    lines = [f"{at} {at + 1} {who}: {text}\n" for who, text, at in TURNS]
+    assert heard(tmp_path, "a.txt", "# a comment\n\n" + "\n".join(lines)) == TALK
+    stamped = [f"[2023-05-03 09:00:0{int(at)} UTC] {who}: {text}\n" for who, text, at in TURNS]
+    assert heard(tmp_path, "b.txt", "".join(stamped)) == TALK
+    logged = f"2023-05-03T09:00:00  *** ida has joined #a\n2023-05-03T09:00:01  <ida> {ASKED}\n"
+    assert heard(tmp_path, "c.log", logged) == [f"ida | {ASKED}"]
+    copied = [f"[5/3 9:0{int(at)} AM] {who}\n{text}\n\n" for who, text, at in TURNS]
+    assert heard(tmp_path, "d.txt", "".join(copied)) == TALK
+    line = [f"{half}09:01\t{who}\t{text}\n" for half, (who, text, _) in zip(("上午", "下午"), TURNS, strict=True)]
+    told = transcript(tmp_path, "e.txt", "[LINE]\n\n2023/05/03（三）\n" + "".join(line)).utterances
+    assert [(one.speaker, one.at) for one in told] == [("Ida Lind", 0.0), ("Bo Berg", 43_200.0)]
+    cited = [f"<cite>{who}:</cite>\n<time>0:0{int(at)}</time>\n<p>{text}</p>\n" for who, text, at in TURNS]
+    assert heard(tmp_path, "f.html", "".join(cited)) == TALK
+    spans = [f'<p><span class="speaker">[{who}] </span><span>{text}</span></p>' for who, text, _ in TURNS]
+    assert heard(tmp_path, "g.html", f"<article>{''.join(spans)}</article>") == TALK
+    words = "".join(
+        f"a {channel} {at}.0 0.5 {word}\n" for at, (channel, word) in enumerate((("A", "yes"), ("B", "no")))
+    )
+    assert len({one.speaker for one in transcript(tmp_path, "h.ctm", words).utterances}) == 2
+
+
+def test_chinese_that_is_taken_for_japanese(tmp_path: Path) -> None:
+    text = "早安，今天的會議幾點開始？\n十點鐘，在三樓的會議室。\n好的，我馬上就到。\n別忘了帶報告。"
+    cues = [f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{line}\n" for n, line in enumerate(text.split("\n"), start=1)]
+    said = [one.partition(" | ")[2] for one in heard(tmp_path, "a.srt", "\n".join(cues).encode("big5"))]
+    assert said == text.split("\n")

@@ -468,3 +468,22 @@ def test_edits_of_chats_are_corrections() -> None:
     assert heard(LiveSpeech(), event, edit, edit) == [("ida", "fifteen"), ("corrects", "fifty", None)]
     other = {**edit, "sender": "@bo:hs", "event_id": "$3"}
     assert heard(LiveSpeech(), event, other) == [("ida", "fifteen")]
+
+
+def test_lines_of_events_with_their_ends_and_without_words() -> None:
+    speech = LiveSpeech()
+    assert speech.read(b"event: transcript.text.delta\n") == []
+    assert [one.text for one in speech.read(b"Ida: Yes.\n") if isinstance(one, Utterance)] == ["Yes."]
+    with pytest.raises(ValueError, match="not JSON"):
+        speech.read(b"\xff\xfe\xff\n")
+
+
+def test_an_edit_of_mattermost_that_names_nobody() -> None:
+    speech = LiveSpeech()
+    post = {"id": "p", "create_at": 1683104401000, "edit_at": 0, "user_id": "u", "channel_id": "c", "message": "Nien"}
+    posted = {"event": "posted", "data": {"post": json.dumps(post), "sender_name": "@ida"}}
+    assert said(speech, posted) == [("ida", "Nien")]
+    edited = json.dumps({**post, "edit_at": 1683104409000, "message": "Nine"})
+    [heard] = speech.read(json.dumps({"event": "post_edited", "data": {"post": edited}}))
+    assert isinstance(heard, CorrectedUtterance)
+    assert heard.text == "Nine"

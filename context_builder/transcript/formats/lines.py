@@ -66,7 +66,7 @@ _NAMES: Final = re.compile(r"[^\s:][^:]{0,79}:\s")
 _ALONE: Final = re.compile(r"[\s#*]*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?[\s*]*(?:\{#[\d:.]*\}\s*)?")
 """Also as a heading of Markdown."""
 
-_FISHER: Final = re.compile(r"(\d{1,6}\.\d{1,3}) (\d{1,6}\.\d{1,3}) (?=[^\s:]{1,40}: )")
+_FISHER: Final = re.compile(r"(\d{1,6}\.\d{1,3}) (\d{1,6}\.\d{1,3}) (?=[^\s:][^:\n]{0,39}: )")
 """Two times before who speaks, as the corpora of the LDC have them."""
 
 _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
