@@ -21,7 +21,7 @@ from context_builder.storage.redis import client_for
 from tests.server.test_sessions import Events, said
 from tests.services.api_server import ApiServer
 from tests.services.redis_server import RedisServer
-from tests.services.running import push, running, state
+from tests.services.running import published, push, running, state
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -186,7 +186,7 @@ async def test_another_redis_has_another_session_of_the_same_name(redis: Redis, 
 async def test_a_silence_clock_that_is_no_object_is_none(api: ApiServer, redis: Redis) -> None:
     await push(redis, said(1, "Whales sing."))
     async with running(redis):
-        await wait_until(lambda: redis.exists("context_builder:monday:state"), "a state")
+        await wait_until(published(redis, lambda state: bool(state["raw_recent_buffer"])), "it was heard")
     await redis.set("conversation_state:monday", "[1]")
     async with api.client(api.key()) as client, client.stream("GET", PAGE) as response:
         name, held, _ = await Events(response).next()
