@@ -731,6 +731,9 @@ def test_shapes_of_documents(tmp_path: Path) -> None:
     assert heard(tmp_path, "e.json", {"data": [named, {**message, "messageType": "system"}]}) == [
         "Ida Lind | Bo Berg, {b}?"
     ]
+    doubling = {f"k{n}": {"name": f"{{k{n + 1}}}" * 2} for n in range(40)}  # filled again, it would not fit in memory
+    bomb = {**message, "message": "{k0}, no?", "messageParameters": doubling}
+    assert heard(tmp_path, "bomb.json", {"data": [bomb]}) == ["Ida Lind | {k1}{k1}, no?"]
     source = {"body": ASKED, "author": {"name": "Ida Lind"}}
     reply = {"body": SAID, "author": {"name": "Bo Berg"}, "created_at": 1683104404}
     assert heard(tmp_path, "f.json", {"created_at": 1683104401, "source": source, "parts": [reply]}) == TALK

@@ -15,6 +15,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Final
 
+from context_builder.quoting import LONGEST_NAME
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
 from context_builder.transcript.formats.html_exports import text_of_page
 from context_builder.transcript.formats.whisper import labelled
@@ -44,7 +45,7 @@ _WHO: Final = (
     "author", "authorid", "commenter", "user", "users", "username", "from", "sender", "role", "participantrole",
     "participantpurpose", "participanttype", "speakerid", "participantid", "speakerlabel", "speakertag",
     "participantidentity", "participantdetails", "name", "userid", "fromid", "senderid", "spk", "direction",
-    "speakerindex",    "personemail", "authoremail", "senderemail", "useremail", "actorid", "personid",
+    "speakerindex", "personemail", "authoremail", "senderemail", "useremail", "actorid", "personid",
 )  # fmt: skip
 _NAMES: Final = (
     "displayname", "name", "fullname", "friendlyname", "login", "username", "title", "participantrole", "role",
@@ -401,10 +402,12 @@ def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, 
 def _filled(words: str, turn: Mapping[str, Any]) -> str:
     """Return a text with the names for which it has placeholders, which stand beside it (Nextcloud Talk)."""
     named = turn.get("messageparameters")
-    for key, one in named.items() if isinstance(named, dict) else ():
-        if isinstance(one, dict) and (name := optional_text(one, "name")):
-            words = words.replace(f"{{{key}}}", name)
-    return words
+    if not isinstance(named, dict):
+        return words
+    names = {key: optional_text(one, "name")[:LONGEST_NAME] for key, one in named.items() if isinstance(one, dict)}
+    return re.sub(
+        r"\{([^{}]{1,80})\}", lambda found: names.get(found[1]) or found[0], words
+    )  # once: names may have them
 
 
 def _scaled(one: Utterance, unit: float) -> Utterance:
