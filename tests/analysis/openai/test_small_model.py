@@ -8,6 +8,7 @@ import pytest
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, SummaryRequest
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.options import CallOptions
 from context_builder.analysis.prompts import load_prompts
 from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
@@ -21,7 +22,8 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 async def test_replies_fit_their_schemas_and_citations_are_real(
     small_model: SmallModelServer, texts: tuple[str, ...]
 ) -> None:
-    analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts())
+    patient = CallOptions(timeout=120)  # a thread of a processor reads the prompt for a summary in twenty seconds
+    analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts(), calls=patient)
     messages = said(*texts)
     try:
         keywords = await analyst.extract_keywords(messages[1:2])
