@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 async def test_replies_fit_their_schemas_and_citations_are_real(
     small_model: SmallModelServer, texts: tuple[str, ...]
 ) -> None:
-    patient = CallOptions(timeout=120)  # a thread of a processor reads the prompt for a summary in twenty seconds
+    patient = CallOptions(timeout=120, attempts=2)  # it reads the prompt for a summary in twenty seconds
     analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts(), calls=patient)
     messages = said(*texts)
     try:
