@@ -25,8 +25,8 @@ from context_builder.redaction.secret_values import (
 
 SECRET_KINDS: Final = {NameKind.PASSWORD: "PASSWORD", NameKind.TOKEN: "KEY", NameKind.KEY: "KEY"}
 NAME: Final = re.compile(
-    r"(?:(?:access|api|auth|client|encryption|license|private|secret|signing)\s"
-    r"(?=key|token|secret|pass|credential)|pass\s(?=phrase))?[^\W\d][\w.$-]{0,80}",
+    r"(?:(?:access|api|auth|client|encryption|license|private|secret|signing|wi-?fi|wlan|wpa\d?)\s"
+    r"(?=key|token|secret|pass|credential)|pass\s(?=phrase))?(?:p[a4@][s5$]{2}w[o0]rd(?![\w.$-])|[^\W\d][\w.$-]{0,80})",
     re.IGNORECASE,
 )
 

@@ -77,11 +77,21 @@ _NO_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 """Words before an ``at`` that tell where something is, and are no name."""
-_DOMAIN_SAID: Final = re.compile(
-    r" dot (?:com|org|net|edu|gov|info|biz|io|ai|dev|app|eu|uk|us|de|fr|ch|at|nl|be|es|it|pt|se|no|dk|fi|pl|cz"
-    r"|ie|in|jp|cn|ru|br|mx|au|nz|ca|za|example|test)$",
+_DOMAIN_ENDS: Final = (
+    r"(?:com|org|net|edu|gov|info|biz|io|ai|dev|app|eu|uk|us|de|fr|ch|at|nl|be|es|it|pt|se|no|dk|fi|pl|cz"
+    r"|ie|in|jp|cn|ru|br|mx|au|nz|ca|za|example|test)"
+)
+_DOMAIN_SAID: Final = re.compile(rf" dot {_DOMAIN_ENDS}$", re.IGNORECASE)
+_LINE_END: Final = r"(?P<{}>[ \t]{{0,4}}\r?\n[ \t>|*#]{{0,16}})"
+_BROKEN: Final = re.compile(
+    r"(?<![\w.+-])[\w+][\w.+-]{0,63}"
+    rf"(?:@{_LINE_END.format('before_domain')}(?=(?:[\w-]{{1,63}}\.){{1,4}}[a-z]{{2,24}}\b)"
+    rf"|{_LINE_END.format('before_at')}(?=@(?:[\w-]{{1,63}}\.){{1,4}}{_DOMAIN_ENDS}\b)"
+    rf"|@[\w-]{{1,63}}{_LINE_END.format('within')}(?=[\w-]{{0,63}}(?:\.[\w-]{{1,63}}){{0,3}}\.{_DOMAIN_ENDS}\b)"
+    rf"|@(?:[\w-]{{1,63}}\.){{1,4}}{_LINE_END.format('before_end')}(?={_DOMAIN_ENDS}\b))",
     re.IGNORECASE,
 )
+"""A mail address, as far as to the end of the line that parts it."""
 _MAIL_SAID: Final = re.compile(r"\b(?:e ?-?mail|mail|address|write|reach|contact|id)\b", re.IGNORECASE)
 
 
@@ -112,8 +122,11 @@ def mail_addresses(text: str) -> Iterator[PiiSpan]:
 
 
 def with_signs(reading: Reading) -> Reading:
-    """Return the reading with signs in place of such as ``[at]``; itself without any."""
-    return reading.replaced((*sign.span(), "@" if sign["at"] else ".") for sign in _SIGNS.finditer(reading.text))
+    """Return the reading with signs for such as ``[at]``, and each mail address on one line; itself without any."""
+    signed = reading.replaced((*sign.span(), "@" if sign["at"] else ".") for sign in _SIGNS.finditer(reading.text))
+    if "@" not in signed.text or "\n" not in signed.text:
+        return signed
+    return signed.replaced((*one.span(one.lastgroup or 0), "") for one in _BROKEN.finditer(signed.text))
 
 
 def _is_card(digits: str, before: str) -> bool:

@@ -20,6 +20,7 @@ from itertools import chain, islice
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any, Final
 
+from context_builder.redaction.codes import codes_in
 from context_builder.redaction.named_secrets import named_secrets
 from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of
@@ -152,7 +153,7 @@ LIKE_A_KEY: Final = re.compile(
 
 _SHORT_SECRETS: Final = (
     "authorization", "identified ", "securestring", " login ", "mysql", "sshpass", "redis-cli", "networkcredential(",
-    "directoryentry(", "psexec", "sqlcmd ", "bcp ", "ldap", "mongo", "pass:",
+    "directoryentry(", "psexec", "sqlcmd ", "bcp ", "ldap", "mongo", "pass:", "wifi:",
 )  # fmt: skip
 """Words of lines in which a format is looked for without that."""
 
@@ -182,7 +183,9 @@ def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
     found = [
         Secret(*reading.place(one.start, one.end), one.kind)
         for reading in readings(line)
-        for one in chain(by_form(reading.text, without_context=without_context), named_secrets(reading.text))
+        for one in chain(
+            by_form(reading.text, without_context=without_context), named_secrets(reading.text), codes_in(reading.text)
+        )
     ]
     if not found:
         return found

@@ -16,7 +16,8 @@ from typing import Final
 HINTS: Final = (
     "pass", "pw", "secret", "token", "key", "cred", "auth", "pat", "jwt", "bearer", "webhook", "kennwort", "contrase",
     "senha", "wachtwoord", "парол", "密", "パスワード", "비밀번호", "비번", "암호", "패스워드", "hasło", "heslo",
-    "lösenord", "jelszó", "şifre", "parola", "토큰", "токен", "令牌", "トークン",
+    "lösenord", "jelszó", "şifre", "parola", "토큰", "токен", "令牌", "トークン", "ssw", "$$w", "55w", "mdp", "wpa",
+    "psk",
 )  # fmt: skip
 """Every line with the name of a secret has one of these, in lower case."""
 
@@ -36,10 +37,10 @@ _PASSWORDS: Final = (
     "пароль", "密码", "密碼", "パスワード", "비밀번호", "비번", "암호", "패스워드", "hasło", "heslo",
     "lösenord", "jelszó", "şifre", "parola",
 )  # fmt: skip
-_PASSWORD_WORDS: Final = frozenset(("pass", "passe", "passw", "psw", "pw", "pwd"))
+_PASSWORD_WORDS: Final = frozenset(("mdp", "pass", "passe", "passw", "psw", "pw", "pwd"))
 _KEYS: Final = (
     "access", "account", "api", "auth", "encryption", "license", "master", "private", "session", "shared", "signing",
-    "subscription",
+    "subscription", "wifi", "wlan", "wpa",
 )  # fmt: skip
 _TOKENS: Final = (
     "secret",
@@ -51,7 +52,7 @@ _TOKENS: Final = (
     "credential",
     *(f"{kind}key" for kind in _KEYS),
 )
-_TOKEN_WORDS: Final = frozenset(("auth", "authorization", "creds", "cred"))
+_TOKEN_WORDS: Final = frozenset(("auth", "authorization", "creds", "cred", "psk", "wpa"))
 _KEY_WORDS: Final = frozenset(("key", "keys"))
 _VAGUE_WORDS: Final = frozenset(("bearer", "jwt", "pat", "webhook"))
 _OTHER_WORDS: Final = (
@@ -85,13 +86,14 @@ _HARMLESS_AFTER: Final = frozenset(
     " variable vault version word words".split()
 )
 _HARMLESS_PARTS: Final = ("sha", "md5", "integrity", "cert", "rev")
+_PASSWORD_DISGUISED: Final = re.compile(r"p[a4@][s5$]{2}w[o0]rd", re.IGNORECASE)
 _NAME_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+")
 
 
 @lru_cache(maxsize=8192)
 def kind_of_name(name: str) -> NameKind:
     """Return what a name says of its value; a word beside the telling one may say that it is no secret."""
-    words = [word.lower() for word in _NAME_WORDS.findall(name)]
+    words = [word.lower() for word in _NAME_WORDS.findall(_PASSWORD_DISGUISED.sub("password", name))]
     kinds = [_kind_of_word(words, place) for place in range(len(words))]
     last = max((place for place, kind in enumerate(kinds) if kind), default=None)
     if last is None:

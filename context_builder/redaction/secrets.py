@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from context_builder.redaction.codes import CodeList
 from context_builder.redaction.named_secrets import NAME, SECRET_KINDS, Syntax, is_secret_value
 from context_builder.redaction.secret import Secret, masked, placeholder
 from context_builder.redaction.secret_patterns import secret_formats, secrets_in
@@ -24,9 +25,11 @@ _NAME_ELEMENT: Final = re.compile(r"\s{0,80}<(?:key|name)>([\w.-]{2,80})</(?:key
 _VALUE_ELEMENT: Final = re.compile(r"\s{0,80}<(?:value|string)>([^<]{4,4000})</")
 _LIST_ITEM: Final = re.compile(r"\s{0,80}-\s")
 _VALUE_ENTRY: Final = re.compile(
-    r"[\s>|#*:-]{0,80}(?:[\"']?value[\"']?\s{0,2}[:=]\s{0,4})?(?:[^\W\d][\w.'’-]{0,40}:\s{1,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
+    r"[\s>|#*:-]{0,80}(?:\d{1,2}[.)]\s{1,4})?(?:[\"']?value[\"']?\s{0,2}[:=]\s{0,4})?(?:[^\W\d][\w.'’-]{0,40}:\s{1,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
 )
-_NAME_ALONE: Final = re.compile(r"[\s>#*_[]{0,80}((?:[\w-]{2,40}\s){0,2}[\w-]{2,40})[\s#*_\]]{0,8}$")
+_NAME_ALONE: Final = re.compile(
+    r"[\s>#*_[-]{0,80}(?:\d{1,2}[.)]\s{1,4})?((?:[\w-]{2,40}\s){0,2}[\w-]{2,40})[\s#*_\]]{0,8}$"
+)
 """A heading, or the name of a field above its value."""
 _ASKED: Final = re.compile(r"\b(?:passwords?|passphrase|passcode|pwd?)\b[^.!?]{0,60}\?\s{0,8}$", re.IGNORECASE)
 """Somebody asks for a password."""
@@ -54,13 +57,14 @@ class LineContext:
         self._is_alone = False
         """The name above stands alone on its line, so that code and talk may follow it as well as a value."""
         self._columns = Columns()
+        self._codes = CodeList()
 
     def secrets(self, line: str) -> list[Secret]:
         """Return the secrets of the next line, in order, none overlapping another."""
         is_public = self._is_public or self._name_above == NameKind.HARMLESS
         found = secrets_in(line, without_context=not is_public)
         below = self._value_below(line)
-        if told := [*([below] if below else ()), *self._columns.secrets(line)]:
+        if told := [*([below] if below else ()), *self._columns.secrets(line), *self._codes.secrets(line)]:
             apart = (one for one in found if all(one.end <= its.start or its.end <= one.start for its in told))
             found = sorted((*apart, *told))
         elif self._broken_off and (rest := _GOES_ON.match(line)) and _is_rest(rest):
@@ -98,8 +102,8 @@ class LineContext:
             self._name_above = kind_of_name(entry[1])
         elif line.rstrip().endswith(_OPENERS):
             self._name_above = _name_at_end(line[-_OPENING:]) or self._name_above
-        elif alone := _NAME_ALONE.match(line):
-            self._name_above, self._is_alone = kind_of_name(alone[1]), True
+        elif (alone := _NAME_ALONE.match(line)) and (kind := kind_of_name(alone[1])):
+            self._name_above, self._is_alone = kind, True
         elif _ASKED.search(line, max(0, len(line) - _OPENING)):
             self._name_above, self._is_alone = NameKind.PASSWORD, True
         if data := _DATA.match(line):

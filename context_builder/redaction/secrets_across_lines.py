@@ -172,7 +172,8 @@ class Columns:
             return
         separator = next((one for one in _SEPARATORS if one in line), "")
         cells = [cell.strip(_MARKS) for cell in line.split(separator)] if separator else []
-        if len(cells) <= _MOST_CELLS and sum(map(bool, cells)) > 1 and all(map(_HEADING.fullmatch, cells)):
+        is_table = sum(map(bool, cells)) > 1 or line.lstrip().startswith("|")
+        if len(cells) <= _MOST_CELLS and is_table and all(map(_HEADING.fullmatch, cells)):
             kinds = {place: kind_of_name(cell) for place, cell in enumerate(cells) if cell}
             self._kinds = {place: kind for place, kind in kinds.items() if kind > NameKind.KEY}
             self._separator, self._count = separator, len(cells) - 1

@@ -34,6 +34,9 @@ REDACTOR = PiiRedactor()
         ("talk to anna at example dot org please", "talk to <EMAIL_ADDRESS> please"),
         ("card ４１１１ 1111\u200b 1111 1111", "card <CREDIT_CARD>"),
         ("my phone is 7 5 7 1 5 3 1 4 5 7", "my phone is <PHONE_NUMBER>"),
+        ("write to anna.smith@\r\n> example.org please", "write to <EMAIL_ADDRESS> please"),
+        ("anna.smith\n@example.org, ann@exam\nple.org", "<EMAIL_ADDRESS>, <EMAIL_ADDRESS>"),
+        ("see ann@example.\norg now", "see <EMAIL_ADDRESS> now"),
     ],
 )
 def test_personal_data_is_masked(text, masked):
@@ -52,6 +55,7 @@ def test_personal_data_is_masked(text, masked):
         "version 1.2.3 of 300000000000 tests",
         "it costs $1,234,567.89",
         "DE89 3704 0044 0532 0130 02 has a wrong checksum",
+        "thanks\n@ann.lee said that ann@home\nand ann@lab\nv2.0 are there",
     ],
 )
 def test_what_is_not_personal_stays(text):

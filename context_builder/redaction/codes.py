@@ -1,0 +1,141 @@
+"""Short secrets that people say or are sent: PINs, what is spelled, a user's name with a password, lists of codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from context_builder.redaction.pii import DIGIT_WORDS
+from context_builder.redaction.secret import Secret, has_one_of
+from context_builder.redaction.secret_values import is_dummy, is_label, is_like_a_password, is_mixed
+
+_PIN_HINTS: Final = ("pin", "code", "otp", "cvv", "cvc", "puk", "geheimzahl", "combination")
+_CODES_HINTS: Final = ("code", "key", "secret", "seed", "totp", "bitlocker")
+_HINTS: Final = (
+    *_PIN_HINTS, "login", "log in", "logon", "log on", "sign in", "signin", "cred", "zugang", "wifi", "wi-fi", "wlan",
+    "pass", "kennwort", "contrase", "senha", "phrase", "2fa", "mfa", "recovery", "backup", "bitlocker",
+)  # fmt: skip
+"""Every line with the name of such a secret has one of these, in lower case."""
+
+_DIGIT: Final = rf"(?:\d|{'|'.join(DIGIT_WORDS)})"
+_NUMBER: Final = (
+    rf"(?:\d{{4,12}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|{_DIGIT}(?:,?[ -]{_DIGIT}){{3,11}})(?![\w%]|[.,:/]\d)"
+)
+_IS: Final = (
+    r"(?:\s{0,3}(?:[:=#(–-]|->|→)|\s(?:is|was|ist|lautet|est|es|è)(?:\s(?:now|still|(?:set|changed|reset)\sto)|:)?"
+    r"|\s(?:changed|set)\sto)\s{0,3}[\"'`*(]{0,2}"
+)
+_PIN_NAME: Final = (
+    r"(?:(?:pin|(?:access|alarm|atm|card|confirmation|door|entry|entrance|garage|gate|lock|locker|lockbox|log-?in"
+    r"|mfa|one[ -]time|safe|security|sign-?in|sms|two-factor|unlock|vault|verification|2fa)\s(?:pass)?"
+    r"(?:pin|code|combination)|(?:code|combination)\s(?:for|of|to)\s(?:the|my|our|your)\s(?:[\w-]{1,20}\s)?(?:alarm|door|garage|gate|house|lock"
+    r"|locker|lockbox|phone|safe|vault))(?:[ -](?:code|number))?|puk|t?otp|geheimzahl)"
+)
+_PIN: Final = re.compile(rf"\b{_PIN_NAME}{_IS}(?P<value>(?:[A-Z]-)?{_NUMBER})", re.IGNORECASE)
+_PIN_BESIDE: Final = re.compile(
+    rf"\b(?:PIN|(?i:(?:the|my|your|our|his|her|their|new|old)\s{_PIN_NAME}|(?!pin\b){_PIN_NAME}))\s{{1,3}}(?P<value>(?i:{_NUMBER}))"
+)
+_CARD_CODE: Final = re.compile(rf"\b(?:cvv2?|cvc2?)(?:{_IS}|\s{{1,3}})(?P<value>\d{{3,4}})(?!\w)", re.IGNORECASE)
+
+_ALPHABET: Final = (
+    "al[fp]ha|bravo|charlie|delta|echo|foxtrot|golf|hotel|india|juliett?|kilo|lima|mike|november|oscar|papa|quebec"
+    "|romeo|sierra|tango|uniform|victor|whisk[e]?y|x-?ray|yankee|zulu"
+)
+_SIGN: Final = (
+    rf"(?:(?:capital|(?:upper|lower)[ -]?case|small|big)\s)?(?:{_ALPHABET}|{'|'.join(DIGIT_WORDS)}|underscore|hyphen"
+    r"|dash|dot|hash|star|exclamation\s(?:mark|point)|dollar(?:\ssign)?|ampersand|plus|percent|[A-Za-z0-9!#$%&*+=?@^_~])"
+)
+_SPELLED: Final = re.compile(
+    r"\b(?:pass[ -]?(?:word|phrase|code)|passwort|kennwort|pwd?|pin|contraseña|senha|mot\sde\spasse)"
+    r"(?:\s{0,2}(?:[,:=(–-]|(?:is|was|reads|goes|spelled|spelt|spelling|spells|out|as|ist|buchstabiert|lautet|est)\b)){1,5}\s{0,3}"
+    rf"(?P<value>{_SIGN}(?:[ ,.-]{{1,3}}{_SIGN}){{3,63}})(?![\w'’])",
+    re.IGNORECASE,
+)
+
+_LOGIN: Final = re.compile(
+    r"\b(?:log(?:ged|ging)?[ -]?(?:in|on)|logins?|sign(?:ed)?[ -]?in|credentials?|creds|zugang(?:sdaten)?|wi-?fi|wlan)"
+    r"(?:\s(?:as|with|using|via|is|are|for|of|to|the|data|details|network|user|username|mit|als)){0,4}\s{0,2}[:=]?\s{0,2}"
+    r"(?P<user>[\w.@+-]{2,64})(?P<between>\s{0,2}[/|:]\s{0,2}|\s(?:and|with|und|mit)\s|,?\s)"
+    r"(?P<value>[^\s\"'`,;<>()/|]{6,64})",
+    re.IGNORECASE,
+)
+_SEED_PHRASE: Final = re.compile(
+    rf"\b(?:seed|recovery|mnemonic|backup|secret|wallet)\s(?:phrase|words){_IS}(?P<value>(?:[a-z]{{3,8}},?\s){{11,23}}[a-z]{{3,8}})"
+    r"(?![a-z])"
+)
+
+_CODES_NAME: Final = re.compile(
+    r"\b(?:(?:activation|authenticator|backup|emergency|licen[cs]e|mfa|one[ -]time|product|recovery|rescue|scratch"
+    r"|setup|totp|two[ -]factor|2fa)\s(?:codes?|keys?|secret|seed)|totp|bitlocker(?:\s(?:recovery\s)?key)?)\b"
+    r"(?:\s{0,2}(?:[:=–-]|(?:is|are)\b)){0,3}(?=(?P<ends>[^.!?]{0,60}$)?)",
+    re.IGNORECASE,
+)
+_CODE: Final = (
+    r"(?:[A-Za-z0-9]{2}(?:[ -][A-Za-z0-9]{2}){3,31}|[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){1,11}"
+    r"|[A-Za-z0-9]{5}(?:[ -][A-Za-z0-9]{5}){1,7}|[A-Za-z0-9]{6}(?:[ -][A-Za-z0-9]{6}){1,7}|[A-Za-z0-9]{6,64})(?![\w-])"
+)
+_CODES: Final = re.compile(
+    rf"[\s>|*#\"'`(-]{{0,16}}(?:\d{{1,2}}[.)]\s{{1,3}})?(?P<value>{_CODE}(?:[\s,;|]{{1,3}}{_CODE}){{0,15}})"
+)
+_LIST_ENDS: Final = re.compile(r"[\s|\"'`).,;]{0,8}$")
+_ONE: Final = re.compile(_CODE)
+_BASE32: Final = re.compile(r"[A-Z2-7 -]{14,99}")
+_LEAST_LENGTH: Final = 8
+_LONGEST_NAME: Final = 120
+
+
+def codes_in(line: str) -> Iterator[Secret]:
+    """Yield the PINs, spelled passwords, passwords beside a user's name, seed phrases and codes of one line."""
+    lower = line.lower()
+    if not has_one_of(_HINTS, lower):
+        return
+    for form in (_PIN, _PIN_BESIDE, _CARD_CODE) if has_one_of(_PIN_HINTS, lower) else ():
+        for match in form.finditer(line):
+            yield Secret(*match.span("value"), "PIN")
+    for form in (_SPELLED, _SEED_PHRASE):
+        for match in form.finditer(line):
+            yield Secret(*match.span("value"), "PASSWORD")
+    for match in _LOGIN.finditer(line):
+        value = match["value"].rstrip(".!?)")
+        if _is_chosen(value, is_marked=not match["between"].isspace()):
+            yield Secret(match.start("value"), match.start("value") + len(value), "PASSWORD")
+    for name in _CODES_NAME.finditer(line):
+        if found := _codes(line, name.end()):
+            yield found
+
+
+class CodeList:
+    """Finds the codes below a line that says what they are, which are given line by line."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+
+    def secrets(self, line: str) -> Iterator[Secret]:
+        """Yield the codes of the next line, if it is one of the list; any other line ends it, but for blank ones."""
+        if self._is_open and (found := _codes(line, 0)) and _LIST_ENDS.match(line, found.end):
+            yield found
+        elif line and not line.isspace():
+            end = line[-_LONGEST_NAME:]
+            names = _CODES_NAME.finditer(end) if has_one_of(_CODES_HINTS, end.lower()) else ()
+            self._is_open = any(name["ends"] is not None for name in names)
+
+
+def _codes(line: str, start: int) -> Secret | None:
+    """Return the codes at ``start``, as one secret."""
+    found = _CODES.match(line, start)
+    if found is None or not all(map(_is_code, _ONE.findall(found["value"]))):
+        return None
+    return Secret(*found.span("value"), "KEY")
+
+
+def _is_code(value: str) -> bool:
+    """Return whether a code has digits, as words have none, or the letters of base32 alone."""
+    return len(value) >= _LEAST_LENGTH and (any(map(str.isdigit, value)) or bool(_BASE32.fullmatch(value)))
+
+
+def _is_chosen(value: str, *, is_marked: bool) -> bool:
+    """Return whether a word behind a user's name is a password; if no sign is between them it must look generated."""
+    if is_dummy(value) or is_label(value) or not is_like_a_password(value):
+        return False
+    return is_mixed(value) or (is_marked and any(map(str.isalpha, value)) and sum(map(str.isdigit, value)) > 1)
