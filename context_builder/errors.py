@@ -264,6 +264,10 @@ class ArtifactChanged(KnowledgeError):
     """Raised when an artifact is to be stored over one that others have changed meanwhile."""
 
 
+class DecisionOutdated(KnowledgeError):
+    """Raised when policies or the artifact have changed since access to it was decided: decide again."""
+
+
 class PackageUnknown(KnowledgeError):
     """Raised for a context package that is not there: unknown, another tenant's, or past its time."""
 

@@ -14,7 +14,13 @@ import structlog
 
 from context_builder.analysis.bounded_process import Runner, TooBusy, TookTooLong, in_thread
 from context_builder.database.database import Database
-from context_builder.errors import ArtifactChanged, DatabaseRejected, DatabaseUnavailable, DataRejected
+from context_builder.errors import (
+    ArtifactChanged,
+    DatabaseRejected,
+    DatabaseUnavailable,
+    DataRejected,
+    DecisionOutdated,
+)
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.excerpt import Part
 from context_builder.knowledge.node import KnowledgeNode, projections
@@ -70,6 +76,19 @@ class ArtifactFilter:
     tags: tuple[str, ...] = ()
 
 
+class Decided(NamedTuple):
+    """What access to an artifact was decided by: a version of the tenant's governance, and the artifact, if any."""
+
+    governance: int
+    artifact: StoredArtifact | None
+
+    def sent(self) -> dict[str, Any]:
+        """Return this as the database compares it with what is there."""
+        fields = {"kind", "sensitivity", "status", "project_id", "module_id", "tags"}
+        held = None if self.artifact is None else self.artifact.model_dump(mode="json", include=fields)
+        return {"governance": self.governance, "artifact": held}
+
+
 class ArtifactOutline(NamedTuple):
     """An artifact's fields, without its content, and its edges to others, to be compared with what is sent."""
 
@@ -117,12 +136,14 @@ class KnowledgeStore:
         artifact: Artifact,
         *,
         over: StoredArtifact | Literal["nothing"] | None = None,
+        decided: Decided | None = None,
         may_supersede: bool = True,
     ) -> PutResult:
         """Store the artifact: new content makes the next version; what is equal changes nothing.
 
         What it says to supersede stays as it is unless it ``may_supersede`` that. Raises
-        :class:`~context_builder.errors.ArtifactChanged` unless it is stored ``over`` what is there, if given.
+        :class:`~context_builder.errors.ArtifactChanged` unless it is stored ``over`` what is there, if given, and
+        :class:`~context_builder.errors.DecisionOutdated` where what was ``decided`` no longer holds.
         """
         document = _document(ref)
         described = artifact.model_dump(mode="json") | {"ref": ref, "supersedes_is_refused": not may_supersede}
@@ -141,6 +162,8 @@ class KnowledgeStore:
         made: dict[str, Any] = {"projections": orjson.Fragment(shorter)} if shorter else {}
         if over is not None:
             made["seen"] = NOTHING if over == "nothing" else datetime.fromisoformat(over.updated_at)
+        if decided is not None:
+            made["decided"] = decided.sent()
         answer = await self._one(
             "context_knowledge_put",
             tenant_id,
@@ -151,6 +174,8 @@ class KnowledgeStore:
         )
         if answer.get("conflict"):
             raise ArtifactChanged("the artifact is not what it was when it was read")
+        if answer.get("undecided"):
+            raise DecisionOutdated("policies or the artifact have changed since access was decided")
         return PutResult(int(answer["version"]), bool(answer["changed"]))
 
     async def get(self, tenant_id: str, refs: Sequence[str], version: int | None = None) -> dict[str, StoredArtifact]:
@@ -173,13 +198,19 @@ class KnowledgeStore:
             for row in rows
         }
 
-    async def erase(self, tenant_id: str, ref: str, *, over: StoredArtifact | None = None) -> bool:
+    async def erase(
+        self, tenant_id: str, ref: str, *, over: StoredArtifact | None = None, decided: Decided | None = None
+    ) -> bool:
         """Erase all versions, passages, edges and assessments of an artifact; return whether there was one.
 
-        Raises :class:`~context_builder.errors.ArtifactChanged` unless it is ``over`` that is there, if given.
+        Raises :class:`~context_builder.errors.ArtifactChanged` unless it is ``over`` that is there, if given, and
+        what was ``decided`` holds.
         """
-        seen = {} if over is None else {"seen": datetime.fromisoformat(over.updated_at)}
-        named = {"artifact": ref, "document": _document(ref), **seen}
+        named: dict[str, Any] = {"artifact": ref, "document": _document(ref)}
+        if over is not None:
+            named["seen"] = datetime.fromisoformat(over.updated_at)
+        if decided is not None:
+            named["decided"] = decided.sent()
         there = await self._one("context_knowledge_erase", tenant_id, **named)
         if there is None:
             raise ArtifactChanged("the artifact is not what it was when it was read")

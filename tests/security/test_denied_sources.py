@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import httpx
 import pytest
 
 from context_builder.server.access.caller import Role
 from tests.services.api_server import ApiServer
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -161,3 +164,36 @@ async def test_no_guess_of_a_confidential_value_is_told_from_another(
     await put(admin, "artifact:open", "Nothing of it.")
     found = [told(await built(writer, guess)) for guess in (SECRET, *GUESSES)]
     assert found == [found[0]] * len(found)
+
+
+RESTRICTED = "UPDATE context_artifacts SET sensitivity = 'restricted' WHERE tenant_id = $1"
+FORBIDDEN = """WITH now AS (INSERT INTO context_governance AS g (tenant_id, version) VALUES ($1, 1)
+    ON CONFLICT (tenant_id) DO UPDATE SET version = g.version + 1 RETURNING version)
+    INSERT INTO context_policies (tenant_id, name, text, version)
+    SELECT $1, 'frozen', 'forbid(principal, action, resource);', version FROM now"""
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+@pytest.mark.parametrize("change", [RESTRICTED, FORBIDDEN], ids=["restricted", "forbidden"])
+async def test_who_loses_the_right_before_something_is_stored_does_not_change_it(
+    api: ApiServer, writer: httpx.AsyncClient, tenant: str, method: str, change: str
+) -> None:
+    await put(writer, DENIED, "Plans.")
+    path, body = f"/knowledge/artifacts/{DENIED}", {"kind": "document", "title": "Mine", "content": "Mine."}
+    connection = await asyncpg.connect(api.database_url)
+    try:
+        async with connection.transaction():
+            lock = "SELECT pg_advisory_xact_lock(hashtextextended('context_artifacts ' || $1 || ' ' || $2, 0))"
+            await connection.execute(lock, tenant, DENIED)
+            sent = asyncio.create_task(writer.request(method, path, json=body if method == "PUT" else None))
+
+            async def waits() -> bool:
+                return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+
+            await wait_until(waits, "the server waits to store it")
+            await connection.execute(change, tenant)
+        assert (await sent).status_code == 404
+        held = await connection.fetch("SELECT title, content FROM context_artifacts WHERE tenant_id = $1", tenant)
+        assert [tuple(one) for one in held] == [(f"On {DENIED}", "Plans.")]
+    finally:
+        await connection.close()

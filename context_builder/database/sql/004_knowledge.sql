@@ -69,6 +69,7 @@ CREATE TABLE IF NOT EXISTS context_policies (
     tenant_id  text NOT NULL,
     name       text NOT NULL,
     text       text,                          -- null: a policy of the start that was deleted
+    version    bigint NOT NULL DEFAULT 0,     -- of governance, since which it is so
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, name)
 );
@@ -158,11 +159,25 @@ CREATE OR REPLACE FUNCTION context_knowledge_artifact(a context_artifacts) RETUR
                             AND s.supersedes_is_refused IS NOT TRUE AND s.ref <> a.ref))
 $$;
 
+-- Whether what was decided about an artifact still holds: policies are as they were at that version of "governance", and the
+-- artifact is what it was decided by, {"kind", "sensitivity", "status", "project_id", "module_id", "tags"}, or still not there.
+CREATE OR REPLACE FUNCTION context_knowledge_holds(tenant text, artifact text, decided jsonb) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT NOT EXISTS (SELECT FROM context_policies AS p
+                       WHERE p.tenant_id = tenant AND p.version > (decided ->> 'governance')::bigint)
+       AND decided -> 'artifact' = coalesce(
+           (SELECT jsonb_build_object('kind', a.kind, 'sensitivity', a.sensitivity, 'status', a.status,
+                                      'project_id', a.project_id, 'module_id', a.module_id, 'tags', a.tags)
+            FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact AND a.is_current), 'null')
+$$;
+
 -- Stores an artifact, whose passages are memories of the document. What is equal changes nothing; other content makes the
 -- next version, and other metadata keeps the version. It is stored only over what was "seen", by when that was updated, where
--- that is given; the first moment of 1970 stands for nothing. "projections" are {"words", "text"}. Answers the version, and whether anything changed.
+-- that is given; the first moment of 1970 stands for nothing. Nor is it stored where what was "decided" about it holds no longer.
+-- "projections" are {"words", "text"}. Answers the version, and whether anything changed.
 CREATE OR REPLACE FUNCTION context_knowledge_put(
-    tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]', seen timestamptz DEFAULT NULL
+    tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]', seen timestamptz DEFAULT NULL,
+    decided jsonb DEFAULT NULL
 ) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     new  context_artifacts;
@@ -179,6 +194,9 @@ BEGIN
     SELECT * INTO held FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = new.ref AND a.is_current;
     IF seen IS DISTINCT FROM coalesce(held.updated_at, '1970-01-01 00:00:00+00') AND seen IS NOT NULL THEN
         RETURN jsonb_build_object('conflict', true);
+    END IF;
+    IF NOT context_knowledge_holds(tenant, new.ref, decided) THEN
+        RETURN jsonb_build_object('undecided', true);
     END IF;
     IF held.digest = new.digest THEN
         new.version := held.version;
@@ -219,10 +237,10 @@ END
 $$;
 
 -- Erases all versions, passages, edges and assessments of an artifact; answers whether it was there, and null if it is not what
--- it was when it was "seen". Under a session's ref is what is stated of the session, which stays, with its edges and what
+-- it was when it was "seen", or what was "decided" about it holds no longer. Under a session's ref is what is stated of the session, which stays, with its edges and what
 -- packages show of it.
 CREATE OR REPLACE FUNCTION context_knowledge_erase(
-    tenant text, artifact text, document text, seen timestamptz DEFAULT NULL
+    tenant text, artifact text, document text, seen timestamptz DEFAULT NULL, decided jsonb DEFAULT NULL
 ) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     last       integer;
@@ -232,6 +250,9 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || artifact, 0));
     IF seen IS NOT NULL AND NOT EXISTS (SELECT FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact
                                         AND a.is_current AND a.updated_at = seen) THEN
+        RETURN NULL;
+    END IF;
+    IF NOT context_knowledge_holds(tenant, artifact, decided) THEN
         RETURN NULL;
     END IF;
     IF NOT is_session THEN
@@ -330,8 +351,8 @@ BEGIN
         UPDATE context_governance AS g SET version = g.version - 1 WHERE g.tenant_id = tenant;
         RETURN false;
     END IF;
-    INSERT INTO context_policies AS p (tenant_id, name, text) VALUES (tenant, policy, new_text)
-    ON CONFLICT (tenant_id, name) DO UPDATE SET text = EXCLUDED.text, updated_at = now();
+    INSERT INTO context_policies AS p (tenant_id, name, text, version) VALUES (tenant, policy, new_text, seen + 1)
+    ON CONFLICT (tenant_id, name) DO UPDATE SET text = EXCLUDED.text, version = EXCLUDED.version, updated_at = now();
     RETURN true;
 END
 $$;

@@ -10,7 +10,7 @@ from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator, FailFast, Field
 from pydantic.alias_generators import to_camel
 
-from context_builder.errors import ArtifactChanged
+from context_builder.errors import ArtifactChanged, DatabaseUnavailable, DecisionOutdated
 from context_builder.knowledge.artifact import (
     Artifact as KnownArtifact,
 )
@@ -26,7 +26,7 @@ from context_builder.knowledge.artifact import (
 )
 from context_builder.knowledge.cache import CACHED
 from context_builder.knowledge.governance import Access, GovernedSource
-from context_builder.knowledge.store import SEPARATOR
+from context_builder.knowledge.store import SEPARATOR, Decided
 from context_builder.knowledge.view import missing_source, said_in
 from context_builder.memory.rows import as_key
 from context_builder.server.access.caller import Caller, Role
@@ -55,6 +55,9 @@ def _is_free(ref: str) -> str:
         raise ValueError(f"refs that begin with {', '.join(MADE_HERE)} are made here")
     return ref
 
+
+_ATTEMPTS: Final = 5
+_TOO_MANY_CHANGES: Final = "others change this artifact, or policies, at the same time; try again"
 
 MOST_EDGES: Final = 10_000
 """In one call."""
@@ -128,7 +131,19 @@ async def put_artifact(
     What the caller may not read is not the caller's to replace, but for admins; nor is what a session's artifact states
     where the caller sees redacted what was said there.
     """
-    held = await _current(services, caller, ref)
+    for _ in range(_ATTEMPTS):
+        try:
+            return await _put(ref, sent, services, caller, if_match, if_none_match)
+        except DecisionOutdated:
+            continue
+    raise DatabaseUnavailable(_TOO_MANY_CHANGES)
+
+
+async def _put(
+    ref: str, sent: Artifact, services: Services, caller: Caller, if_match: str | None, if_none_match: str | None
+) -> PutAnswer:
+    decided = await _before(services, caller, ref)
+    held = decided.artifact
     shown = await _shown(services, caller, ref, held, held)
     if shown is None:  # what the caller may not know of answers as what is not there
         _check_matches(if_match, if_none_match, shown)
@@ -141,7 +156,7 @@ async def put_artifact(
     artifact = KnownArtifact.model_construct(**{name: getattr(sent, name) for name in KnownArtifact.model_fields})
     hidden = await _hidden(services, caller, [artifact.supersedes] if artifact.supersedes else [])
     version, changed = await services.knowledge.put(
-        caller.tenant_id, ref, artifact, over=over, may_supersede=not hidden
+        caller.tenant_id, ref, artifact, over=over, decided=decided, may_supersede=not hidden
     )
     if changed:
         if artifact.sensitivity not in CACHED:
@@ -231,16 +246,25 @@ async def delete_artifact(
     ref: RefInPath, services: ServicesHere, caller: CallerHere, if_match: IfMatch = None
 ) -> ErasedAnswer:
     """Erase all versions of an artifact, what it is found by, its edges and assessments, and what was served of it."""
-    found = await _current(services, caller, ref)
-    if found is None:
-        raise not_found(Missing.ARTIFACT)
-    await _check_change(services, caller, ref, found)
-    if if_match is not None:
-        _check_matches(if_match, None, await _shown(services, caller, ref, found, found))
-    if not await services.knowledge.erase(caller.tenant_id, ref, over=None if if_match is None else found):
-        raise not_found(Missing.ARTIFACT)
-    await services.packages.erasure.uncache(caller.tenant_id, ref)
-    return ErasedAnswer(ref=ref, version=found.version)
+    for _ in range(_ATTEMPTS):
+        decided = await _before(services, caller, ref)
+        if (found := decided.artifact) is None:
+            raise not_found(Missing.ARTIFACT)
+        await _check_change(services, caller, ref, found)
+        if if_match is not None:
+            _check_matches(if_match, None, await _shown(services, caller, ref, found, found))
+        over = None if if_match is None else found
+        try:
+            is_erased = await services.knowledge.erase(caller.tenant_id, ref, over=over, decided=decided)
+        except ArtifactChanged:
+            if if_match is not None:
+                raise
+            continue
+        if not is_erased:
+            raise not_found(Missing.ARTIFACT)
+        await services.packages.erasure.uncache(caller.tenant_id, ref)
+        return ErasedAnswer(ref=ref, version=found.version)
+    raise DatabaseUnavailable(_TOO_MANY_CHANGES)
 
 
 @router.put("/knowledge/edges", openapi_extra=WRITER)
@@ -299,6 +323,12 @@ async def _own(services: Services, caller: Caller, edges: Sequence[Edge]) -> lis
 
 async def _current(services: Services, caller: Caller, ref: str) -> StoredArtifact | None:
     return (await services.knowledge.get(caller.tenant_id, [ref])).get(ref)
+
+
+async def _before(services: Services, caller: Caller, ref: str) -> Decided:
+    """Return what access to an artifact is decided by; that it changes meanwhile is noticed when it is stored."""
+    governance = await services.policies.version(caller.tenant_id)
+    return Decided(governance, await _current(services, caller, ref))
 
 
 async def _check_change(services: Services, caller: Caller, ref: str, held: StoredArtifact | None) -> None:
