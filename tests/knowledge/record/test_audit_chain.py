@@ -329,3 +329,58 @@ async def test_who_calls_functions_cannot_have_the_audit_dropped(
     assert await database.fetchval("SELECT count(*) FROM policy_audit") == 12
     await database.execute("SELECT context_package_retain(7)")  # as the owner, with `migrate`
     assert await either._functions.call("context_package_maintain", "lab", far) == [15]
+
+
+RECORD = (
+    *("policy_audit", "policy_audit_20211123", "policy_audit_heads", "policy_audit_anchors", "policy_decisions"),
+    *("context_build_requests", "context_packages", "context_package_heads", "context_package_contents"),
+    *("context_package_erasures", "context_package_retention"),
+)
+"""Tables that an audit tells from."""
+
+STATEMENTS = (
+    *("SELECT FROM {}", "SELECT FROM {} FOR UPDATE", "DELETE FROM {}", "TRUNCATE {}", "DROP TABLE {} CASCADE"),
+    *("ALTER TABLE {} DISABLE TRIGGER ALL", "ALTER TABLE {} DISABLE ROW LEVEL SECURITY", "LOCK TABLE {}"),
+    *("INSERT INTO {} DEFAULT VALUES", "CREATE RULE gone AS ON INSERT TO {} DO INSTEAD NOTHING"),
+    *("CREATE TRIGGER gone BEFORE INSERT ON {} EXECUTE FUNCTION suppress_redundant_updates_trigger()",),
+)
+ON_THE_DATABASE = (
+    *("UPDATE policy_audit SET access = 'read'", "UPDATE context_package_retention SET days = 1"),
+    *("SET session_replication_role = replica", "SELECT context_package_retain(1)", "SELECT context_package_daily()"),
+    *("DROP FUNCTION context_package_audit_line(policy_audit)", "ALTER ROLE context_builder_app BYPASSRLS"),
+    *("CREATE FUNCTION public.sha256(bytea) RETURNS bytea LANGUAGE sql AS $$SELECT ''::bytea$$", "DROP SCHEMA public"),
+    *("CREATE OR REPLACE FUNCTION context_package_day(timestamptz) RETURNS date LANGUAGE sql AS 'SELECT now()::date'",),
+)
+
+
+async def test_the_application_s_role_can_change_nothing_that_the_audit_proves(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await database.execute("SET SESSION AUTHORIZATION context_builder_app")
+    for statement in (*(one.format(table) for one in STATEMENTS for table in RECORD), *ON_THE_DATABASE):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with database.transaction():
+                await database.execute(statement)
+    assert (await report(record)).is_intact
+
+
+async def test_what_the_application_s_role_may_call_removes_nothing_that_the_audit_proves(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    clock.time = datetime.now(UTC) - timedelta(days=30)
+    await three_days(record, clock)
+    before = await record.audit("lab", "cpk_1")
+    await database.execute("SET SESSION AUTHORIZATION context_builder_app")
+    await database.execute("SET context_builder.tenant = 'lab'; CREATE TEMP TABLE policy_audit (seq bigint)")
+    for call in (
+        "SELECT context_package_maintain('lab', '2099-01-01', '2098-12-30')",
+        "SELECT context_package_maintain('lab', '1970-01-01', '2098-12-30')",
+        "SELECT context_package_maintain('lab', 'infinity', 'infinity')",
+        "SELECT context_package_anchors('lab', '2099-01-01')",
+        "SELECT context_package_fail('lab', 'cbr_cpk_1', 'forged', '2099-01-01')",
+    ):
+        await database.execute(call)
+    assert await record.audit("lab", "cpk_1") == before
+    whole = await report(record)
+    assert (whole.is_intact, whole.rows) == (True, 9)
