@@ -96,6 +96,7 @@ class SummaryScheduler:
         self._taking: set[int] | None = None
         self._second_look = DegradedBacklog(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
         self._corrected: dict[int, BufferedMessage] = {}
+        self._corrected_was_last = False
         self._room = rules.summary_input
         self._closing = False
         self._retry_at = 0.0
@@ -151,12 +152,17 @@ class SummaryScheduler:
     def next_part(self, pending: Sequence[BufferedMessage], known: Sequence[KnownPoint] = ()) -> SummaryPart | None:
         """Return the next part; ``pending`` when :attr:`takes_pending_next`. No other is chosen until it is over.
 
-        The ``known`` points are shown in the same call, and take their share of its room.
+        The ``known`` points are shown in the same call, and take their share of its room. Corrected messages take turns
+        with all others, so that neither wait for the other's end; when the session ends, they come last.
         """
         self._room = self._rules.summary_input - sum(tokens_of(point.text, self._count_tokens) for point in known)
-        part = self._part_of_corrected() if self._corrected_next() else None
+        takes_corrected = bool(self._corrected) and not (self._corrected_was_last or self._closing)
+        part = self._part_of_corrected() if takes_corrected else None
         if part is None:
             part = self._part_again() if self._may_look_again() else self._part_of_new(pending)
+        if part is None and self._corrected:
+            part = self._part_of_corrected()
+        self._corrected_was_last = part is not None and part.corrected
         self.running = part is not None
         return part
 
@@ -204,10 +210,6 @@ class SummaryScheduler:
         self.running = False
         self._failures = 0
         self._second_look.failed(part.entries)
-
-    def _corrected_next(self) -> bool:
-        """Return whether corrected messages come next: when nothing else is under way."""
-        return bool(self._corrected) and self._taking is None and not self._buffer.pending
 
     def _part_of_corrected(self) -> SummaryPart:
         """Return the corrected messages in the order in which they arrived."""

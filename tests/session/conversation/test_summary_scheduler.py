@@ -189,3 +189,20 @@ def test_after_a_degraded_reading_what_is_said_next_is_summarized_all_the_same()
     subject.finish(work, SummaryResult((), "text", degraded=True), clock.now())
     model_works(subject, clock, 6)
     assert texts(subject) == [(1, 2, 3, 4), (5,), (6,)]
+
+
+def test_what_was_corrected_takes_turns_with_a_backlog_that_never_ends(clock: ManualClock) -> None:
+    subject = conversation(clock, summary_input=60)
+    hear(subject, clock, 1)
+    clock.advance(121)
+    (summarized,) = (work := next_summary_task(subject, clock)).entries
+    subject.finish(work, points_of(work), clock.now())
+    hear(subject, clock, *range(2, 60))
+    clock.advance(121)
+    turns = []
+    for _ in range(4):
+        subject._summary_scheduler.look_at(summarized)
+        work = next_summary_task(subject, clock)
+        turns.append(next(entry.number for entry in work.entries) if work.corrected else "new")
+        subject.finish(work, points_of(work), clock.now())
+    assert turns == [1, "new", 1, "new"]
