@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.session.keys import Keys
+from context_builder.errors import WrongKeyType
+from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQS, Keys
+from context_builder.session.store.registry import SessionRegistry
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import spoken
@@ -33,14 +35,15 @@ async def test_a_session_waits_until_a_key_of_another_type_is_mended(live: Live,
     await live.until("it goes on", received_messages=before + 1)
 
 
-async def test_a_wrong_key_that_is_there_before_the_session_is_waited_for_too(live: Live) -> None:
-    await live.redis.set(KEYS.checkpoint, "garbage")
+@pytest.mark.parametrize("key", [KEYS.checkpoint, SESSIONS, FENCE, SUMMARY_SEQS, FORGOTTEN])
+async def test_a_wrong_key_that_is_there_before_the_session_is_waited_for_too(live: Live, key: str) -> None:
+    await live.redis.set(key, "garbage")
     session = live.session()
     with capture_logs() as logs:
         task = live.serve(session)
         await live.tried_in_vain()
-    assert any(KEYS.checkpoint in each.get("error", "") for each in logs)
-    await live.redis.delete(KEYS.checkpoint)
+    assert any(key in each.get("error", "") for each in logs if each["event"] == "store.wrong_type")
+    await live.redis.delete(key)
     await wait_until(session.ready.is_set, "the session is ready")
     assert not task.done()
 
@@ -57,3 +60,11 @@ async def test_a_published_state_of_another_type_is_overwritten(live: Live) -> N
 
     await wait_until(are_strings, "both are published again")
     await live.shows(1)
+
+
+async def test_who_looks_across_sessions_is_told_which_key_is_another_type(live: Live) -> None:
+    await live.redis.set(SESSIONS, "garbage")
+    registry = SessionRegistry(live.redis)
+    for look in (registry.sessions(), registry.newest(3), registry.sweep(0)):
+        with pytest.raises(WrongKeyType, match=SESSIONS):
+            await look

@@ -6,6 +6,12 @@
 local owner, fence = KEYS[1], KEYS[2]
 local holder, lease_ms, expected, force, nonce = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
+for i, expected in ipairs({'string', 'hash'}) do
+  local held = redis.call('TYPE', KEYS[i]).ok
+  if held ~= 'none' and held ~= expected then
+    return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' is a ' .. held .. ', not a ' .. expected)
+  end
+end
 local present = redis.call('GET', owner)
 if present and string.find(present, '"nonce":"' .. nonce .. '"', 1, true) then
   redis.call('PEXPIRE', owner, lease_ms)

@@ -98,8 +98,7 @@ class SessionRegistry:
 
     async def sessions(self) -> list[RegisteredSession]:
         """Return every session with a checkpoint or deliveries, most recently active first."""
-        async with translated():
-            scored: list[Any] = await self._client.zrange(SESSIONS, 0, -1, withscores=True)
+        scored = await self._by_activity(0, -1, withscores=True)
         active: dict[str, float] = {_decoded(name): at for name, at in scored}
         names = list(filter(is_session_id, {*active, *await self._pushed_to()}))
         listed: list[RegisteredSession] = []
@@ -107,6 +106,15 @@ class SessionRegistry:
             part = names[start : start + LOOKED_AT_ONCE]
             listed += await self._look({name: active.get(name) for name in part})
         return most_recent_first(listed)
+
+    async def _by_activity(self, first: int | str, last: float, **how: bool) -> list[Any]:
+        """Return a part of the sessions in the order of their last activity. Raises :class:`WrongKeyType`."""
+        try:
+            async with translated():
+                found: list[Any] = await cast("Any", self._client).zrange(SESSIONS, first, last, **how)
+                return found
+        except WrongKeyType:
+            raise WrongKeyType(f"{SESSIONS} is no sorted set; delete or rename the key") from None
 
     async def unusable(self) -> list[str]:
         """Return what was pushed to as if it were a session, but no session can have as its id."""
@@ -119,8 +127,7 @@ class SessionRegistry:
 
     async def newest(self, count: int) -> list[str]:
         """Return the ids of so many sessions with a checkpoint, most recently active first."""
-        async with translated():
-            names: list[Any] = await self._client.zrange(SESSIONS, 0, count - 1, desc=True)
+        names = await self._by_activity(0, count - 1, desc=True)
         return [*filter(is_session_id, map(_decoded, names))]
 
     async def find(self, session_id: str) -> RegisteredSession | None:
@@ -202,8 +209,7 @@ class SessionRegistry:
         ``spared`` is the one that this process is about to run; ``keep_last`` messages, which summaries leave in the
         buffer, go with their session. One that cannot be swept is told, and left.
         """
-        async with translated():
-            outlived: list[Any] = await self._client.zrange(SESSIONS, "-inf", before, byscore=True)
+        outlived = await self._by_activity("-inf", before, byscore=True)
         swept = []
         for name in filter(is_session_id, map(_decoded, outlived)):
             try:
