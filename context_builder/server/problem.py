@@ -37,7 +37,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 
 log = structlog.get_logger(__name__)
 
-SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 _MOST_ERRORS: Final = 20
 
 _UNPROCESSABLE: Final = 422

@@ -137,3 +137,10 @@ def test_a_page_that_would_be_read_for_hours_is_given_up() -> None:
             converter.convert(".pdf", page(zlib.compress(b"BT /F 1 Tf " + b"(hello) Tj " * 1_000_000 + b"ET")))
     finally:
         converter.close()
+
+
+@pytest.mark.parametrize("text", ["- " * 20_000, "[" * 20_000, '{"a":' * 20_000], ids=["lists", "brackets", "braces"])
+def test_yaml_that_is_nested_too_deeply_is_refused_at_once(tmp_path: Path, text: str) -> None:
+    (tmp_path / "deep.yaml").write_text(text)
+    with pytest.raises(TranscriptError, match=r"nested too deeply|not YAML"):
+        read_transcript(tmp_path / "deep.yaml")
