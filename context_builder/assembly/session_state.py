@@ -138,12 +138,13 @@ def _known(name: str, text: object) -> Candidate:
     return Candidate(name, str(text), ContextType.SUMMARY, origins=_ORIGINS)
 
 
-def session_turn(state: State, query: str = "", **named: Any) -> dict[str, Any]:
+def session_turn(state: State, query: str = "", *, whole: bool = False, **named: Any) -> dict[str, Any]:
     """Return the envelope for :meth:`ContextBuilder.build_for_turn`: messages as history, then summary and topic.
 
     Without a ``query`` the newest thing that people said is the turn's message. A message that is the turn's own is
     not in its history too. What the assistant said to it, or to something that is not there any more, stands after the
-    points of the summary, since in the history it would seem to answer something else.
+    points of the summary, since in the history it would seem to answer something else. The ``whole`` history has all
+    of these, for who puts the turn's message elsewhere.
     ``named`` are further keys of the envelope, such as ``tenant_id``.
     """
     messages = published_messages(state)
@@ -151,7 +152,8 @@ def session_turn(state: State, query: str = "", **named: Any) -> dict[str, Any]:
     newest = next((place for place, message in enumerate(messages) if message.role == "user"), None)
     if newest is not None and (not query.strip() or messages[newest].text.strip() == query.strip()):
         query = query if query.strip() else spoken(messages[newest])["content"]
-        messages, answers = messages[newest + 1 :], messages[:newest]
+        if not whole:
+            messages, answers = messages[newest + 1 :], messages[:newest]
     history = from_first_question(messages)
     known = [*topic(state), *map(_as_known, (*answers, *messages[len(history) :])), *summarized(state)]
     return {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.clock import SystemClock
 from context_builder.errors import ContextBuilderError, StoreError
-from context_builder.json_values import objects_of
+from context_builder.integrations.alignment import CUT_OFF, aligned, is_told, merged, question_in
 from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
@@ -29,7 +29,7 @@ from context_builder.settings.settings import Settings, load_settings
 from context_builder.spoken_dates import undated
 from context_builder.storage.redis_availability import until_available
 from context_builder.wiring.app import open_builder
-from context_builder.wiring.builders import build_for_session
+from context_builder.wiring.builders import build_for_state
 from context_builder.wiring.servers import open_redis, settings_of
 
 log = structlog.get_logger(__name__)
@@ -41,16 +41,13 @@ UNKNOWN: Final = "Unknown"
 PATIENCE: Final = 1.0
 """Seconds that a reply waits for the record when Redis stands still; the memory has its own, shorter deadline."""
 
-CUT_OFF: Final = " —"
-"""Mark after the words of an agent that was interrupted within a sentence."""
-
 _ENDS: Final = (CUT_OFF, *".!?…。！？؟।")
 
 MOST_ANSWERS: Final = 100
 """Newest answers whose numbers are not given again."""
 
-_TALK: Final = frozenset({"user", "assistant"})
-_ROLES: Final = _TALK | {"system", "developer"}
+MOST_OVERHEARD: Final = 20
+"""Newest messages of people whose speakers are known at once, before the session has published them."""
 
 T = TypeVar("T")
 
@@ -88,6 +85,7 @@ class LiveSession:
         self._one_at_a_time = asyncio.Lock()
         self._number: int | None = None
         self._answered_at = deque[int](maxlen=MOST_ANSWERS)
+        self._overheard = deque[tuple[str, str]](maxlen=MOST_OVERHEARD)
 
     async def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> PushedMessage | None:
         """Push what somebody said; a blank text is nothing. Raises :class:`StoreError` as :meth:`SessionClient.push`.
@@ -97,6 +95,7 @@ class LiveSession:
         words = _storable(text).strip()
         if not words:
             return None
+        self.overhear(speaker, text)
         async with self._one_at_a_time:  # numbers are given, and arrive, in this order
             number = await self.client.next_number() if self._number is None else self._number
             message = spoken(self.session_id, number, named(speaker), words, at or datetime.now().astimezone())
@@ -134,40 +133,53 @@ class LiveSession:
         known = from_fields(message, SystemClock().now())
         return PushedMessage(message["message_number"], message_id(self.session_id, known.first_identity.hex()))
 
-    async def record(self, query: str = "", known: Sequence[str] = ()) -> list[JsonObject]:
+    def overhear(self, speaker: str | None, text: str) -> None:
+        """Know who said so from now on, although it may be pushed later."""
+        self._overheard.append((named(speaker), _storable(text)))
+
+    async def record(self, query: str = "", known: Sequence[str] = (), *, whole: bool = False) -> list[JsonObject]:
         """Return what belongs before ``query`` in a prompt, as chat messages: summary, memories, what was said lately.
 
         Everything is quoted as in every prompt of this package. What the prompt has already, as ``known`` texts, is
-        left out. Without a query, the newest thing said stands in for it, and is the last message. Empty while nobody
-        has run the session yet. Raises what :func:`build_for_session` raises.
+        left out, and so is the query itself, unless the ``whole`` record is wanted. Without a query, memories fit the
+        newest thing that people said, and the talk stands last. Empty while nobody has run the session yet. Raises what
+        :meth:`ContextBuilder.build_for_turn` raises, and :class:`StoreError`.
         """
-        if await self.client.remembered() is None:
+        state = await self.client.remembered()
+        if state is None:
             return []
-        built = await build_for_session(
-            self.client, self._builder, query, max_prompt_tokens=self._max_prompt_tokens, **self._turn
+        built = await build_for_state(
+            state, self._builder, query, max_prompt_tokens=self._max_prompt_tokens, whole=True, **self._turn
         )
-        messages = built.messages[1:-1] if query.strip() else built.messages[1:]  # the first is the system prompt
-        told = "\n".join(f" {' '.join(undated(text).split())} " for text in (*known, query))
-        return [one for one in messages if one["role"] == "system" or not _is_told(str(one["content"]), told)]
+        messages = built.messages[1:-1]  # between the system prompt and the query
+        if not query.strip() and not whole:  # the talk goes on behind it
+            messages.sort(key=lambda one: one["role"] != "system")
+        asked: Collection[int] = ()
+        if not whole and query.strip():
+            asked = aligned([("user", query)], [_role_and_content(one) for one in messages]).get(0, ())
+        told = "\n".join(f" {' '.join(undated(text).split())} " for text in known)
+        return [
+            one
+            for number, one in enumerate(messages)
+            if number not in asked and (one["role"] == "system" or not is_told(str(one["content"]), told))
+        ]
 
-    async def speaker_of(self, text: str) -> str | None:
-        """Return who said so last in the session, by the buffer that it publishes; None where that is not known."""
-        try:
-            state = await self.client.remembered()
-        except ContextBuilderError:
-            return None
-        wanted = " ".join(text.split())
-        for one in reversed(objects_of((state or {}).get("raw_recent_buffer"))):
-            if " ".join(str(one.get("text") or "").split()) == wanted and one.get("type") != "consilience":
-                speaker = str(one.get("speaker") or "")
-                return quoted_name(speaker) if speaker and speaker != UNKNOWN else None
-        return None
+    def with_speaker(self, text: str) -> str | None:
+        """Return a text after the name of who said it, by what was heard last; None where that is not known.
 
-    async def record_or_nothing(self, query: str = "", known: Sequence[str] = ()) -> list[JsonObject]:
+        A text that several people said is a line for each.
+        """
+        lines = [f"{quoted_name(speaker)}: {said}" for speaker, said in self._overheard]
+        run = aligned([("user", text)], [("user", line) for line in lines]).get(0, ())
+        return lines_of([lines[number] for number in run]) if run else None
+
+    async def record_or_nothing(
+        self, query: str = "", known: Sequence[str] = (), *, whole: bool = False
+    ) -> list[JsonObject]:
         """Return :meth:`record`; where it cannot be had, nothing, and the log says why: a reply goes out without it."""
         try:
             async with asyncio.timeout(PATIENCE):
-                return await self.record(query, known)
+                return await self.record(query, known, whole=whole)
         except (ContextBuilderError, TimeoutError) as error:
             log.warning("integration.no_record", session_id=self.session_id, kind=type(error).__name__)
             return []
@@ -196,50 +208,46 @@ async def with_record(
     said_as: Callable[[T, str], T],
     speaker: str | None = None,
 ) -> list[T]:
-    """Return a framework's messages with the conversation's record before the newest message of a user.
+    """Return a framework's messages and the conversation's record as one history, in the order of the talk.
 
-    What the record tells, with who said it and in its place in the talk, is left out of the framework's own history,
-    and the newest message begins with its speaker's name, where that is known: by ``speaker``, else by the session.
-    ``role_and_text`` reads one of the framework's messages, ``made`` makes one of a chat message, and ``said_as`` one
-    of another with another text. The record is missing where it cannot be had, as in
+    What both have is there once, with who said it, and the record's memories stand before the newest message of a user.
+    Where the session has not published that one yet, it begins with the name of who said so lately, else with
+    ``speaker``. ``role_and_text`` reads one of the framework's messages, ``made`` makes one of a chat message, and
+    ``said_as`` one of another with another text. The record is missing where it cannot be had, as in
     :meth:`LiveSession.record_or_nothing`.
     """
     said = [role_and_text(one) for one in messages]
-    place = next(
-        (place for place in range(len(said) - 1, -1, -1) if said[place][0] == "user" and said[place][1].strip()), -1
-    )
-    query = said[place][1] if place >= 0 else ""
-    record = await live.record_or_nothing(query)
-    told = "\n".join(f" {wording} " for one in record for wording in _wordings(str(one["content"])))
-    own = [
-        number
-        for number, (role, text) in enumerate(said)
-        if number == place
-        or not (role in _TALK and _goes_alone(said, number) and f" {' '.join(text.split())} " in told)
-    ]
-    kept = "\n".join(f" {' '.join(said[number][1].split())} " for number in own if number != place)
-    record = [one for one in record if one["role"] == "system" or not _is_told(str(one["content"]), kept)]
-    speaker = speaker or (await live.speaker_of(query) if query and record else None)
-    named = [
-        said_as(messages[number], f"{speaker}: {query}") if number == place and speaker else messages[number]
-        for number in own
-    ]
-    return before_the_question(named, [made(one) for one in record], lambda one: role_and_text(one)[0])
+    question = question_in(said)
+    query = said[question][1] if question is not None else ""
+    record = await live.record_or_nothing(query, whole=True)
+    together: list[T] = []
+    for own, told in merged(said, [_role_and_content(one) for one in record]):
+        if own is None:
+            together.extend(made(record[number]) for number in told)
+            continue
+        text = lines_of([str(record[number]["content"]) for number in told])
+        if own == question and not told:
+            prefix = f"{speaker}: " if speaker and not query.startswith(f"{speaker}: ") else ""
+            text = live.with_speaker(query) or f"{prefix}{query}"
+        together.append(said_as(messages[own], text) if text and text != said[own][1] else messages[own])
+    return together
 
 
-def _goes_alone(said: Sequence[tuple[str, str]], place: int) -> bool:
-    """Return whether a message can be left out: one that follows a tool's answer or a model's thought belongs to it."""
-    return bool(said[place][1].strip()) and (place == 0 or said[place - 1][0] in _ROLES)
+def lines_of(messages: Sequence[str]) -> str:
+    """Return what was said after the names of those who said it: a line each, and one for what somebody went on to
+    say. Nobody is named who is not known."""
+    lines: list[tuple[str, list[str]]] = []
+    for message in messages:
+        name, colon, text = message.partition(": ")
+        if lines and colon and lines[-1][0] == name:
+            lines[-1][1].append(text)
+        else:
+            lines.append((name, [message]))
+    return "\n".join(" ".join(parts).removeprefix(f"{UNKNOWN}: ") for _, parts in lines)
 
 
-def before_the_question(messages: Sequence[T], record: Sequence[T], role_of: Callable[[T], str]) -> list[T]:
-    """Return a framework's messages with the record before the last of a user; without any, after the instructions."""
-    roles = [role_of(one) for one in messages]
-    if "user" in roles:
-        place = len(roles) - 1 - roles[::-1].index("user")
-    else:
-        place = next((place for place, role in enumerate(roles) if role not in {"system", "developer"}), len(roles))
-    return [*messages[:place], *record, *messages[place:]]
+def _role_and_content(message: JsonObject) -> tuple[str, str]:
+    return str(message["role"]), str(message["content"])
 
 
 def named(speaker: object) -> str:
@@ -256,18 +264,6 @@ def _milliseconds(time: datetime) -> int:
 def _storable(text: str) -> str:
     """Return the text with a mark in place of each half of a surrogate pair, which JSON does not hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _is_told(message: str, told: str) -> bool:
-    """Return whether a line of ``told`` holds the message, with or without its speaker's name before it."""
-    return any(f" {words} " in told for words in _wordings(undated(message)))
-
-
-def _wordings(message: str) -> list[str]:
-    """Return the message in one line, with its speaker's name before it and without, and as it was before it was cut
-    off."""
-    lines = [" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip()]
-    return [*lines, *(line.removesuffix(CUT_OFF) for line in lines if line.endswith(CUT_OFF))]
 
 
 MOST_WAITING: Final = 10_000
@@ -290,6 +286,8 @@ class Outgoing:
 
     def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> None:
         """Say in a moment what somebody said."""
+        if text.strip():
+            self._live.overhear(speaker, text)
         self._put(partial(self._live.hear, speaker, text, at or datetime.now().astimezone()))
 
     def answer(self, text: str, *, agent: str | None = None, interrupted: bool = False) -> None:

@@ -25,7 +25,7 @@ try:
         UserInputTranscribedEvent,
         UserStateChangedEvent,
     )
-    from livekit.agents.llm import AgentHandoff, ChatChunk, ChatContext, ChatItem, ChatMessage, Tool
+    from livekit.agents.llm import AgentConfigUpdate, AgentHandoff, ChatChunk, ChatContext, ChatItem, ChatMessage, Tool
     from livekit.agents.types import FlushSentinel
     from livekit.agents.voice import ModelSettings
     from livekit.rtc import EventEmitter
@@ -235,7 +235,12 @@ async def with_record(live: LiveSession, chat_ctx: ChatContext) -> ChatContext:
 
 
 def _role_and_text(item: ChatItem) -> tuple[str, str]:
-    return (item.role, item.text_content or "") if isinstance(item, ChatMessage) else (item.type, "")
+    match item:
+        case ChatMessage():
+            return item.role, item.text_content or ""
+        case AgentHandoff() | AgentConfigUpdate():  # notes, which belong to no answer
+            return "system", ""
+    return item.type, ""
 
 
 def _message(one: JsonObject) -> ChatItem:

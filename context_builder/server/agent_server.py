@@ -11,6 +11,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from inspect import cleandoc
 from typing import Any, Final
 from urllib.parse import quote
@@ -116,6 +117,7 @@ async def _as_elsewhere(app: ASGIApp, scope: Scope, receive: Receive, send: Send
 
 
 _NOT_GIVEN: Final = frozenset({"", "null", "none", "nil", "undefined"})
+_NAME: Final = re.compile(r"\w{1,40}")
 _BETWEEN: Final = re.compile(r"[,;\s]+")
 
 
@@ -129,9 +131,21 @@ def given_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> 
     given: dict[str, Any] = {}
     for written, value in arguments.items():
         name = written if written in properties else to_camel(written)
-        if name in required or not _is_absent(value):
+        if not _is_absent(value) or (name in required and value is not None):
             given[name] = _as_described(value, properties.get(name, {}))
     return given
+
+
+def unknown_argument(given: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with an argument that the tool does not have: without a filter that is misspelt, it would
+    find everything."""
+    known = list(schema.get("properties", {}))
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is None:
+        return None
+    near = get_close_matches(unknown, known, n=1)
+    called = unknown if _NAME.fullmatch(unknown) else "an argument"
+    return f"{called} is not known; " + (f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}")
 
 
 def _is_absent(value: Any) -> bool:
@@ -203,6 +217,8 @@ class _AgentServer(MCPServer[Any]):
         """Call a tool. Raises :class:`ToolError`, which names the argument that is wrong, and quotes none."""
         tool = self._tool_manager.get_tool(name)
         given = given_arguments(arguments, tool.parameters) if tool is not None else arguments
+        if tool is not None and (unknown := unknown_argument(given, tool.parameters)):
+            raise ToolError(unknown)
         try:
             return await super().call_tool(name, given, context)
         except ToolError as error:

@@ -114,7 +114,7 @@ class AgentTools:
 
     async def search_memory(
         self,
-        query: Annotated[str, Field(description="What to look for; empty for the newest.")],
+        query: Annotated[str, Field(description="What to look for; empty for the newest.")] = "",
         limit: Annotated[int, Field(ge=1, le=100, description="Most memories, the best first.")] = 8,
         speaker: Annotated[str, Field(description="Who said it: a whole name.")] = "",
         session: Annotated[str, Field(description="Session in which it was said.")] = "",

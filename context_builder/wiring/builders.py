@@ -171,8 +171,10 @@ async def build_for_state(
     query: str = "",
     *,
     max_prompt_tokens: int | None = None,
+    whole: bool = False,
     **named: Any,
 ) -> BuiltContext:
-    """Return what :func:`build_for_session` does for a session that publishes ``state``."""
-    turn = session_turn(state, query, **named)
+    """Return what :func:`build_for_session` does for a session that publishes ``state``; ``whole`` as in
+    :func:`session_turn`."""
+    turn = session_turn(state, query, whole=whole, **named)
     return await builder.build_for_turn({"preferences": True, **turn}, max_prompt_tokens)

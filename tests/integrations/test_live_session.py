@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.errors import DatabaseUnavailable, SessionIdError
-from context_builder.integrations.live_session import LiveSession, before_the_question, named
+from context_builder.integrations.live_session import LiveSession, named, with_record
 from context_builder.storage.redis import client_for
 from context_builder.testing import InMemoryStore
 from tests.integrations.conftest import heard, queued
@@ -18,6 +18,13 @@ from tests.services.waiting import wait_until
 from tests.stories.test_documented_examples import examples, ran
 
 pytestmark = pytest.mark.engines
+
+AS_PAIRS = (
+    lambda pair: pair,
+    lambda chat: (chat["role"], chat["content"]),
+    lambda pair, text: (pair[0], text),
+)
+"""How messages are read and made where a framework's are pairs of role and text."""
 
 
 async def test_the_record_has_what_others_said_and_what_is_remembered(live: LiveSession, meeting: Redis) -> None:
@@ -38,6 +45,30 @@ async def test_what_the_prompt_has_already_is_not_told_twice(live: LiveSession, 
 
 async def test_without_a_question_the_newest_message_stands_last(live: LiveSession, meeting: Redis) -> None:
     assert (await live.record())[-1] == {"role": "user", "content": "Alice: We label the clips by hand."}
+
+
+async def test_an_answer_stands_behind_its_question(live: LiveSession, meeting: Redis) -> None:
+    await live.answer("By hand, then.")
+    await wait_until(lambda: heard(meeting, "By hand, then."), "the answer is heard")
+    talk = ["Alice: We label the clips by hand.", "By hand, then."]
+    assert [one["content"] for one in (await live.record())[-2:]] == talk
+    whole = await live.record("We label the clips by hand.", whole=True)
+    assert [one["content"] for one in whole if one["role"] != "system"] == talk
+
+
+async def test_who_spoke_is_known_before_the_session_publishes_it(live: LiveSession) -> None:
+    for speaker, text in (
+        ("Ida", "When does it leave?"),
+        ("Ida", "The boat."),
+        ("Bo", "From which quay?"),
+        (None, "?"),
+    ):
+        live.overhear(speaker, text)
+    together = await with_record(live, [("user", "When does it leave? The boat. From which quay?")], *AS_PAIRS)
+    assert together == [("user", "Ida: When does it leave? The boat.\nBo: From which quay?")]
+    assert await with_record(live, [("user", "?")], *AS_PAIRS, "Ann") == [("user", "?")]
+    assert await with_record(live, [("user", "And?")], *AS_PAIRS, "Ann") == [("user", "Ann: And?")]
+    assert await with_record(live, [("user", "Ann: And?")], *AS_PAIRS, "Ann") == [("user", "Ann: And?")]
 
 
 async def test_a_session_that_nobody_has_run_has_no_record(live: LiveSession) -> None:
@@ -107,23 +138,6 @@ async def test_the_documented_example(
     names = await ran(example)
     assert {"role": "user", "content": "Alice: We label the clips by hand."} in names["record"]
     await wait_until(lambda: heard(meeting, "How deep is the mooring?"), "it is heard")
-
-
-def test_the_record_stands_before_the_question() -> None:
-    def placed(*roles: str) -> list[str]:
-        return before_the_question(roles, ["RECORD"], str)
-
-    assert placed("system", "user", "assistant", "user", "tool") == [
-        "system",
-        "user",
-        "assistant",
-        "RECORD",
-        "user",
-        "tool",
-    ]
-    assert placed("system", "developer", "assistant") == ["system", "developer", "RECORD", "assistant"]
-    assert placed("system") == ["system", "RECORD"]
-    assert placed() == ["RECORD"]
 
 
 def test_nobody_speaks_in_the_assistants_name() -> None:

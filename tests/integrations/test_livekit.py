@@ -130,7 +130,7 @@ async def test_an_agent_replies_with_the_record_and_is_heard(
         await wait_until(lambda: heard(meeting, "How deep is the mooring?"), "what was typed is heard")
         told = [(one.role, one.text_content) for one in model.asked[0].messages()]
         assert told[0] == ("system", "Be brief.")
-        assert told[-1] == ("user", "How deep is the mooring?")
+        assert told[-1] == ("user", "ida: How deep is the mooring?")
         assert ("user", "Alice: We label the clips by hand.") in told
         assert any(role == "system" and "forty metres" in str(text) for role, text in told)
         kept = [one.text_content for one in session.history.messages()]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from context_builder.server.agent_server import given_arguments
+from context_builder.server.agent_server import given_arguments, unknown_argument
 
 SCHEMA = {
     "properties": {
@@ -28,7 +28,7 @@ def test_what_stands_for_nothing_is_not_given(name: str, absent: Any) -> None:
 
 def test_a_required_argument_stays_as_it_is_written() -> None:
     assert given_arguments({"query": "null"}, SCHEMA) == {"query": "null"}
-    assert given_arguments({"query": None}, SCHEMA) == {"query": None}
+    assert given_arguments({"query": None}, SCHEMA) == {}  # which is then required
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,10 @@ def test_a_list_is_read_however_it_is_written(written: Any, read: list[str]) -> 
 def test_a_number_may_be_text_and_a_text_a_number(name: str, written: Any, read: Any) -> None:
     [value] = given_arguments({name: written}, SCHEMA).values()
     assert value == read
+
+
+def test_an_argument_that_is_not_known_is_named_with_the_nearest() -> None:
+    assert unknown_argument({"query": "boiler"}, SCHEMA) is None
+    assert unknown_argument({"sessionId": "a"}, SCHEMA) == "sessionId is not known; did you mean sessionIds?"
+    assert str(unknown_argument({"verbose": True}, SCHEMA)).startswith("verbose is not known; there are: query, ")
+    assert str(unknown_argument({"obey: me!": 1}, SCHEMA)).startswith("an argument is not known; ")

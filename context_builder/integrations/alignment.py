@@ -1,0 +1,171 @@
+"""Aligns a framework's own history with a session's record: both tell the same talk, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from context_builder.spoken_dates import undated
+
+CUT_OFF: Final = " —"
+"""Mark after the words of an agent that was interrupted within a sentence."""
+
+MOST_ALIGNED: Final = 200
+"""Newest messages of a framework that are looked for in the record, which has the newest of the talk alone."""
+
+MOST_PARTS: Final = 20
+"""Messages of the record among which one of the framework's is looked for, if it was said in several."""
+
+_TALK: Final = frozenset({"user", "assistant"})
+_ALONE: Final = _TALK | {"system", "developer"}
+
+Said = tuple[str, str]
+"""Role and text of a message; a message of the record begins with its speaker's name."""
+
+
+class Place(NamedTuple):
+    """One place in a merged history: a message of the framework, of the record, or of both.
+
+    ``own`` is its number in the framework's history. ``told`` are its numbers in the record: several where what the
+    framework has as one message was said in several.
+    """
+
+    own: int | None
+    told: Sequence[int] = ()
+
+
+def question_in(own: Sequence[Said]) -> int | None:
+    """Return the number of the newest message of a user that has words; None without any."""
+    asked = (number for number in range(len(own) - 1, -1, -1) if own[number][0] == "user" and own[number][1].strip())
+    return next(asked, None)
+
+
+def merged(own: Sequence[Said], record: Sequence[Said]) -> list[Place]:
+    """Return a framework's history and the record as one, in the order of the talk.
+
+    What the framework alone has, such as a tool's call, stays behind what it followed there. A question that is the
+    framework's last message is the last here too. Of the record's system messages, those after the talk stand before
+    the question, and all others before the first message that the record has.
+    """
+    talk = [number for number, (role, _) in enumerate(record) if role in _TALK]
+    begin, end = (talk[0], talk[-1] + 1) if talk else (len(record), len(record))
+    question = question_in(own)
+    is_last = question is not None and question == len(own) - 1
+    same = aligned(own, record)
+    found = {number for numbers in same.values() for number in numbers}
+    waiting = [number for number in talk if number not in found]
+    places: list[Place] = []
+
+    def tell_until(number: int) -> None:
+        while waiting and waiting[0] < number:
+            places.append(Place(None, (waiting.pop(0),)))
+
+    for block in _blocks(own):
+        told = [number for one in block for number in same.get(one, ())]
+        asked = question in block
+        tell_until(end if asked and (is_last or not told) else max(told, default=0))
+        places.extend(Place(one, tuple(same.get(one, ()))) for one in block)
+        if asked:
+            tell_until(min((numbers[0] for one, numbers in same.items() if one > block[-1]), default=end))
+    if question is None:
+        asked_at = _end_of_talk(own, places)
+        places[asked_at:asked_at] = [Place(None, (number,)) for number in waiting]
+    else:
+        tell_until(end)
+        asked_at = next(at for at, place in enumerate(places) if place.own == question)
+    heading, memories = list(range(begin)), list(range(end, len(record)))
+    if question is None:
+        heading, memories = [*heading, *memories], []
+    places[asked_at:asked_at] = [Place(None, (number,)) for number in memories]
+    first = next((at for at, place in enumerate(places) if place.told), asked_at)
+    places[first:first] = [Place(None, (number,)) for number in heading]
+    return places
+
+
+def _end_of_talk(own: Sequence[Said], places: Sequence[Place]) -> int:
+    """Return where what was said ends, in places without a question: behind the last message that both have, or else
+    behind the instructions."""
+    both = [at for at, place in enumerate(places, 1) if place.own is not None and place.told]
+    instructions = next((at for at, (role, _) in enumerate(own) if role not in {"system", "developer"}), len(own))
+    return both[-1] if both else instructions
+
+
+def _blocks(own: Sequence[Said]) -> Iterator[range]:
+    """Yield what stays together: an answer with the calls of tools, their results and the thoughts that it follows."""
+    begin = 0
+    for number, (role, _) in enumerate(own):
+        following = own[number + 1][0] if number + 1 < len(own) else "user"
+        if role in _ALONE or (following in _ALONE and following != "assistant"):
+            yield range(begin, number + 1)
+            begin = number + 1
+
+
+def aligned(own: Sequence[Said], record: Sequence[Said]) -> dict[int, list[int]]:
+    """Return which messages of the record a framework's messages are: as many of them as can be in one order.
+
+    A question that is the framework's last message is only one that nobody has answered yet.
+    """
+    begin = max(0, len(own) - MOST_ALIGNED)
+    question = question_in(own)
+    answered = max((number for number, (role, _) in enumerate(record) if role == "assistant"), default=-1)
+    wordings = [_wordings(text) if role in _TALK else [] for role, text in record]
+    texts = [" ".join(undated(text).split()) for _, text in own]
+    runs: dict[tuple[int, int], list[int]] = {}
+    best = [[0] * (len(record) + 1) for _ in range(len(own) + 1)]
+    for one in range(len(own) - 1, begin - 1, -1):
+        role = own[one][0]
+        earliest = answered + 1 if one == question == len(own) - 1 else 0
+        for number in range(len(record) - 1, -1, -1):
+            run = []
+            if role in _TALK and number >= earliest and record[number][0] == role and texts[one]:
+                run = _run(texts[one], role, record, wordings, number)
+            if run:
+                runs[one, number] = run
+            kept = 1 + best[one + 1][run[-1] + 1] if run else 0
+            best[one][number] = max(best[one + 1][number], best[one][number + 1], kept)
+    same, one, number = dict[int, list[int]](), begin, 0
+    while one < len(own) and number < len(record):  # of several of the same words, the newest ones are the same
+        if best[one + 1][number] == best[one][number]:
+            one += 1
+        elif best[one][number + 1] == best[one][number]:
+            number += 1
+        else:
+            same[one] = runs[one, number]
+            one, number = one + 1, same[one][-1] + 1
+    return same
+
+
+def _run(text: str, role: str, record: Sequence[Said], wordings: Sequence[Sequence[str]], begin: int) -> list[int]:
+    """Return the messages of the record, from ``begin`` on, that together say ``text``; empty if they do not.
+
+    Others may have spoken between them, and what was said again counts once.
+    """
+    run: list[int] = []
+    said: list[str] = []
+    rest = text
+    for number in range(begin, min(len(record), begin + MOST_PARTS)):
+        if record[number][0] == role:
+            part = next((one for one in wordings[number] if f"{rest} ".startswith(f"{one} ")), None)
+            if part is None and not run:
+                return []
+            if part is not None:
+                run.append(number)
+                said.append(part)
+                rest = rest[len(part) + 1 :]
+                while rest and (again := next((one for one in said if f"{rest} ".startswith(f"{one} ")), None)):
+                    rest = rest[len(again) + 1 :]
+            if not rest:
+                return run
+    return []
+
+
+def _wordings(message: str) -> list[str]:
+    """Return a message of the record in one line: with its speaker's name and without, and as before it was cut off."""
+    plain = undated(message)
+    lines = [" ".join(one.split()) for one in (plain, plain.partition(": ")[2]) if one.strip()]
+    return [*lines, *(line.removesuffix(CUT_OFF) for line in lines if line.endswith(CUT_OFF))]
+
+
+def is_told(message: str, told: str) -> bool:
+    """Return whether a line of ``told`` holds a message of the record, with its speaker's name before it or without."""
+    return any(f" {words} " in told for words in _wordings(message))

@@ -1,0 +1,78 @@
+"""A framework's history and the record become one talk."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.integrations.alignment import merged
+
+SUMMARY, MEMORY = ("system", "Conversation so far"), ("system", "Relevant memory: Ida: Hello.")
+HELLO, HI = ("user", "Ida: Hello."), ("assistant", "Hi.")
+CARA = ("user", "Cara: The boat leaves at nine.")
+ASKED, BOAT = ("user", "Ben: When does it leave?"), ("assistant", "You asked: When does it leave? At nine.")
+
+
+def plain(*messages: tuple[str, str]) -> list[tuple[str, str]]:
+    """The messages as a framework has them, without names."""
+    return [(role, text.partition(": ")[2] if role == "user" else text) for role, text in messages]
+
+
+def texts(own: list[tuple[str, str]], *record: tuple[str, str]) -> list[str]:
+    """The merged talk: of what both have, the record's words."""
+    return [
+        " ".join(record[number][1] for number in place.told) if place.told else own[place.own or 0][1]
+        for place in merged(own, record)
+    ]
+
+
+def test_what_others_said_stands_where_they_said_it() -> None:
+    own = [("system", "Be brief."), *plain(HELLO, HI, ASKED)]
+    assert texts(own, SUMMARY, HELLO, HI, CARA, ASKED, MEMORY) == [
+        text for _, text in (own[0], SUMMARY, HELLO, HI, CARA, MEMORY, ASKED)
+    ]
+
+
+def test_an_answer_that_repeats_its_question_replaces_nothing() -> None:
+    own = plain(ASKED, BOAT, HELLO)
+    assert texts(own, ASKED, BOAT, MEMORY) == [ASKED[1], BOAT[1], MEMORY[1], "Hello."]
+
+
+def test_a_tools_call_stays_between_its_question_and_its_answer() -> None:
+    own = [*plain(ASKED), ("", "call"), ("tool", "nine"), *plain(BOAT, HELLO)]
+    assert texts(own, SUMMARY, HELLO, ASKED, CARA, BOAT) == [
+        *(SUMMARY[1], HELLO[1], ASKED[1], CARA[1], "call", "nine", BOAT[1]),
+        "Hello.",  # said again, and answered not yet
+    ]
+
+
+def test_a_turn_may_have_been_said_in_several_and_twice() -> None:
+    record = [("user", "Ida: We count."), CARA, ("user", "Ben: We stop."), HI]
+    own = [("user", "We count. We stop. We count."), HI, ("user", "And?")]
+    (first, *_), *_ = [[place.told for place in merged(own, record) if place.own == 0]]
+    assert first == (0, 2)
+    assert len(merged(own, record)) == 4
+
+
+@pytest.mark.parametrize("question", ["Yes.", "No."])
+def test_who_says_the_same_again_asks_again(question: str) -> None:
+    again, answer = ("user", f"Ida: {question}"), ("assistant", "Noted.")
+    assert texts([("user", question)], again, answer) == [again[1], answer[1], question]
+    assert texts([("user", question)], again, answer, again) == [again[1], answer[1], again[1]]
+
+
+def test_after_a_handoff_the_answer_stands_behind_the_question() -> None:
+    own = [*plain(ASKED), ("system", "Greet.")]
+    assert texts(own, ASKED, BOAT, MEMORY) == [MEMORY[1], ASKED[1], BOAT[1], "Greet."]
+
+
+def test_without_a_question_what_was_said_last_stands_last() -> None:
+    assert texts([("system", "Be brief."), HI], SUMMARY, HI, CARA, MEMORY) == [
+        *("Be brief.", SUMMARY[1], MEMORY[1], HI[1], CARA[1])
+    ]
+    assert texts([("system", "Be brief.")], SUMMARY, CARA) == ["Be brief.", SUMMARY[1], CARA[1]]
+    assert texts([], CARA) == [CARA[1]]
+
+
+def test_what_is_older_than_the_record_stays_before_it() -> None:
+    own = [("user", "Long ago."), ("assistant", "Yes."), *plain(HELLO, HI, ASKED)]
+    assert texts(own, SUMMARY, HELLO, HI) == ["Long ago.", "Yes.", SUMMARY[1], HELLO[1], HI[1], "When does it leave?"]
