@@ -27,7 +27,7 @@ from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
 from context_builder.session.keys import Keys
-from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_availability import read_together, translated
 
 MOST_WAITING: Final = 10_000
 """Entries of a list of Redis that are looked through; more wait only where archive and memory have long been away."""
@@ -65,10 +65,11 @@ class SessionMessages:
     async def _waiting(self, session_id: str) -> list[JsonObject]:
         """Return what waits for its summary outside of the buffer, and what was summarized and waits for the memory."""
         keys = Keys(session_id)
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.lrange(keys.memory_outbox, 0, MOST_WAITING - 1)
-            pipe.lrange(keys.pending, 0, MOST_WAITING - 1)
-            batches, pending = await pipe.execute()
+        last = MOST_WAITING - 1
+        async with translated():
+            batches, pending = await read_together(
+                self._redis, ("lrange", keys.memory_outbox, 0, last), ("lrange", keys.pending, 0, last)
+            )
         corrected = await self._corrected(keys.checkpoint) if pending else {}
         return await asyncio.to_thread(_decoded, batches, pending, corrected) if batches or pending else []
 

@@ -32,7 +32,7 @@ from context_builder.session.messages.message_index import (
 )
 from context_builder.session.messages.revision import MessageReference, str_of
 from context_builder.session.summary.citation import ExplainedPoint, explain
-from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_availability import read_together, translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
 
 JsonObject = dict[str, Any]
@@ -186,10 +186,10 @@ class SessionClient:
         """Return the published state; after it has expired, the one its checkpoint gives, as long as that is kept."""
         if (published := await self.state()) is not None:
             return published
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.hgetall(self._keys.checkpoint)
-            pipe.llen(self._keys.pending)
-            fields, pending = await pipe.execute()
+        async with translated():
+            fields, pending = await read_together(
+                self._redis, ("hgetall", self._keys.checkpoint), ("llen", self._keys.pending)
+            )
         with self._reading_checkpoint():
             return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
 
@@ -226,11 +226,13 @@ class SessionClient:
 
     async def next_number(self) -> int:
         """Return the number for a listener's next message, so that the session's numbering goes on."""
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.get(self._keys.state)
-            pipe.hget(self._keys.checkpoint, "head")
-            pipe.lrange(self._keys.input, 0, QUEUE_TAIL - 1)
-            state, head, queued = await pipe.execute()
+        async with translated():
+            state, head, queued = await read_together(
+                self._redis,
+                ("get", self._keys.state),
+                ("hget", self._keys.checkpoint, "head"),
+                ("lrange", self._keys.input, 0, QUEUE_TAIL - 1),
+            )
         known = _decode(state, self._keys.state) or _decode(head, self._keys.checkpoint) or {}
         taken_in = known.get("highest_message_number")
         return 1 + max(taken_in if isinstance(taken_in, int) else 0, _highest_number(queued))
@@ -261,10 +263,10 @@ class SessionClient:
     async def ended(self) -> Ended | None:
         """Return when and how the session was ended; ``None`` for one that goes on, or never ran."""
         keys = self._keys
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.hmget(keys.checkpoint, ["head", "summary"])
-            pipe.llen(keys.outbox)
-            (head, summary), undelivered = await pipe.execute()
+        async with translated():
+            (head, summary), undelivered = await read_together(
+                self._redis, ("hmget", keys.checkpoint, ["head", "summary"]), ("llen", keys.outbox)
+            )
         counters = (_decode(head, keys.checkpoint) or {}).get("counters", {})
         if not counters.get("ended_at"):
             return None
@@ -274,10 +276,10 @@ class SessionClient:
     async def snapshot(self) -> Snapshot:
         """Return everything that is published of the session, read at one moment."""
         keys = self._keys
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.mget(keys.state, keys.conversation, keys.owner)
-            pipe.llen(keys.input)
-            (state, conversation, owner), waiting = await pipe.execute()
+        async with translated():
+            (state, conversation, owner), waiting = await read_together(
+                self._redis, ("mget", keys.state, keys.conversation, keys.owner), ("llen", keys.input)
+            )
         return Snapshot(
             session_id=self.session_id,
             state=_decode(state, keys.state),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import redis.exceptions
 import stamina
+from redis.asyncio import Redis
 
 from context_builder import metrics
 from context_builder.errors import CommandWithheld, StoreError, StoreUnavailable, WrongKeyType
@@ -81,6 +82,8 @@ def translation(error: BaseException, patience: float = COMMAND_TIMEOUT) -> Stor
             return StoreError(f"Redis refuses the password or user: {error}")
         case redis.exceptions.ResponseError():
             refused = f"Redis refuses a command: {error}"
+            if isinstance(error, redis.exceptions.OutOfMemoryError):
+                return _unavailable("Redis is full: give it more memory (maxmemory), or delete what nobody needs")
             if isinstance(error, _PASSING_ERRORS) or _PASSING.search(str(error)):
                 return _unavailable(refused)
             if "WRONGTYPE" in str(error):
@@ -108,6 +111,26 @@ def _reason(error: BaseException) -> str:
 def _unavailable(message: str) -> StoreUnavailable:
     metrics.STORE_FAILURES.inc()
     return StoreUnavailable(message)
+
+
+async def read_together(client: Redis, *reads: tuple[Any, ...], raises: bool = True) -> list[Any]:
+    """Return the answers to commands that read, each ``(name, argument, …)`` as redis-py has it, at one moment.
+
+    A full Redis queues no command of a transaction, so there they are read one after the other. Without ``raises`` an
+    error is its command's answer.
+    """
+    try:
+        return await _read(client, reads, raises=raises, together=True)
+    except redis.exceptions.OutOfMemoryError:
+        return await _read(client, reads, raises=raises, together=False)
+
+
+async def _read(client: Redis, reads: Sequence[tuple[Any, ...]], *, raises: bool, together: bool) -> list[Any]:
+    async with client.pipeline(transaction=together) as pipe:
+        for name, *arguments in reads:
+            getattr(pipe, name)(*arguments)
+        answers: list[Any] = await pipe.execute(raise_on_error=raises)
+        return answers
 
 
 class _FirstAttempt:

@@ -10,12 +10,15 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import OutOfMemoryError
 
+from context_builder.errors import StoreUnavailable
 from context_builder.fleet.sleepers import SLEEPERS, Sleepers
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import FORGOTTEN, SUMMARY_SEQS, Keys
 from context_builder.session.store.registry import SessionRegistry
 from tests.services.waiting import wait_until
 from tests.session.conftest import HOSTED_TOO
 from tests.session.live import Live
+from tests.session.saying import spoken
 from tests.session.store.test_registry import LATER, ended
 
 pytestmark = pytest.mark.engines
@@ -87,3 +90,16 @@ async def test_the_silence_clocks_of_sleepers_are_kept(live: Live) -> None:
     async with full(live.redis):
         await sleepers._refresh_all(wake)
     await live.redis.delete(SLEEPERS)
+
+
+async def test_what_is_there_can_be_read(live: Live) -> None:
+    await live.start()
+    await live.say(1)
+    client, registry = SessionClient(live.redis, "monday"), SessionRegistry(live.redis)
+    async with full(live.redis):
+        assert [one.session_id for one in await registry.sessions()] == ["monday"]
+        assert await registry.find("monday") is not None
+        assert (await client.snapshot()).state == await client.remembered() == await client.state()
+        assert (await client.next_number(), await client.ended()) == (2, None)
+        with pytest.raises(StoreUnavailable, match="Redis is full"):
+            await client.push(spoken(2))

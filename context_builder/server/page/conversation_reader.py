@@ -23,7 +23,7 @@ from context_builder.session.keys import Keys
 from context_builder.session.messages.message import is_assistants
 from context_builder.session.store.commit import MARK_BYTES
 from context_builder.session.store.lease import describe, is_forgotten
-from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_availability import read_together, translated
 
 FIRST: Final = 300
 """Messages that somebody who begins to look is shown."""
@@ -87,13 +87,15 @@ class ConversationReader:
 
     async def look(self) -> ConversationLook:
         """Read what is new. Raises what Redis and the database raise."""
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.getrange(self._keys.state, -MARK_BYTES, -1)
-            pipe.get(self._keys.conversation)
-            pipe.get(self._keys.owner)
-            pipe.llen(self._keys.input)
-            pipe.zscore(SLEEPERS, self._session_id)
-            mark, conversation, owner, waiting, asleep = await pipe.execute()
+        async with translated():
+            mark, conversation, owner, waiting, asleep = await read_together(
+                self._redis,
+                ("getrange", self._keys.state, -MARK_BYTES, -1),
+                ("get", self._keys.conversation),
+                ("get", self._keys.owner),
+                ("llen", self._keys.input),
+                ("zscore", SLEEPERS, self._session_id),
+            )
         change: JsonObject = {}
         if mark != self._mark or not self.number:
             state = await self._session.state()

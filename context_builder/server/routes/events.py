@@ -22,7 +22,7 @@ from context_builder.server.shared_look import Changes, SharedLook
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys
 from context_builder.session.store.commit import MARK_BYTES
-from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_availability import read_together, translated
 
 ReadState: TypeAlias = Callable[[], Awaitable[JsonObject | None]]
 """Reads what a session publishes."""
@@ -68,10 +68,10 @@ class StateReader:
 
     async def look(self) -> StateLook:
         """Read what is new. Raises :class:`~context_builder.errors.StoreError`, and what the database raises."""
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.getrange(self._keys.state, -MARK_BYTES, -1)
-            pipe.get(self._keys.conversation)
-            mark, conversation = await pipe.execute()
+        async with translated():
+            mark, conversation = await read_together(
+                self._redis, ("getrange", self._keys.state, -MARK_BYTES, -1), ("get", self._keys.conversation)
+            )
         self.conversation = parsed_object(conversation)
         if mark != self._mark:
             state = await self._read()

@@ -28,7 +28,7 @@ from context_builder.session.keys import (
 from context_builder.session.store.lease import is_forgotten
 from context_builder.session.store.scripts import script
 from context_builder.session.store.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS
-from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_availability import read_together, translated
 
 MARK_CHARS: Final = 16
 """Characters of a mark for each time that the session was forgotten."""
@@ -134,11 +134,14 @@ class SessionRegistry:
         """Return one session, if anything at all is known of it. Raises :class:`SessionIdError`."""
         keys = Keys(session_id)
         others = [key for key in keys.all() if key != keys.owner]
-        async with translated(), self._client.pipeline(transaction=True) as pipe:
-            pipe.exists(*others)
-            pipe.get(keys.owner)
-            pipe.zscore(SESSIONS, session_id)
-            kept, owner, last_active = await pipe.execute(raise_on_error=False)
+        async with translated():
+            kept, owner, last_active = await read_together(
+                self._client,
+                ("exists", *others),
+                ("get", keys.owner),
+                ("zscore", SESSIONS, session_id),
+                raises=False,
+            )
         held = _object(owner)
         if not kept and last_active is None and (owner is None or is_forgotten(held)):
             return None
@@ -146,14 +149,14 @@ class SessionRegistry:
 
     async def _look(self, last_active: Mapping[str, float | None]) -> list[RegisteredSession]:
         """Return these sessions as they are at one moment."""
-        async with translated(), self._client.pipeline(transaction=True) as pipe:
-            for name in last_active:
-                keys = Keys(name)
-                pipe.get(keys.owner)
-                pipe.hmget(keys.checkpoint, ["head", *map(dead_count_field, RECEIVERS)])
-                for key in _counted(keys):
-                    pipe.llen(key)
-            answers = iter(await pipe.execute(raise_on_error=False))
+        reads: list[tuple[Any, ...]] = []
+        for name in last_active:
+            keys = Keys(name)
+            reads.append(("get", keys.owner))
+            reads.append(("hmget", keys.checkpoint, ["head", *map(dead_count_field, RECEIVERS)]))
+            reads += (("llen", key) for key in _counted(keys))
+        async with translated():
+            answers = iter(await read_together(self._client, *reads, raises=False))
         looks = zip(*[answers] * _ANSWERS, strict=True)
         return [_registered(name, at, look) for (name, at), look in zip(last_active.items(), looks, strict=True)]
 
