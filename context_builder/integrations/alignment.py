@@ -164,8 +164,3 @@ def _wordings(message: str) -> list[str]:
     plain = undated(message)
     lines = [" ".join(one.split()) for one in (plain, plain.partition(": ")[2]) if one.strip()]
     return [*lines, *(line.removesuffix(CUT_OFF) for line in lines if line.endswith(CUT_OFF))]
-
-
-def is_told(message: str, told: str) -> bool:
-    """Return whether a line of ``told`` holds a message of the record, with its speaker's name before it or without."""
-    return any(f" {words} " in told for words in _wordings(message))
