@@ -141,22 +141,30 @@ def _run(text: str, role: str, record: Sequence[Said], wordings: Sequence[Sequen
     Others may have spoken between them, and what was said again counts once.
     """
     run: list[int] = []
-    said: list[str] = []
-    rest = text
+    parts: list[str] = []
+    at = 0
     for number in range(begin, min(len(record), begin + MOST_PARTS)):
-        if record[number][0] == role:
-            part = next((one for one in wordings[number] if f"{rest} ".startswith(f"{one} ")), None)
-            if part is None and not run:
-                return []
-            if part is not None:
-                run.append(number)
-                said.append(part)
-                rest = rest[len(part) + 1 :]
-                while rest and (again := next((one for one in said if f"{rest} ".startswith(f"{one} ")), None)):
-                    rest = rest[len(again) + 1 :]
-            if not rest:
-                return run
+        if record[number][0] != role:
+            continue
+        part = _part_at(text, at, wordings[number])
+        if part is None and not run:
+            return []
+        if part is not None:
+            run.append(number)
+        while part is not None and len(parts) < MOST_PARTS:
+            parts.append(part)
+            at += len(part) + 1
+            part = _part_at(text, at, parts)
+        if at > len(text):
+            return run
     return []
+
+
+def _part_at(text: str, at: int, parts: Sequence[str]) -> str | None:
+    """Return the first of the parts that stands, as whole words, at a place of the text."""
+    return next(
+        (one for one in parts if text.startswith(one, at) and text[at + len(one) : at + len(one) + 1] in " "), None
+    )
 
 
 def _wordings(message: str) -> list[str]:

@@ -129,7 +129,8 @@ def _role_and_text(message: BaseMessage) -> tuple[str, str]:
 
 
 def _made(one: JsonObject) -> BaseMessage:
-    return _MESSAGES[one["role"]](content=one["content"])
+    message: BaseMessage = _MESSAGES[one["role"]](content=one["content"])
+    return message
 
 
 def _said_as(message: BaseMessage, text: str) -> BaseMessage:
