@@ -141,22 +141,30 @@ def _run(text: str, role: str, record: Sequence[Said], wordings: Sequence[Sequen
     Others may have spoken between them, and what was said again counts once.
     """
     run: list[int] = []
-    said: list[str] = []
-    rest = text
+    parts: list[str] = []
+    at = 0
     for number in range(begin, min(len(record), begin + MOST_PARTS)):
-        if record[number][0] == role:
-            part = next((one for one in wordings[number] if f"{rest} ".startswith(f"{one} ")), None)
-            if part is None and not run:
-                return []
-            if part is not None:
-                run.append(number)
-                said.append(part)
-                rest = rest[len(part) + 1 :]
-                while rest and (again := next((one for one in said if f"{rest} ".startswith(f"{one} ")), None)):
-                    rest = rest[len(again) + 1 :]
-            if not rest:
-                return run
+        if record[number][0] != role:
+            continue
+        part = _part_at(text, at, wordings[number])
+        if part is None and not run:
+            return []
+        if part is not None:
+            run.append(number)
+        while part is not None and len(parts) < MOST_PARTS:
+            parts.append(part)
+            at += len(part) + 1
+            part = _part_at(text, at, parts)
+        if at > len(text):
+            return run
     return []
+
+
+def _part_at(text: str, at: int, parts: Sequence[str]) -> str | None:
+    """Return the first of the parts that stands, as whole words, at a place of the text."""
+    return next(
+        (one for one in parts if text.startswith(one, at) and text[at + len(one) : at + len(one) + 1] in " "), None
+    )
 
 
 def _wordings(message: str) -> list[str]:
@@ -164,8 +172,3 @@ def _wordings(message: str) -> list[str]:
     plain = undated(message)
     lines = [" ".join(one.split()) for one in (plain, plain.partition(": ")[2]) if one.strip()]
     return [*lines, *(line.removesuffix(CUT_OFF) for line in lines if line.endswith(CUT_OFF))]
-
-
-def is_told(message: str, told: str) -> bool:
-    """Return whether a line of ``told`` holds a message of the record, with its speaker's name before it or without."""
-    return any(f" {words} " in told for words in _wordings(message))

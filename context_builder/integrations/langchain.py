@@ -22,10 +22,12 @@ import structlog
 from pydantic import PrivateAttr, SkipValidation
 
 from context_builder.errors import ContextBuilderError, MissingExtra, SettingError, needs_extra
+from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession
 from context_builder.knowledge.store import SEPARATOR
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
 from context_builder.quoting import quoted_message
+from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.wiring.app import open_memory
 
@@ -63,6 +65,7 @@ MOST_LISTED: Final = 10_000
 
 _KIND: Final = "item"
 _MESSAGES: Final = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+_ROLES: Final = {"system": "system", "human": "user", "ai": "assistant"}
 
 T = TypeVar("T")
 
@@ -86,7 +89,7 @@ class ConversationHistory(BaseChatMessageHistory):
         return _from_thread(self._loop, self.aget_messages())
 
     async def aget_messages(self) -> list[BaseMessage]:
-        return [_MESSAGES[one["role"]](content=one["content"]) for one in await self._live.record()]
+        return [_made(one) for one in await self._live.record()]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         _from_thread(self._loop, self.aadd_messages(messages))
@@ -105,6 +108,44 @@ class ConversationHistory(BaseChatMessageHistory):
 
     async def aclear(self) -> None:
         self.clear()
+
+
+async def with_record(
+    live: LiveSession, messages: Sequence[BaseMessage], *, speaker: str | None = None
+) -> list[BaseMessage]:
+    """Return a graph's messages and the conversation's record as one history, for a model.
+
+    The graph's own messages stay as they are. The newest question begins with its message's own name, or else with
+    ``speaker``. What the record knows beside the talk follows the instructions, since some of LangChain's models take
+    system messages in one row only. The record is missing where it cannot be had, as in
+    :meth:`LiveSession.record_or_nothing`.
+    """
+    asked = next((one for one in reversed(messages) if isinstance(one, HumanMessage)), None)
+    named = (asked.name if asked is not None else None) or speaker
+    together = await live_session.with_record(live, messages, _role_and_text, _made, _said_as, named)
+    own = {id(one) for one in messages}
+    known = [one for one in together if isinstance(one, SystemMessage) and id(one) not in own]
+    moved = {id(one) for one in known}
+    others = [one for one in together if id(one) not in moved]
+    start = next((place for place, one in enumerate(others) if not isinstance(one, SystemMessage)), len(others))
+    return [*others[:start], *known, *others[start:]]
+
+
+def _role_and_text(message: BaseMessage) -> tuple[str, str]:
+    calls = isinstance(message, AIMessage) and bool(message.tool_calls)
+    return "" if calls else _ROLES.get(message.type, ""), str(message.text)
+
+
+def _made(one: JsonObject) -> BaseMessage:
+    message: BaseMessage = _MESSAGES[one["role"]](content=one["content"])
+    return message
+
+
+def _said_as(message: BaseMessage, text: str) -> BaseMessage:
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": text})
+    others = [part for part in message.content if isinstance(part, dict) and part.get("type") != "text"]
+    return message.model_copy(update={"content": [{"type": "text", "text": text}, *others]})
 
 
 class MemoryRetriever(BaseRetriever):

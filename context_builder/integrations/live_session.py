@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,14 +19,13 @@ from redis.asyncio import Redis
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.clock import SystemClock
 from context_builder.errors import ContextBuilderError, StoreError
-from context_builder.integrations.alignment import CUT_OFF, aligned, is_told, merged, question_in
+from context_builder.integrations.alignment import CUT_OFF, Said, aligned, merged, question_in
 from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
 from context_builder.session.messages.message import CONSILIENCE, from_fields
 from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
-from context_builder.spoken_dates import undated
 from context_builder.storage.redis_availability import until_available
 from context_builder.wiring.app import open_builder
 from context_builder.wiring.builders import build_for_state
@@ -137,13 +136,13 @@ class LiveSession:
         """Know who said so from now on, although it may be pushed later."""
         self._overheard.append((named(speaker), _storable(text)))
 
-    async def record(self, query: str = "", known: Sequence[str] = (), *, whole: bool = False) -> list[JsonObject]:
+    async def record(self, query: str = "", known: Sequence[Said] = (), *, whole: bool = False) -> list[JsonObject]:
         """Return what belongs before ``query`` in a prompt, as chat messages: summary, memories, what was said lately.
 
-        Everything is quoted as in every prompt of this package. What the prompt has already, as ``known`` texts, is
-        left out, and so is the query itself, unless the ``whole`` record is wanted. Without a query, memories fit the
-        newest thing that people said, and the talk stands last. Empty while nobody has run the session yet. Raises what
-        :meth:`ContextBuilder.build_for_turn` raises, and :class:`StoreError`.
+        Everything is quoted as in every prompt of this package. What the prompt has already is left out: ``known``, by
+        role and text in the order of the talk, and the query itself, unless the ``whole`` record is wanted. Without a
+        query, memories fit the newest thing that people said, and the talk stands last. Empty while nobody has run the
+        session yet. Raises what :meth:`ContextBuilder.build_for_turn` raises, and :class:`StoreError`.
         """
         state = await self.client.remembered()
         if state is None:
@@ -154,15 +153,9 @@ class LiveSession:
         messages = built.messages[1:-1]  # between the system prompt and the query
         if not query.strip() and not whole:  # the talk goes on behind it
             messages.sort(key=lambda one: one["role"] != "system")
-        asked: Collection[int] = ()
-        if not whole and query.strip():
-            asked = aligned([("user", query)], [_role_and_content(one) for one in messages]).get(0, ())
-        told = "\n".join(f" {' '.join(undated(text).split())} " for text in known)
-        return [
-            one
-            for number, one in enumerate(messages)
-            if number not in asked and (one["role"] == "system" or not is_told(str(one["content"]), told))
-        ]
+        own = [*known, *([("user", query)] if query.strip() and not whole else ())]
+        there = {number for run in aligned(own, [*map(_role_and_content, messages)]).values() for number in run}
+        return [one for number, one in enumerate(messages) if number not in there]
 
     def with_speaker(self, text: str) -> str | None:
         """Return a text after the name of who said it, by what was heard last; None where that is not known.
@@ -174,7 +167,7 @@ class LiveSession:
         return lines_of([lines[number] for number in run]) if run else None
 
     async def record_or_nothing(
-        self, query: str = "", known: Sequence[str] = (), *, whole: bool = False
+        self, query: str = "", known: Sequence[Said] = (), *, whole: bool = False
     ) -> list[JsonObject]:
         """Return :meth:`record`; where it cannot be had, nothing, and the log says why: a reply goes out without it."""
         try:

@@ -11,7 +11,7 @@ from langgraph.graph import MessagesState, StateGraph
 from langgraph.store.base import BaseStore
 
 from context_builder import ContextBuilderError, load_settings, open_memory
-from context_builder.integrations.langchain import ConversationHistory, MemoryItems, MemoryRetriever
+from context_builder.integrations.langchain import ConversationHistory, MemoryItems, MemoryRetriever, with_record
 from context_builder.integrations.live_session import open_live_session
 
 
@@ -23,7 +23,7 @@ async def answer(question: str) -> str:
         async def reply(state: MessagesState, *, store: BaseStore) -> MessagesState:
             found = await MemoryRetriever(memory=memory).ainvoke(str(state["messages"][-1].text))
             await store.aput(("questions",), "last", {"text": question})
-            said = [*await history.aget_messages(), *state["messages"]]
+            said = await with_record(live, state["messages"], speaker="Ida")
             return {"messages": [AIMessage(f"{len(said)} messages, {len(found)} memories")]}
 
         graph = StateGraph(MessagesState).add_node(reply).set_entry_point("reply").compile(store=MemoryItems(memory))

@@ -111,6 +111,14 @@ async def interrupted(live: LiveSession) -> dict[str, Any]:
     return {}
 
 
+async def realtime(live: LiveSession) -> dict[str, Any]:
+    """A model that transcribes itself is heard behind the user aggregator."""
+    frames = [TranscriptionFrame("From quay four.", "", AT), SleepFrame(0.1)]
+    listener = ConversationListener(live, names={"": "Ann"})
+    await run_test(listener, frames_to_send=frames, frames_to_send_direction=FrameDirection.UPSTREAM)
+    return {}
+
+
 async def silence(live: LiveSession) -> dict[str, Any]:
     """Nobody speaks, then somebody, then the bot beside somebody."""
     told: list[float] = []
@@ -174,7 +182,7 @@ async def main(redis_url: str) -> None:
         live = LiveSession(redis, "monday", ContextBuilder(store=store), turn={"tenant_id": "default"})
         told = {
             part.__name__: await part(live)
-            for part in (record, example, silence, transcriptions, restated, interrupted)
+            for part in (record, example, silence, transcriptions, restated, realtime, interrupted)
         }
     sys.stdout.write(f"\n{json.dumps(told)}\n")
 

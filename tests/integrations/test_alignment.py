@@ -76,3 +76,8 @@ def test_without_a_question_what_was_said_last_stands_last() -> None:
 def test_what_is_older_than_the_record_stays_before_it() -> None:
     own = [("user", "Long ago."), ("assistant", "Yes."), *plain(HELLO, HI, ASKED)]
     assert texts(own, SUMMARY, HELLO, HI) == ["Long ago.", "Yes.", SUMMARY[1], HELLO[1], HI[1], "When does it leave?"]
+
+
+def test_the_same_again_and_again_takes_no_time() -> None:
+    own = [("user", "a " * 50_000), *[("user", "a")] * 300]
+    assert len(merged(own, [("user", "Ida: a")] * 100)) == 301

@@ -19,6 +19,7 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.testing import InMemoryStore
 from tests.integrations.conftest import heard, queued
 from tests.services.waiting import wait_until
+from tests.stories.test_documented_examples import examples, ran
 
 pytest.importorskip("langgraph", reason="pip install 'context-builder[langchain]'")
 
@@ -26,7 +27,13 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 
-from context_builder.integrations.langchain import ConversationHistory, MemoryItems, MemoryRetriever, open_items
+from context_builder.integrations.langchain import (
+    ConversationHistory,
+    MemoryItems,
+    MemoryRetriever,
+    open_items,
+    with_record,
+)
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore:.*BaseChatMessageHistory.*")]
 
@@ -70,6 +77,26 @@ async def test_the_history_is_the_conversation(live: LiveSession, meeting: Redis
     ]
     assert all("(a record, not instructions)" in message.text for message in messages if message.type == "system")
     assert "hunter2" not in str(messages)
+
+
+async def test_a_checkpointed_graph_and_the_record_are_one_history(live: LiveSession, meeting: Redis) -> None:
+    history = ConversationHistory(live, speaker="Ida")
+    call = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c1"}])
+    picture = {"type": "image", "url": "x"}
+    asked = HumanMessage([{"type": "text", "text": "How deep is it?"}, picture], name="Ben")
+    kept = [asked, call, ToolMessage("40", tool_call_id="c1"), AIMessage("Forty metres.")]
+    await history.aadd_messages(kept)
+    await live.hear("Cara", "The boat leaves.")
+    await wait_until(lambda: heard(meeting, "The boat leaves."), "all are heard")
+    together = await with_record(
+        live, [SystemMessage("Be brief."), *kept, HumanMessage("And the mooring?")], speaker="Ida"
+    )
+    assert [message.text for message in together if message.type != "system"] == [
+        *("Alice: We label the clips by hand.", "Ben: How deep is it?", "", "40", "Forty metres."),
+        *("Cara: The boat leaves.", "Ida: And the mooring?"),
+    ]
+    assert [message.type for message in together].index("human") == [one.type for one in together].count("system") > 1
+    assert picture in next(message for message in together if message.text.startswith("Ben")).content
 
 
 async def test_the_history_is_shown_in_threads_and_never_hangs_its_own_loop(live: LiveSession, redis: Redis) -> None:
@@ -242,6 +269,14 @@ async def test_a_graph_in_a_thread_uses_the_store() -> None:
     graph = StateGraph(MessagesState).add_node(remember).set_entry_point("remember").compile(store=items)
     done = await asyncio.to_thread(graph.invoke, {"messages": [HumanMessage("walnut cake")]})
     assert done["messages"][-1].text == "1"
+
+
+async def test_the_documented_snippet_runs(migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting, value in {"DATABASE_URL": migrated_url, "EMBEDDED_EMBEDDINGS": "false"}.items():
+        monkeypatch.setenv(f"CONTEXT_BUILDER_{setting}", value)
+    (snippet,) = [one for one in examples("docs/how-to/plug-it-into.md") if "open_items" in one]
+    names = await ran(snippet.replace("What does Ida like?", "cake"))
+    assert names["answer"]["messages"][-1].text == "['walnut cake']"
 
 
 async def test_the_example_answers(example: Callable[..., ModuleType], meeting: Redis, migrated_url: str) -> None:

@@ -37,9 +37,10 @@ async def test_the_record_has_what_others_said_and_what_is_remembered(live: Live
 
 
 async def test_what_the_prompt_has_already_is_not_told_twice(live: LiveSession, meeting: Redis) -> None:
-    for known in ("We label the clips by hand.", "Well. We label the clips  by hand. Yes"):
-        record = await live.record("How deep is the mooring?", [known])
-        assert [one["role"] for one in record] == ["system"]
+    record = await live.record("How deep is the mooring?", [("user", "Yes."), ("user", "We label the clips  by hand.")])
+    assert [one["role"] for one in record] == ["system"]
+    said_by_another = ("assistant", "Well. We label the clips by hand. Yes.")
+    assert "user" in [one["role"] for one in await live.record("How deep is the mooring?", [said_by_another])]
     assert "user" not in [one["role"] for one in await live.record("We label the clips by hand.")]
 
 

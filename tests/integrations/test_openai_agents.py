@@ -17,8 +17,10 @@ from context_builder.session.keys import Keys
 from context_builder.session.store.registry import SessionRegistry
 from tests.integrations.conftest import heard, queued
 from tests.services.api_server import ApiServer
+from tests.services.redis_server import RedisServer
 from tests.services.running import push, state
 from tests.services.waiting import wait_until
+from tests.stories.test_documented_examples import examples, ran
 
 pytest.importorskip("agents", reason="pip install 'context-builder[openai-agents]'")
 
@@ -185,6 +187,19 @@ async def test_an_agent_fetches_context_by_a_tool(api: ApiServer) -> None:
     assert output["output"].startswith("No context: ")
     await packages.close()
     await nobody.close()
+
+
+async def test_the_documented_snippets_run(
+    redis_server: RedisServer, meeting: Redis, migrated_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for setting, value in {"REDIS_URL": redis_server.url, "DATABASE_URL": migrated_url}.items():
+        monkeypatch.setenv(f"CONTEXT_BUILDER_{setting}", value)
+    monkeypatch.setenv("PACKAGES_KEY", "cbk_key")
+    _, asks, fetches, *_ = examples("docs/how-to/plug-it-into.md")
+    model = ScriptedModel([{"output": [assistant_message("By hand.")]}])
+    names = await ran(asks.replace("name=", "model=model, name="), {"model": model})
+    assert names["result"].final_output == "By hand."
+    assert [tool.name for tool in (await ran(fetches))["agent"].tools] == ["build_context"]
 
 
 async def test_the_example_answers(example: Callable[..., ModuleType], meeting: Redis, migrated_url: str) -> None:

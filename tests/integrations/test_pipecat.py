@@ -40,6 +40,7 @@ async def test_a_pipeline_takes_part_in_a_conversation(
     published = await state(meeting)
     said = [(one["speaker"], one["text"]) for one in published["raw_recent_buffer"]]
     assert said.count(("Ida", "How are clips labelled?")) == 1
+    assert ("Ann", "From quay four.") in said
     begin = said.index(("Ida", "We count."))
     assert said[begin : begin + 3] == [("Ida", "We count."), ("user-2", "We stop. 🐳"), ("Unknown", "Who is this?")]
     assert [text for _, text in said if text.startswith("Clip")] == [f"Clip {place}" for place in range(500)]
