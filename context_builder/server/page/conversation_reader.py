@@ -93,7 +93,9 @@ class ConversationReader:
             pipe.get(self._keys.owner)
             pipe.llen(self._keys.input)
             pipe.zscore(SLEEPERS, self._session_id)
-            mark, conversation, owner, waiting, asleep = await pipe.execute()
+            for letters in (self._keys.dead, self._keys.archive_dead, self._keys.memory_dead):
+                pipe.llen(letters)
+            mark, conversation, owner, waiting, asleep, *dead = await pipe.execute()
         change: JsonObject = {}
         if mark != self._mark or not self.number:
             state = await self._session.state()
@@ -112,7 +114,7 @@ class ConversationReader:
                 self._struck |= gone
                 change["struck"] = sorted(gone)
             self._mark = mark
-        head = {**self._head, **_clock(conversation), "owner": _owner(owner), "waiting": waiting}
+        head = {**self._head, **_clock(conversation), "owner": _owner(owner), "waiting": waiting, "dead": sum(dead)}
         head |= self._status(head, is_asleep=asleep is not None)
         if head != self._head:
             change["head"] = self._head = head

@@ -36,6 +36,9 @@ _MARGIN: Final = 24
 _LABEL: Final = 30
 """Characters of a label."""
 
+_CHARACTER: Final = 7
+"""About how wide a character of a label is, in pixels."""
+
 _SWEEPS: Final = 4
 
 _COLUMNS: Final = (("Documents", ("artifact",)), ("Points", ("point",)), ("Messages", ("message",)), ("Others", ()))
@@ -106,10 +109,10 @@ def drawn(graph: Mapping[str, Any], titles: Mapping[str, str], held: frozenset[s
 
     def node(ref: str) -> DrawnNode:
         x, y = places.get(ref, (0, 0))
-        title = titles.get(ref, "")
-        return DrawnNode(ref, _short(title or ref), title, near[ref], ref in held, x, y)
+        return DrawnNode(ref, labels[ref], titles.get(ref, ""), near[ref], ref in held, x, y)
 
-    links = [DrawnEdge(one, other, kind, _path(places, one, other)) for one, other, kind in edges]
+    labels = {ref: _short(titles.get(ref, "") or ref) for ref in near}
+    links = [DrawnEdge(one, other, kind, _path(places, labels, one, other)) for one, other, kind in edges]
     rows = max((len(columns[place]) for place in present), default=0)
     return GraphDrawing(
         width=2 * _MARGIN + _COLUMN * max(1, len(present)),
@@ -144,8 +147,8 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
 
-def _path(places: Mapping[str, tuple[int, int]], one: str, other: str) -> str:
-    """Return the line between two nodes: an arc to the left within a column, else from side to side."""
+def _path(places: Mapping[str, tuple[int, int]], labels: Mapping[str, str], one: str, other: str) -> str:
+    """Return the line between two nodes: an arc to the left within a column, else from label to sign."""
     if one not in places or other not in places or one == other:
         return ""
     (x, y), (to_x, to_y) = places[one], places[other]
@@ -153,8 +156,8 @@ def _path(places: Mapping[str, tuple[int, int]], one: str, other: str) -> str:
         bend = min(26, 8 + abs(to_y - y) // 4)
         return f"M{x - 8} {y}C{x - bend} {y} {x - bend} {to_y} {to_x - 8} {to_y}"
     if x > to_x:
-        (x, y), (to_x, to_y) = (to_x, to_y), (x, y)
-    begin = x + _COLUMN - 60
+        (x, y), (to_x, to_y), one = (to_x, to_y), (x, y), other
+    begin = min(x + _COLUMN - 60, x + 18 + _CHARACTER * len(labels[one]))
     return f"M{begin} {y}C{begin + 40} {y} {to_x - 44} {to_y} {to_x - 9} {to_y}"
 
 
@@ -164,10 +167,10 @@ def _short(text: str) -> str:
 
 
 KINDS: Final[Mapping[str, str]] = {
-    "id": "Its own name",
-    "task": "The task that it was for",
+    "id": "Its id",
+    "task": "The task it was for",
     "trace": "The trace of a call",
-    "ref": "A source that is in it",
+    "ref": "A source in it",
 }
 """What packages are found by."""
 
