@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse
 from context_builder.errors import AuditOfAnother, PinnedOverBudget
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.view import SESSION
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere
@@ -77,7 +78,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class GraphDrawing:
-    """What is drawn; ``listed`` and ``links`` are all nodes and edges, ``left_out`` counts nodes not drawn."""
+    """What is drawn; ``listed`` and ``links`` are all nodes and edges, ``left_out`` counts nodes not drawn.
+
+    That something is of a session is not drawn: its sign says so.
+    """
 
     width: int
     height: int
@@ -119,7 +123,7 @@ def drawn(graph: Mapping[str, Any], titles: Mapping[str, str], held: frozenset[s
         height=2 * _MARGIN + 30 + _ROW * max(1, rows),
         headings=tuple(Heading(_COLUMNS[place][0], _MARGIN + at * _COLUMN) for at, place in enumerate(present)),
         nodes=tuple(map(node, chosen)),
-        edges=tuple(one for one in links if one.path),
+        edges=tuple(one for one in links if one.path and not one.target.startswith(SESSION)),
         listed=tuple(map(node, ordered)),
         links=tuple(links),
     )
@@ -308,15 +312,17 @@ async def package_page(package_id: PackageId, request: Request, services: Servic
     """Show a package as the caller may see it now, and how it came about where it is the caller's, or for an admin."""
     package, _ = await services.packages.get(caller.agent, package_id)
     audit = await _audit(services, caller, package_id)
-    titles = {one.ref: one.title for one in package.sources}
+    intent = str(audit.request.get("intent", "")) if audit else ""
+    held = {one.ref: one.title for one in package.sources}
+    titles = await services.packages.viewer.titles(caller.agent, _refs(audit), intent) | held if audit else held
     return form_page(
         request,
         "package.html",
         title="Package",
         package=package,
         audit=audit,
-        intent=str(audit.request.get("intent", "")) if audit else "",
-        drawing=_drawing(audit, titles) if audit else None,
+        intent=intent,
+        drawing=_drawing(audit, titles, frozenset(held)) if audit else None,
         prompt=services.packages.prompt(package),
         titles=defaultdict(str, titles),
         few=FEW,
@@ -362,6 +368,12 @@ async def _audit(services: Services, caller: Caller, package_id: str) -> Package
         return None
 
 
-def _drawing(audit: PackageAudit, titles: Mapping[str, str]) -> GraphDrawing | None:
+def _refs(audit: PackageAudit) -> list[str]:
+    """Return what a package's candidates and its neighbourhood in the graph are called, each once."""
+    near = (str(one["ref"]) for one in (audit.revisions[-1].graph or {}).get("nodes", ()))
+    return [*dict.fromkeys((*(one.ref for one in audit.candidates), *near))]
+
+
+def _drawing(audit: PackageAudit, titles: Mapping[str, str], held: frozenset[str]) -> GraphDrawing | None:
     graph = audit.revisions[-1].graph
-    return drawn(graph, titles, frozenset(titles)) if graph else None
+    return drawn(graph, titles, held) if graph else None
