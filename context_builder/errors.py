@@ -279,7 +279,9 @@ class ProjectUnknown(KnowledgeError):
     """Raised when the project that is to be searched has no artifacts."""
 
     def __init__(self, project_id: str) -> None:
-        super().__init__(f"there is no project {project_id}; `context-builder ingest` stores one's files")
+        super().__init__(
+            f"there is no project {project_id}; `context-builder ingest FOLDER --project {project_id}` adds files"
+        )
 
 
 class AuditOfAnother(KnowledgeError):

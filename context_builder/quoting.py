@@ -44,6 +44,19 @@ _UNSAFE_IN_JSON: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<\x85\u2
 """Characters that JSON leaves as they are, but would open a tag or, to some readers, end a line."""
 
 
+_IN_QUOTES: Final = re.compile('[“„«"]([^“”„«»"]{20,})[“”»"]')
+_LONGEST_REPEATED: Final = 2_000
+"""Characters of a text that may be little but a quote."""
+
+
+def repeated(text: str) -> str:
+    """Return what a text has in quotation marks, where that is a third of it or more: it says that again."""
+    if len(text) > _LONGEST_REPEATED:
+        return ""
+    quote = max(_IN_QUOTES.findall(text), key=len, default="")
+    return quote.strip() if 3 * len(quote) >= len(text) else ""
+
+
 def _is_visible_line(text: str) -> bool:
     """Return whether ``text`` is one line that surely has no invisible characters, as nearly all there is."""
     return text.isprintable() and (text.isascii() or _MAYBE_INVISIBLE.search(text) is None)

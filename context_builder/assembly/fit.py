@@ -11,10 +11,13 @@ from context_builder.assembly.candidate import ContextType
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item, MessageTokenCounter, plain, section_of
 from context_builder.assembly.select import Selection
-from context_builder.quoting import quoted_message
+from context_builder.quoting import quoted_message, repeated
 from context_builder.spoken_dates import undated
 
 _IN_HISTORY: Final = "already in the history"
+_IN_MEMORY: Final = "already in the memory"
+_FEWEST: Final = 20
+"""Characters of a point's words from which on a text that has them is known to tell the point."""
 
 
 @dataclass(slots=True)
@@ -85,10 +88,13 @@ class Fitted:
             if other is not ContextType.RECENT:
                 for item, wordings in zip(whole, _wordings(whole), strict=True):
                     present |= dict.fromkeys((item.id, *wordings), f"already in the {part.section.name}")
-        words = present_texts if kind is ContextType.SEMANTIC else {}
+        words = present_texts if kind in (ContextType.SEMANTIC, ContextType.SUMMARY) else {}
+        memories = [item.text for item in self.taken(ContextType.SEMANTIC) if not (item.clipped or item.summarised)]
         left = []
         for item, wordings in zip(items, _wordings(items), strict=True):
             why = next(filter(None, (*map(present.get, (item.id, *wordings)), *map(words.get, wordings))), None)
+            if why is None and (known := _words_of_point(item)):
+                why = words.get(known) or (_IN_MEMORY if any(known in text for text in memories) else None)
             if why is None:
                 left.append(item)
             else:
@@ -108,8 +114,8 @@ def fit(selection: Selection, limit: int, counter: MessageTokenCounter, redactio
     """Return the selection within ``limit`` tokens, filled section by section in the draft's order.
 
     The history goes through ``redaction`` as far as it is looked at. What an earlier section tells is left out of a
-    later one, once it is known to be there. A memory that the history tells too makes room; should the history then
-    have no room for it after all, the memory comes back for good. Raises
+    later one, once it is known to be there. A memory or a point that the history tells too makes room; should the
+    history then have no room for it after all, it comes back for good. Raises
     :class:`~context_builder.errors.TokenLimitExceeded` when the required messages are over.
     """
     present_texts = dict(selection.draft.present_texts)
@@ -117,13 +123,17 @@ def fit(selection: Selection, limit: int, counter: MessageTokenCounter, redactio
     while True:
         fitted = _once(selection, limit, present_texts, counter, redaction)
         memories = fitted.taken(ContextType.SEMANTIC)
-        spoken = (
-            fitted.history_texts() if memories or len(present_texts) > len(selection.draft.present_texts) else set()
-        )
-        if gone := {words for words, why in present_texts.items() if why == _IN_HISTORY and words not in spoken}:
+        points = {known for item in fitted.taken(ContextType.SUMMARY) if (known := _words_of_point(item))}
+        has_removed = len(present_texts) > len(selection.draft.present_texts)
+        spoken = fitted.history_texts() if memories or points or has_removed else set()
+        asked = [words for words, why in present_texts.items() if why == _IN_HISTORY]
+        if gone := {words for words in asked if not _is_told(words, spoken)}:
             lost |= gone
             present_texts = {words: why for words, why in present_texts.items() if words not in gone}
-        elif twice := {words for wordings in _wordings(memories) for words in wordings if words in spoken} - lost:
+            continue
+        twice = {words for wordings in _wordings(memories) for words in wordings if words in spoken}
+        twice |= {known for known in points if _is_told(known, spoken)}
+        if twice := twice - lost:
             present_texts |= dict.fromkeys(twice, _IN_HISTORY)
         else:
             return fitted
@@ -148,6 +158,16 @@ def _once(
 
 def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:
     return receipt(item.id, item.candidate, SECTION_NAMES[kind], Outcome.DROPPED, reason)
+
+
+def _words_of_point(item: Item) -> str:
+    """Return the words of a summary's point, without heading and speaker; empty where they are too few to go by."""
+    words = str(item.candidate.metadata.get("words", "")).strip() if item.candidate else ""
+    return words if len(words) >= _FEWEST and item.text.endswith(words) else ""
+
+
+def _is_told(words: str, spoken: set[str]) -> bool:
+    return words in spoken or any(words in text and repeated(text) != words for text in spoken)
 
 
 def _wordings(items: Sequence[Item]) -> list[tuple[str, ...]]:

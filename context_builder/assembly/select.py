@@ -14,8 +14,10 @@ from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.govern import Governed, Redacted, RedactionPolicy
 from context_builder.assembly.metrics import Metrics
 from context_builder.assembly.section import SECTION_NAMES, ChatMessage, Item
+from context_builder.assembly.session_state import ASSISTANT
 from context_builder.assembly.turn import spoken
 from context_builder.clock import moment
+from context_builder.quoting import repeated
 from context_builder.tracing import span
 
 UNKNOWN_RECENCY: Final = 0.5
@@ -310,6 +312,12 @@ def _unique(draft: Draft) -> tuple[dict[ContextType, Sequence[Candidate]], list[
         else:
             unique[kind], merged = deduplicate(found, by_text=draft.unique_texts)
             twice += _dropped(merged, SECTION_NAMES[kind], "found twice") if merged else ()
+    if memories := unique.get(ContextType.SEMANTIC):
+        told = {one.text.strip() for one in memories}
+        told |= {str(one.metadata.get("words", one.text)).strip() for one in unique.get(ContextType.SUMMARY, ())}
+        again = [one for one in memories if one.speaker == ASSISTANT and repeated(one.text) in told - {""}]
+        unique[ContextType.SEMANTIC] = [one for one in memories if one not in again] if again else memories
+        twice += _dropped(again, SECTION_NAMES[ContextType.SEMANTIC], "reads back what is told")
     return unique, twice
 
 

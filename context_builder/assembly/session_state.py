@@ -13,7 +13,7 @@ from context_builder.assembly.turn import spoken
 from context_builder.clock import day_of, moment
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.memory.memory import point_id
-from context_builder.quoting import quoted_name
+from context_builder.quoting import quoted_name, repeated
 from context_builder.spoken_dates import dated
 
 State = Mapping[str, Any]
@@ -59,13 +59,21 @@ def _told_ids(state: State) -> set[str]:
 
 
 def summarized(state: State) -> list[Candidate]:
-    """Return the points of the rolling summary, newest first; the whole summary where it has no points."""
+    """Return the points of the rolling summary, newest first; the whole summary where it has no points.
+
+    A point of the assistant that reads another one back is not told.
+    """
     summary = object_of(state.get("rolling_summary"))
     points = [point for point in objects_of(summary.get("points")) if point.get("text")]
     if not points:
         return [_known("summary", summary["text"])] if summary.get("text") else []
     session_id = str(state.get("session_id"))
-    return [_known(_point_name(session_id, place, point), _told(point)) for place, point in enumerate(points)][::-1]
+    texts = {str(point["text"]) for point in points}
+    return [
+        replace(_known(_point_name(session_id, place, point), _told(point)), metadata={"words": str(point["text"])})
+        for place, point in enumerate(points)
+        if point.get("kind") != PointKind.CONSILIENCE or repeated(str(point["text"])) not in texts
+    ][::-1]
 
 
 def topic(state: State) -> list[Candidate]:
@@ -181,4 +189,4 @@ def _as_known(message: Candidate) -> Candidate:
 
 
 def _entry(known: Candidate) -> dict[str, str]:
-    return {"id": known.id, "text": known.text}
+    return {"id": known.id, "text": known.text, **known.metadata}

@@ -83,11 +83,17 @@ def tenant(tenant_id: str | None) -> str | None:
 
 
 def _points(summary: str | Iterable[Any]) -> Iterable[Candidate]:
-    """Yield a text, or several with or without an id of their own, oldest first."""
+    """Yield a text, or several with or without an id of their own, oldest first.
+
+    ``words`` are those of a text without what stands before them, such as who said them.
+    """
     for place, point in enumerate([summary] if isinstance(summary, str) else summary):
         entry = point if isinstance(point, Mapping) else {"text": point}
         if text := _text(entry.get("text")).strip():
-            yield Candidate(_id(entry.get("id")) or f"summary-{place}", text, ContextType.SUMMARY, origins=("turn",))
+            words = _text(entry.get("words")).strip()
+            known = {"words": words} if words else {}
+            name = _id(entry.get("id")) or f"summary-{place}"
+            yield Candidate(name, text, ContextType.SUMMARY, origins=("turn",), metadata=known)
 
 
 def _listed(history: object) -> Iterable[Any]:

@@ -77,7 +77,7 @@ async def _keys(verb: KeyAction, key_id: str, tenant: str | None, role: str, nam
     async with open_api_keys(settings) as held:
         if verb is KeyAction.REVOKE:
             if not await held.revoke(key_id):
-                raise ContextBuilderError("there is no such key that holds; `context-builder keys` lists them")
+                raise ContextBuilderError("there is no valid key with this id; `context-builder keys` lists them")
             typer.echo(f"Key {plain(key_id)} is revoked.")
             return
         listed = await held.listed(tenant)

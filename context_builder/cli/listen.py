@@ -54,7 +54,7 @@ def listen(
         my-transcriber --json | context-builder listen monday
     """
     if source is not None and port is not None:
-        raise typer.BadParameter("is one thing, and --port another; give one of them", param_hint="--from")
+        raise typer.BadParameter("excludes --port; give one of them", param_hint="--from")
     if source is None and port is None and sys.stdin.isatty():
         raise typer.BadParameter("or --port, or messages on standard input, are needed", param_hint="--from")
     run(_listen(session_id, source, port))

@@ -41,7 +41,7 @@ def outcomes(
 
 
 async def _outcomes(days: int, tenant: str | None, *, as_json: bool) -> None:
-    async with asking(tenant) as (service, agent):
+    async with asking(tenant, command="outcomes") as (service, agent):
         found = await service.outcomes(agent, datetime.now(UTC) - timedelta(days=days))
     if as_json:
         print_json(found.model_dump(mode="json", by_alias=True))

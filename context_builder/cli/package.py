@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
@@ -17,6 +17,7 @@ from context_builder.errors import require_extra
 if TYPE_CHECKING:
     from context_builder.knowledge.governance import Agent
     from context_builder.knowledge.request import ContextBuildRequest
+    from context_builder.knowledge.revision import PackageEntry, RecentPackage
     from context_builder.knowledge.service import PackageService
 
 MORE: Final = 500
@@ -218,16 +219,17 @@ def list_packages(
 ) -> None:
     """List packages, newest first; optionally those of a task or a trace, or with a source in them.
 
-    Example:
+    Examples:
+
+        context-builder package list
 
         context-builder package list --ref artifact:protocol
     """
     kinds: dict[Literal["task", "trace", "ref"], str | None] = {"task": task, "trace": trace, "ref": ref}
     asked = [(by, value) for by, value in kinds.items() if value is not None]
-    if len(asked) != 1:
-        raise typer.BadParameter("one of --task, --trace and --ref is needed")
-    ((by, value),) = asked
-    run(_list(by, value, limit, tenant, as_json=as_json))
+    if len(asked) > 1:
+        raise typer.BadParameter("--task, --trace and --ref exclude each other")
+    run(_list(asked[0] if asked else None, limit, tenant, as_json=as_json))
 
 
 class _Asking(NamedTuple):
@@ -237,15 +239,15 @@ class _Asking(NamedTuple):
     agent: Agent
 
 
-def _require_server() -> None:
+def _require_server(command: str = "package") -> None:
     for needed in ("ulid", "cedarpy"):
-        require_extra("server", needed, "package")
+        require_extra("server", needed, command)
 
 
 @asynccontextmanager
-async def asking(tenant: str | None, intent: str | None = None) -> AsyncIterator[_Asking]:
+async def asking(tenant: str | None, intent: str | None = None, command: str = "package") -> AsyncIterator[_Asking]:
     """Open the package service, for this user of a tenant."""
-    _require_server()
+    _require_server(command)
     from context_builder import log
     from context_builder.server.access.caller import local_caller
     from context_builder.wiring.knowledge import open_package_service
@@ -310,17 +312,26 @@ async def _audit(package_id: str, tenant: str | None, *, as_json: bool) -> None:
 
 
 async def _list(
-    by: Literal["task", "trace", "ref"], value: str, limit: int, tenant: str | None, *, as_json: bool
+    asked: tuple[Literal["task", "trace", "ref"], str] | None, limit: int, tenant: str | None, *, as_json: bool
 ) -> None:
+    """List the packages that were asked for: where nothing was, all, each with its intent."""
+    intents: dict[str, str] = {}
+    found: Sequence[PackageEntry | RecentPackage]
     async with asking(tenant) as (service, agent):
-        found = await service.listing(agent, by, value, limit, None, of_any_source=True)
+        if asked is None:
+            found = recent = await service.recent(agent, limit, of_others=True)
+            intents = {one.package_id: one.intent for one in recent}
+        else:
+            found = await service.listing(agent, *asked, limit, None, of_any_source=True)
     if as_json:
         print_json([{"contextPackageId": one.package_id, "createdAt": one.created_at.isoformat()} for one in found])
         return
     for one in found:
-        typer.echo(f"{one.package_id}  {one.created_at.isoformat(timespec='seconds')}")
+        intent = plain(intents.get(one.package_id, ""), 80)
+        typer.echo(f"{one.package_id}  {one.created_at.isoformat(timespec='seconds')}  {intent}".rstrip())
     if not found:
-        typer.echo(f"No package of this {by} is on record.", err=True)
+        none = "There is no package yet. Build one: context-builder package build --intent TEXT"
+        typer.echo(f"No package of this {asked[0]} is on record." if asked else none, err=True)
 
 
 def _times(since: str, until: str) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def replay_log(
 async def _replay_log(recording: Recording, at: str, console: Console, *, as_json: bool) -> None:
     rebuilt = rebuild(recording, instant(at, recording))
     if not rebuilt.exact:
-        typer.echo("This version makes something else of the recording than was published then.", err=True)
+        typer.echo("This version derives another state from the recording than was published at the time.", err=True)
     state = orjson.loads(rebuilt.state)
     if as_json:
         print_json(state)

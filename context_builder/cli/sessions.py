@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from context_builder.session.store.registry import RegisteredSession
 
 
+_STATUS: Final = {"new": "not running", "stored": "not running"}
+"""What people are told of each status, where that is another word; the page says the same."""
+
 _WIDE: Final = 80
 """Columns of a terminal from which it is told who runs a session."""
 
@@ -71,7 +74,7 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
     console = Console()
     table = Table(box=None, header_style="bold", pad_edge=False)
     is_wide = console.width >= _WIDE
-    beside = 46 if is_wide else 32
+    beside = 50 if is_wide else 36
     table.add_column("session", min_width=12, max_width=max(console.width - beside, 12), overflow="fold")
     table.add_column("status", no_wrap=True)
     for heading in ("last said", "messages"):
@@ -83,7 +86,7 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
         owner = plain(describe(session.owner), 60) if session.owner else "–"
         table.add_row(
             Text(session.session_id),
-            session.status,
+            _STATUS.get(session.status, session.status),
             _ago(session.last_active),
             str(session.messages),
             _waiting(session),

@@ -200,6 +200,16 @@ class Viewer:
         decided = await self.decided(agent, asked, intent)
         return frozenset(ref for ref, access in decided.items() if access is not Access.DENIED)
 
+    async def titles(self, agent: Agent, refs: Sequence[str], intent: str) -> dict[str, str]:
+        """Return the titles of those of the refs that the agent may see whole; a message's and a point's is how it
+        begins. None where that cannot be told."""
+        try:
+            nodes = await self._index.nodes(agent.tenant, refs, 0)
+        except ContextBuilderError:
+            return {}
+        decided = await self.decided(agent, [one.governed(agent.tenant) for one in nodes.values()], intent)
+        return {ref: one.title for ref, one in nodes.items() if decided.get(ref) is Access.READ and one.title}
+
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now().wall, UTC)
 

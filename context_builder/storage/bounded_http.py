@@ -103,6 +103,8 @@ _WORD: Final = re.compile(r"[\w.~+/=-]{6,}")
 _LIKE_A_KEY: Final = re.compile(r"\bsk-[\w*-]+|(?=[\w-]*\d)[\w-]{16,}")
 
 
+_MASKED: Final = re.compile(r"…[*…\w-]*")
+_SENTENCE_ENDS: Final = re.compile(r"(?<=[.!?…]) +(?=[A-Z])")
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _ECHO: Final = 16
 """Characters in a row that a server repeats of what it was sent, by which its words are known to quote that."""
@@ -112,7 +114,8 @@ def words_of_refusal(body: bytes, key: str, sent: str) -> str:
     """Return the message of an answer that refuses ``key``, in one line and quotes; empty where there is none, or it
     quotes what was ``sent``.
 
-    The key and its parts are masked, and so is what may be another, and addresses, which may hold a password.
+    The key and its parts are masked, and so is what may be another, and addresses, which may hold a password. After
+    the first sentence, those with something masked are left out.
     """
     try:
         said = from_json(body)
@@ -125,7 +128,8 @@ def words_of_refusal(body: bytes, key: str, sent: str) -> str:
     if key:
         line = line.replace(key, "…")
         line = _WORD.sub(lambda word: "…" if word[0] in key else word[0], line)
-    line = _LIKE_A_KEY.sub("…", line)
+    first, *others = _SENTENCE_ENDS.split(_MASKED.sub("…", _LIKE_A_KEY.sub("…", line)))
+    line = " ".join([first, *(one for one in others if "…" not in one)])
     return f"“{line[: _LONGEST - 1]}…”" if len(line) > _LONGEST else f"“{line}”" if line else ""
 
 

@@ -80,4 +80,4 @@ def _without_aof(save: str | None) -> str:
         return (
             "it is not append-only: a restart loses what came since its last snapshot, or all (it does not tell save)"
         )
-    return "it is neither append-only nor makes snapshots: a restart loses every session, and messages that wait"
+    return "it neither appends to a file nor makes snapshots: a restart loses every session, and messages that wait"

@@ -161,7 +161,9 @@ async def build_for_session(
     """
     state = await client.remembered()
     if state is None:
-        raise StoreError(f"{client.session_id} is not known: it never ran, or outlived its retention")
+        raise StoreError(
+            f"there is no session {client.session_id}: it never ran, or was deleted after SESSION_RETENTION"
+        )
     return await build_for_state(state, builder, query, max_prompt_tokens=max_prompt_tokens, **named)
 
 

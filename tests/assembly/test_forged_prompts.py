@@ -32,7 +32,7 @@ TEXT = f"The boat is loud{FORGED}"
 
 STATE: dict[str, Any] = {
     "session_id": "monday",
-    "rolling_summary": {"text": TEXT, "points": [{"id": 1, "text": TEXT, "speakers": [MALLORY, "Ann"]}]},
+    "rolling_summary": {"text": TEXT, "points": [{"id": 1, "text": f"So {TEXT}", "speakers": [MALLORY, "Ann"]}]},
     "raw_recent_buffer": [
         {"id": 5, "speaker": MALLORY, "text": TEXT, "timestamp": "2025-01-01T09:00:00"},
         {"id": 6, "speaker": "assistant", "text": "obey", "timestamp": "2025-01-01T09:00:01"},

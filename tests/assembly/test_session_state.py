@@ -55,6 +55,52 @@ async def test_the_newest_of_the_summary_is_kept_when_not_all_fits(builder):
     assert (told["topic"], told["point-1"]) == ("included", "dropped")
 
 
+WEEKLY = "Weekly habitat surveys from March on, in both coves."
+READ_BACK = f"I note as decided: “{WEEKLY}” (Ines) Tell me if that is wrong."
+
+
+def summarized(*points):
+    made = [{"id": place, **point} for place, point in enumerate(points, 1)]
+    return {**STATE, "rolling_summary": {"text": "whole", "points": made}}
+
+
+DECIDED = {"text": WEEKLY, "kind": "decision", "speakers": ["Ines"]}
+
+
+async def test_what_the_assistant_reads_back_is_told_once(builder):
+    said = {"id": "m", "text": READ_BACK, "score": 0.9, "metadata": {"speaker": "Consilience"}}
+    memories = [said, {"id": "n", "text": "Kelp grows back.", "score": 0.8}]
+    state = summarized(DECIDED, {"text": READ_BACK, "kind": "consilience", "speakers": ["Consilience"]})
+    context = await builder(somabrain=Brain({"candidates": memories})).build_for_turn(session_turn(state, "And?"))
+    assert str(context.messages).count(WEEKLY) == 1
+    assert f"Decided: Ines: {WEEKLY}" in str(context.messages)
+    assert context.debug["snippet_ids"] == ["n"]
+
+
+async def test_a_point_whose_words_the_history_or_the_memory_has_is_told_once(builder):
+    said = {"id": 8, "speaker": "Ines", "text": f"Good. {WEEKLY}", "timestamp": "2025-01-01T09:03:00"}
+    heard = summarized(DECIDED) | {"raw_recent_buffer": [*STATE["raw_recent_buffer"], said]}
+    context = await builder().build_for_turn(session_turn(heard, "And?"))
+    assert str(context.messages).count(WEEKLY) == 1
+    assert [one.reason for one in context.receipts if one.outcome == "dropped"] == ["already in the history"]
+    brain = Brain({"candidates": [{"id": "m", "text": f"Good. {WEEKLY}", "score": 0.9}]})
+    context = await builder(somabrain=brain).build_for_turn(session_turn(summarized(DECIDED), "And?"))
+    assert str(context.messages).count(WEEKLY) == 1
+    assert [one.reason for one in context.receipts if one.outcome == "dropped"] == ["already in the memory"]
+
+
+async def test_a_decision_stays_beside_the_assistants_word_on_it(builder):
+    answer = {
+        "id": 8,
+        "speaker": "Consilience",
+        "text": f"My notes say: “{WEEKLY}”",
+        "timestamp": "2025-01-01T09:03:00",
+    }
+    heard = summarized(DECIDED) | {"consilience_responses": [answer]}
+    context = await builder().build_for_turn(session_turn(heard, "And?"))
+    assert f"Decided: Ines: {WEEKLY}" in str(context.messages)
+
+
 async def test_a_point_that_the_memory_tells_too_is_told_once(builder):
     brain = Brain({"candidates": [{"id": "m", "text": "First point", "score": 0.9}]})
     context = await builder(somabrain=brain).build_for_turn(session_turn(STATE, "And?"))
@@ -80,7 +126,11 @@ async def test_a_point_is_told_by_the_summary_when_the_memory_has_no_room_for_it
 async def test_a_point_whose_whole_words_the_memory_has_is_told_once_and_whole(builder):
     short = {"id": 1, "text": "boat loud", "speakers": ["Ann"], "time": 1700000000.4}
     state = STATE | {"rolling_summary": {"points": [short]}}
-    assert session_turn(state)["summary"][0] == {"id": "monday:point:1:1700000000", "text": "Ann: boat loud"}
+    assert session_turn(state)["summary"][0] == {
+        "id": "monday:point:1:1700000000",
+        "text": "Ann: boat loud",
+        "words": "boat loud",
+    }
     whole = {"id": "monday:point:1:1700000000", "text": "The boat is too loud at dawn", "score": 0.9}
     context = await builder(somabrain=Brain({"candidates": [whole]})).build_for_turn(session_turn(state, "And?"))
     assert "boat loud" not in str(context.messages)

@@ -214,7 +214,10 @@ def test_a_memory_that_is_away_leaves_the_output_clean(store: Redis) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("tuesday",), "context-builder: tuesday is not known: it never ran, or outlived its retention"),
+        (
+            ("tuesday",),
+            "context-builder: there is no session tuesday: it never ran, or was deleted after SESSION_RETENTION",
+        ),
         (("a b",), "context-builder: session id 'a b': use 1 to 128 of"),
         (("monday", "-q", "Why?", "--max-tokens", "5"), "context-builder: needs 13 tokens, 8 more than the limit of 5"),
     ],

@@ -98,7 +98,7 @@ def test_one_that_evicts_is_named_with_what_it_would_delete(start: Start, policy
 def test_one_without_persistence_is_named(start: Start) -> None:
     start("--appendonly", "no")
     assert failure() == (
-        "it is neither append-only nor makes snapshots: a restart loses every session, and messages that wait; "
+        "it neither appends to a file nor makes snapshots: a restart loses every session, and messages that wait; "
         "set appendonly yes"
     )
 

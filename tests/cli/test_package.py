@@ -112,6 +112,11 @@ def test_what_more_tokens_would_add_is_what_they_add() -> None:
     assert len(listed) == 1  # to tell what more would add makes no package
 
 
+def audit_of(package_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(package("audit", package_id, "--json").stdout)
+    return found
+
+
 def test_a_package_is_shown_listed_and_explained_again() -> None:
     made = built("--task", "t-1", "--pin", "artifact:long")
     package_id = made["contextPackageId"]
@@ -119,7 +124,10 @@ def test_a_package_is_shown_listed_and_explained_again() -> None:
     prompt = package("show", package_id, "--prompt").stdout
     assert count_tokens(prompt.removesuffix("\n")) == made["tokensUsed"]
     assert package("list", "--task", "t-1").stdout.startswith(f"{package_id}  2")
-    audit = json.loads(package("audit", package_id, "--json").stdout)
+    newest = package("list").stdout.splitlines()[0]
+    assert newest.startswith(f"{package_id}  2")
+    assert newest.endswith(f"  {audit_of(package_id)['request']['intent']}")
+    audit = audit_of(package_id)
     assert (audit["sub"], audit["roles"]) == ("local", ["writer"])
     tokens = {one["ref"]: one["tokens"] for one in audit["candidates"] if one["tokens"]}
     assert tokens == {one["ref"]: one["tokens"] for one in made["sources"]}
@@ -149,7 +157,6 @@ def test_what_cannot_be_is_one_line(arguments: tuple[str, ...], told: str, statu
         (("build", "-i", "x", "--since", "yesterday"), "since"),
         (("build", "-i", "x", "--since", "2026-03-03", "--until", "2026-03-01"), "first day"),
         (("build", "-i", "x", "--json", "--prompt"), "exclude"),
-        (("list",), "--task"),
         (("list", "--task", "a", "--ref", "b"), "--task"),
     ],
 )
@@ -269,4 +276,7 @@ def test_what_is_remembered_is_searched_with_filters(migrated_url: str) -> None:
 def test_a_project_that_is_not_there_is_an_error_and_not_an_empty_package() -> None:
     result = package("build", "--intent", "Hydrophone clips", "--project", "klep")
     assert result.exit_code == 2
-    assert result.stderr == "context-builder: there is no project klep; `context-builder ingest` stores one's files\n"
+    assert (
+        result.stderr
+        == "context-builder: there is no project klep; `context-builder ingest FOLDER --project klep` adds files\n"
+    )

@@ -78,7 +78,7 @@ async def test_a_state_that_comes_out_otherwise_is_told(recording: Recording) ->
     lines = recording.path.read_bytes().replace(b"Helicase", b"Helikase")
     recording.path.write_bytes(lines)
     result = await invoke("replay-log", recording.path)
-    assert "makes something else of the recording" in result.stderr
+    assert "derives another state from the recording" in result.stderr
 
 
 @pytest.mark.parametrize("asked_by", ["setting", "command", "command alone"])

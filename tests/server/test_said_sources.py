@@ -11,6 +11,7 @@ import pytest
 from context_builder.memory.memory import Memory, point_id
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
+from tests.server.page.conftest import logged_in
 from tests.services.api_server import ApiServer
 
 pytestmark = pytest.mark.engines
@@ -131,3 +132,19 @@ async def test_a_session_that_policies_hide_is_not_opened_by_stating_it_public(a
         (await admin.put("/knowledge/policies/shut", content=hide)).raise_for_status()
         assert (await client.put("/knowledge/artifacts/session:monday", json=stated)).status_code == 404
         assert await seen(client) == {QUESTION}
+
+
+async def test_the_page_names_candidates_by_their_words_to_who_may_see_them(api: ApiServer, tenant: str) -> None:
+    async with api.client(api.key(Role.ADMIN, tenant)) as admin, api.client() as browser:
+        asked = {"intent": QUERY, "tokenBudget": 60}
+        package = (await admin.post("/knowledge/context/build", json=asked)).raise_for_status().json()
+        left_out = ALL - {one["content"] for one in package["sources"]}
+        assert left_out
+        await logged_in(api, browser, api.key(Role.ADMIN, tenant))
+        address = f"/ui/packages/{package['contextPackageId']}"
+        shown = (await browser.get(address)).raise_for_status().text
+        assert all(text in shown for text in left_out)
+        shut = "forbid (principal, action, resource);"
+        (await admin.put("/knowledge/policies/shut", content=shut)).raise_for_status()
+        shown = (await browser.get(address)).raise_for_status().text
+        assert not any(text in shown for text in ALL)

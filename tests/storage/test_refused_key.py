@@ -21,6 +21,14 @@ KEY = "sk-proj-Ab3dEf6hIj9kLmNoPqRs"
             {"error": {"message": f"Incorrect API key provided: {KEY}. See us."}},
             "“Incorrect API key provided: …. See us.”",
         ),
+        (
+            {
+                "error": {
+                    "message": "Incorrect API key provided: sk-proj****PqRs. Find yours at https://a.example/keys."
+                }
+            },
+            "“Incorrect API key provided: ….”",
+        ),
         ({"error": {"message": f"Bad key {KEY[:12]} or {KEY[-8:]}"}}, "“Bad key … or …”"),
         ({"error": {"message": "Key 0123456789abcdef0 is another's"}}, "“Key … is another's”"),
         ({"error": {"message": 7}}, ""),

@@ -38,7 +38,8 @@ class Marker(Enum):
 
 
 _ENGLISH: Final = {
-    Marker.DECIDES: """we decided; we've decided; we have … decided; i decided; i've decided; they decided; we
+    Marker.DECIDES: """^we decide to; ^we decide that; we decided;
+        we've decided; we have … decided; i decided; i've decided; they decided; we
         agreed; we've agreed; we have … agreed; we all agreed; we settled on; we chose; we voted; the decision is;
         it's decided; it is decided; it's settled; that's settled; that's decided; is approved; was approved; motion
         carried; the final decision; our decision is; let's agree that; ^agreed … we; ^so we'll go with; ^we'll go
@@ -108,7 +109,8 @@ _ENGLISH: Final = {
 
 _GERMAN: Final = {
     Marker.DECIDES: """wir haben … beschlossen; wir haben … entschieden; wir haben uns … geeinigt; haben wir …
-        beschlossen; haben wir … entschieden; haben wir uns … geeinigt; ist beschlossen; ist entschieden;
+        beschlossen; haben wir … entschieden; haben wir uns … geeinigt; ^wir beschließen;
+        ist beschlossen; ist entschieden;
         beschlossene sache; wir bleiben bei; wir einigen uns auf; wir entscheiden uns für; wir nehmen also; wir
         machen es also; abgemacht wir; also machen wir; dann machen wir; dann nehmen wir; dann bleiben wir""",
     Marker.PROPOSES: """lass uns; lasst uns; wir könnten; wir sollten; sollten wir; sollen wir; ich schlage vor; ich
@@ -149,7 +151,8 @@ _GERMAN: Final = {
 }
 
 _FRENCH: Final = {
-    Marker.DECIDES: """on a décidé; nous avons décidé; nous avons … décidé; on a … décidé; on s'est mis d'accord;
+    Marker.DECIDES: """^on décide de; ^on décide que; ^nous décidons; on a décidé;
+        nous avons décidé; nous avons … décidé; on a … décidé; on s'est mis d'accord;
         nous sommes d'accord pour; on est d'accord pour; c'est décidé; c'est entendu; la décision est; j'ai décidé;
         on a convenu; nous avons convenu; on retient; nous retenons; on part sur; on garde donc; on a choisi; nous
         avons choisi""",

@@ -59,11 +59,7 @@ def asked_by(caller: Caller) -> Iterator[None]:
 
 def unauthenticated() -> Problem:
     """Return the one answer to a credential that is missing, unknown, expired or revoked."""
-    detail = (
-        "a valid credential is needed, and this one is missing, unknown, expired or revoked; send "
-        "Authorization: Bearer … with an API key (`context-builder keys create`), a JWT or, on the server's "
-        "machine, what its serve.token holds"
-    )
+    detail = "no valid credential; send Authorization: Bearer KEY, with a key of `context-builder keys create` or a JWT"
     return Problem(401, "unauthenticated", detail, headers={"WWW-Authenticate": "Bearer"})
 
 

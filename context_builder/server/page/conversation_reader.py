@@ -87,14 +87,16 @@ class ConversationReader:
 
     async def look(self) -> ConversationLook:
         """Read what is new. Raises what Redis and the database raise."""
+        letters = (self._keys.dead, self._keys.archive_dead, self._keys.memory_dead)
         async with translated():
-            mark, conversation, owner, waiting, asleep = await read_together(
+            mark, conversation, owner, waiting, asleep, *dead = await read_together(
                 self._redis,
                 ("getrange", self._keys.state, -MARK_BYTES, -1),
                 ("get", self._keys.conversation),
                 ("get", self._keys.owner),
                 ("llen", self._keys.input),
                 ("zscore", SLEEPERS, self._session_id),
+                *(("llen", key) for key in letters),
             )
         change: JsonObject = {}
         if mark != self._mark or not self.number:
@@ -114,7 +116,7 @@ class ConversationReader:
                 self._struck |= gone
                 change["struck"] = sorted(gone)
             self._mark = mark
-        head = {**self._head, **_clock(conversation), "owner": _owner(owner), "waiting": waiting}
+        head = {**self._head, **_clock(conversation), "owner": _owner(owner), "waiting": waiting, "dead": sum(dead)}
         head |= self._status(head, is_asleep=asleep is not None)
         if head != self._head:
             change["head"] = self._head = head

@@ -163,9 +163,8 @@ def _brief(state: dict[str, Any]) -> dict[str, Any]:
     """Return what rows are made of: a state may be megabytes."""
     buffer = objects_of(state.get("raw_recent_buffer"))
     speakers = dict.fromkeys(str(one.get("speaker", ""))[:MOST_CHARS] for one in reversed(buffer))
-    if not buffer:
-        points = objects_of(object_of(state.get("rolling_summary")).get("points"))
-        speakers = dict.fromkeys(name for one in reversed(points) for name in texts_of(one.get("speakers"), MOST_CHARS))
+    points = objects_of(object_of(state.get("rolling_summary")).get("points"))
+    speakers |= dict.fromkeys(name for one in reversed(points) for name in texts_of(one.get("speakers"), MOST_CHARS))
     cost, analyst = object_of(state.get("cost")), object_of(state.get("analyst"))
     tasks = objects_of([*object_of(cost.get("tasks")).values()])
     return {

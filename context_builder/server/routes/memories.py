@@ -122,7 +122,7 @@ def _moment(name: str, text: str, days: int) -> datetime | None:
             return day.replace(year=min(day.year, 9_000)) + timedelta(days=days)  # there is a day after it
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise unusable(f"{name} is no day or moment, such as 2026-03-02 or 2026-03-02T14:30:00+01:00") from None
+        raise unusable(f"{name} must be a date or a time, such as 2026-03-02 or 2026-03-02T14:30:00+01:00") from None
     return in_utc(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
 
 

@@ -37,7 +37,14 @@ async def test_the_page_tells_of_services_costs_and_dead_letters(redis: Redis, v
     for name in ("Database", "Memory", "Model", "Delivery"):
         await expect(page.locator(".checks").first).to_contain_text(name)
     await expect(page.get_by_role("link", name="monday").first).to_be_visible()
+    await expect(page.locator(".checks li", has_text="Delivery")).to_contain_text("nothing waits")
     await check_in_every_dress(page)
+    await page.goto("/ui/sessions")
+    await expect(page.get_by_role("row", name="monday")).to_contain_text("1 dead")
+    await page.goto("/ui/sessions/monday")
+    await page.locator("[data-live=on]").wait_for()
+    await page.get_by_role("link", name="See why, and put them back").click()
+    await expect(page.locator(".letters li")).to_have_count(1)
 
 
 async def test_what_is_counted_over_the_newest_sessions_says_so(redis: Redis, reader: httpx.AsyncClient) -> None:

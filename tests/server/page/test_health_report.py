@@ -71,7 +71,7 @@ async def test_what_redis_does_not_say_is_not_known(redis: Redis, monkeypatch: p
     caller: Any = SimpleNamespace(tenant_id="lab")
     page = bytes((await health(request, services_on(redis), caller)).body).decode()
     assert page.count("Not known: Redis does not answer.") == 3
-    assert "No worker of a fleet runs" not in page
+    assert "No fleet worker is running" not in page
 
 
 async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Redis) -> None:
@@ -82,11 +82,16 @@ async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Red
     failing = {"summary": {"since": 1.0, "tries": 2, "reason": "away", "tokens": 0}}
     report = await reported(redis, failing=failing)
     assert told(report, "Model") == ("bad", "nothing has come of it yet")
-    assert next(one.advice for one in report.checks if one.name == "Model")[0].startswith("summary fails in 1 session")
+    model = next(one for one in report.checks if one.name == "Model")
+    assert model.advice == ("summary fails in 1 session, which tells why:",)
+    assert model.sessions == ("monday",)
 
 
 async def test_what_waits_for_the_archive_and_what_it_refused_is_told(redis: Redis) -> None:
     assert told(await reported(redis), "Archive") == ("good", "every summary is in it")
+    await redis.lpush(KEYS.outbox, b"1")  # type: ignore[misc]
+    assert told(await reported(redis), "Archive") == ("good", "1 summary waits for it")
+    await redis.delete(KEYS.outbox)
     await asyncio.gather(
         redis.lpush(KEYS.outbox, b"1", b"2"), redis.hset(KEYS.checkpoint, dead_count_field(RECEIVERS[0]), "3")
     )  # type: ignore[arg-type]

@@ -94,7 +94,7 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await page.goto("/ui/packages")
     await expect(page.locator(".recent")).to_contain_text("t-1")
     await page.locator("[name=by]").select_option("task")
-    await page.get_by_label("What that is").fill("t-1")
+    await page.get_by_label("Search for").fill("t-1")
     await page.get_by_role("button", name="Find").click()
     await page.locator("#open ~ ul").get_by_role("link", name="cpk_").click()
     await expect(page.get_by_role("heading", name=INTENT)).to_be_visible()

@@ -179,6 +179,10 @@ async def test_the_assistant_has_one_style_and_nothing_the_browsers_own(redis: R
         await page.goto(path)
         colour = await page.locator(control).evaluate("(one) => getComputedStyle(one).accentColor")
         assert colour == accent
+    typed, hint = await page.locator("[name=q]").evaluate(
+        "(one) => [getComputedStyle(one).color, getComputedStyle(one, '::placeholder').color]"
+    )
+    assert typed != hint
 
 
 async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(redis: Redis, visitor: Visitor) -> None:

@@ -12,7 +12,7 @@ from playwright.async_api import expect
 from context_builder.server.access.caller import Role
 from context_builder.server.page.views.recordings import strip
 from tests.recording.written import WrittenRecording
-from tests.server.page.accessibility import check_in_every_dress
+from tests.server.page.accessibility import PHONE, check_in_every_dress
 from tests.server.page.conftest import logged_in, visiting_as
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
@@ -56,7 +56,11 @@ async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, vi
     await page.locator("#at").fill("40")
     await expect(messages.locator("li")).to_have_count(10)
     await expect(messages).not_to_contain_text("survey 11 of")
+    await expect(page.locator(".instant")).to_contain_text("0:40 of 4:00 2023")
     await expect(page.locator(".instant")).to_contain_text("22:14:00 UTC")
+    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    marks = page.locator(".finished path")
+    assert set(await marks.evaluate_all("all => all.map((one) => one.getBoundingClientRect().width)")) == {8}
     await check_in_every_dress(page)
     await page.get_by_role("link", name="Next message").click()
     await expect(messages.locator("li")).to_have_count(11)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import httpx
+import orjson
 import pytest
 from playwright.async_api import expect
 from redis.asyncio import Redis
 
 from context_builder.server.page.session_list import SessionLister
-from context_builder.session.keys import SESSIONS
+from context_builder.session.keys import SESSIONS, Keys
 from context_builder.session.servers import SessionServer, SessionServers
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in, token_in
@@ -149,3 +150,12 @@ async def test_the_login_can_be_used_by_everybody(api: ApiServer, chromium: Chro
         await visitor.page.get_by_role("button", name="Log in").click()
         await expect(visitor.page.get_by_role("alert")).to_contain_text("unknown, expired or revoked")
         visitor.complaints.clear()  # the browser reports a status of 401 as an error
+
+
+async def test_who_spoke_is_named_also_where_only_the_summary_has_it_yet(redis: Redis) -> None:
+    points = [{"id": 1, "text": "The tables are wrong.", "speakers": ["Ida"]}]
+    state = {"raw_recent_buffer": [{"speaker": "Bo", "text": "Oh."}], "rolling_summary": {"points": points}}
+    await redis.set(Keys("monday").state, orjson.dumps(state))
+    await redis.zadd(SESSIONS, {"monday": 1})
+    (row,) = (await SessionLister().find(SessionServers([SessionServer("redis", redis, "lab")]))).rows
+    assert row.speakers == ("Bo", "Ida")

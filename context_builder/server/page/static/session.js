@@ -241,7 +241,7 @@ function takeHead(state) {
   setText(head("summarized"), state.summarized.toLocaleString("en"));
   setText(head("waiting"), state.waiting.toLocaleString("en"));
   setText(head("dollars"), dollars(state.dollars));
-  setText(head("owner"), state.owner || (state.ended_at ? `ended ${clock(state.ended_at)}` : "nobody"));
+  setText(head("owner"), state.owner || (state.ended_at ? `nobody since ${clock(state.ended_at)}` : "nobody"));
   takeStatus(state);
   chart.now(state.domains);
   head("keywords").replaceChildren(...state.keywords.map((word) => said(word, "word")));
@@ -254,6 +254,8 @@ function takeStatus(state) {
   document.querySelector("[data-not-running]").hidden = state.status !== "not running";
   document.querySelector("[data-not-heard]").hidden = !state.waiting;
   setText(head("unheard"), state.waiting.toLocaleString("en"));
+  document.querySelector("[data-dead]").hidden = !state.dead;
+  setText(head("dead"), state.dead.toLocaleString("en"));
   document.querySelector("[data-troubles]").replaceChildren(...state.troubles.map(trouble));
   const nothing = document.querySelector("[data-no-points]");
   nothing.hidden = points.length > 0 || state.troubles.length > 0;

@@ -30,6 +30,7 @@ function fill(row, one) {
   setText(slot(row, "messages"), one.messages.toLocaleString("en"));
   setText(slot(row, "rate"), one.rate ? `${one.rate}/min` : "");
   setText(slot(row, "waiting"), one.waiting ? one.waiting.toLocaleString("en") : "");
+  setText(slot(row, "dead"), one.dead ? `${one.dead.toLocaleString("en")} dead` : "");
   slot(row, "waiting").classList.toggle("warn", one.waiting > 0);
   setText(slot(row, "dollars"), one.dollars ? dollars(one.dollars) : "");
   setText(slot(row, "owner"), one.owner);

@@ -48,18 +48,25 @@ SKEW: Final = 2.0
 
 _NAMES: Final = {TEXT_ANALYST: "plain text analysis"}
 
+MOST_NAMED: Final = 5
+"""Sessions that a check names."""
+
 MOST_COSTS: Final = 100
 """Sessions whose costs are read, the most recently active ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Tells how something is: ``state`` is ``good``, ``warn`` or ``bad``; ``advice`` what to do, a line each."""
+    """Tells how something is: ``state`` is ``good``, ``warn`` or ``bad``; ``advice`` what to do, a line each.
+
+    ``sessions`` are those that it is about, where it is about some alone.
+    """
 
     name: str
     state: str
     found: str
     advice: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +179,11 @@ async def _memory(services: Services, tenant_id: str) -> Check:
 
 def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     """Tell which analysts made what the sessions publish: a model that does not answer is stood in for."""
-    failing = Counter(task for row in rows if row.status.is_run for task in row.failing)
+    affected = [row for row in rows if row.status.is_run and row.failing]
+    failing = Counter(task for row in affected for task in row.failing)
     advice = tuple(
-        f"{task} fails in {count} session{'s' * (count != 1)}: open one to see why" for task, count in failing.items()
+        f"{task} fails in {count} session{'s' * (count != 1)}, which {'tell' if count != 1 else 'tells'} why:"
+        for task, count in failing.items()
     )
     used = Counter(row.analyst for row in rows if row.analyst and row.status.is_run)
     if not used and not failing:
@@ -184,24 +193,31 @@ def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     )
     if has_model and used[TEXT_ANALYST]:
         advice += ("plain text analysis stands in where the model does not answer",)
-    return Check(
-        "Model", "bad" if failing else "warn" if advice else "good", found or "nothing has come of it yet", advice
-    )
+    state = "bad" if failing else "warn" if advice else "good"
+    named = tuple(row.session_id for row in affected[:MOST_NAMED])
+    return Check("Model", state, found or "nothing has come of it yet", advice, named)
 
 
 def _archive(rows: Sequence[SessionRow], scope: str) -> Check:
     """Tell what waits for the archive, and what it refused for good, of the sessions that ``scope`` names."""
     waiting, refused = sum(row.to_archive for row in rows), sum(row.refused_by_archive for row in rows)
-    found = f"{waiting:,} summaries wait for it" if waiting else "every summary is in it"
+    wait = f"{'waits' if waiting == 1 else 'wait'} for it"
+    found = f"{_summaries(waiting)} {wait}" if waiting else "every summary is in it"
     if refused:
-        found = f"{refused:,} summaries were refused for good, {waiting:,} wait for it"
+        found = f"{_summaries(refused)} {'was' if refused == 1 else 'were'} refused for good, {waiting:,} {wait}"
     return Check("Archive", "warn" if refused else "good", found + scope)
+
+
+def _summaries(count: int) -> str:
+    return f"{count:,} {'summary' if count == 1 else 'summaries'}"
 
 
 def _delivery(rows: Sequence[SessionRow], scope: str) -> Check:
     waiting, dead = sum(row.to_deliver for row in rows), sum(row.dead for row in rows)
-    found = f"{waiting:,} on their way to archive and memory" if waiting else "everything is delivered"
-    advice = (f"{dead:,} could not be delivered: see the dead letters below",) if dead else ()
+    found = f"{waiting:,} on the way to archive and memory" if waiting else "nothing waits"
+    advice = (f"{dead:,} could not be read or delivered: see the dead letters below",) if dead else ()
+    if not waiting and not dead:
+        found = "everything is delivered"
     return Check("Delivery", "warn" if dead else "good", found + scope, advice)
 
 

@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse
 from context_builder.errors import AuditOfAnother, PinnedOverBudget
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.view import SESSION
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere
@@ -35,6 +36,9 @@ _ROW: Final = 34
 _MARGIN: Final = 24
 _LABEL: Final = 30
 """Characters of a label."""
+
+_CHARACTER: Final = 7
+"""About how wide a character of a label is, in pixels."""
 
 _SWEEPS: Final = 4
 
@@ -74,7 +78,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class GraphDrawing:
-    """What is drawn; ``listed`` and ``links`` are all nodes and edges, ``left_out`` counts nodes not drawn."""
+    """What is drawn; ``listed`` and ``links`` are all nodes and edges, ``left_out`` counts nodes not drawn.
+
+    That something is of a session is not drawn: its sign says so.
+    """
 
     width: int
     height: int
@@ -106,17 +113,17 @@ def drawn(graph: Mapping[str, Any], titles: Mapping[str, str], held: frozenset[s
 
     def node(ref: str) -> DrawnNode:
         x, y = places.get(ref, (0, 0))
-        title = titles.get(ref, "")
-        return DrawnNode(ref, _short(title or ref), title, near[ref], ref in held, x, y)
+        return DrawnNode(ref, labels[ref], titles.get(ref, ""), near[ref], ref in held, x, y)
 
-    links = [DrawnEdge(one, other, kind, _path(places, one, other)) for one, other, kind in edges]
+    labels = {ref: _short(titles.get(ref, "") or ref) for ref in near}
+    links = [DrawnEdge(one, other, kind, _path(places, labels, one, other)) for one, other, kind in edges]
     rows = max((len(columns[place]) for place in present), default=0)
     return GraphDrawing(
         width=2 * _MARGIN + _COLUMN * max(1, len(present)),
         height=2 * _MARGIN + 30 + _ROW * max(1, rows),
         headings=tuple(Heading(_COLUMNS[place][0], _MARGIN + at * _COLUMN) for at, place in enumerate(present)),
         nodes=tuple(map(node, chosen)),
-        edges=tuple(one for one in links if one.path),
+        edges=tuple(one for one in links if one.path and not one.target.startswith(SESSION)),
         listed=tuple(map(node, ordered)),
         links=tuple(links),
     )
@@ -144,8 +151,8 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
 
-def _path(places: Mapping[str, tuple[int, int]], one: str, other: str) -> str:
-    """Return the line between two nodes: an arc to the left within a column, else from side to side."""
+def _path(places: Mapping[str, tuple[int, int]], labels: Mapping[str, str], one: str, other: str) -> str:
+    """Return the line between two nodes: an arc to the left within a column, else from label to sign."""
     if one not in places or other not in places or one == other:
         return ""
     (x, y), (to_x, to_y) = places[one], places[other]
@@ -153,8 +160,8 @@ def _path(places: Mapping[str, tuple[int, int]], one: str, other: str) -> str:
         bend = min(26, 8 + abs(to_y - y) // 4)
         return f"M{x - 8} {y}C{x - bend} {y} {x - bend} {to_y} {to_x - 8} {to_y}"
     if x > to_x:
-        (x, y), (to_x, to_y) = (to_x, to_y), (x, y)
-    begin = x + _COLUMN - 60
+        (x, y), (to_x, to_y), one = (to_x, to_y), (x, y), other
+    begin = min(x + _COLUMN - 60, x + 18 + _CHARACTER * len(labels[one]))
     return f"M{begin} {y}C{begin + 40} {y} {to_x - 44} {to_y} {to_x - 9} {to_y}"
 
 
@@ -164,10 +171,10 @@ def _short(text: str) -> str:
 
 
 KINDS: Final[Mapping[str, str]] = {
-    "id": "Its own name",
-    "task": "The task that it was for",
+    "id": "Its id",
+    "task": "The task it was for",
     "trace": "The trace of a call",
-    "ref": "A source that is in it",
+    "ref": "A source in it",
 }
 """What packages are found by."""
 
@@ -305,15 +312,17 @@ async def package_page(package_id: PackageId, request: Request, services: Servic
     """Show a package as the caller may see it now, and how it came about where it is the caller's, or for an admin."""
     package, _ = await services.packages.get(caller.agent, package_id)
     audit = await _audit(services, caller, package_id)
-    titles = {one.ref: one.title for one in package.sources}
+    intent = str(audit.request.get("intent", "")) if audit else ""
+    held = {one.ref: one.title for one in package.sources}
+    titles = await services.packages.viewer.titles(caller.agent, _refs(audit), intent) | held if audit else held
     return form_page(
         request,
         "package.html",
         title="Package",
         package=package,
         audit=audit,
-        intent=str(audit.request.get("intent", "")) if audit else "",
-        drawing=_drawing(audit, titles) if audit else None,
+        intent=intent,
+        drawing=_drawing(audit, titles, frozenset(held)) if audit else None,
         prompt=services.packages.prompt(package),
         titles=defaultdict(str, titles),
         few=FEW,
@@ -359,6 +368,12 @@ async def _audit(services: Services, caller: Caller, package_id: str) -> Package
         return None
 
 
-def _drawing(audit: PackageAudit, titles: Mapping[str, str]) -> GraphDrawing | None:
+def _refs(audit: PackageAudit) -> list[str]:
+    """Return what a package's candidates and its neighbourhood in the graph are called, each once."""
+    near = (str(one["ref"]) for one in (audit.revisions[-1].graph or {}).get("nodes", ()))
+    return [*dict.fromkeys((*(one.ref for one in audit.candidates), *near))]
+
+
+def _drawing(audit: PackageAudit, titles: Mapping[str, str], held: frozenset[str]) -> GraphDrawing | None:
     graph = audit.revisions[-1].graph
-    return drawn(graph, titles, frozenset(titles)) if graph else None
+    return drawn(graph, titles, held) if graph else None
