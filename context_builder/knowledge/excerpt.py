@@ -5,8 +5,9 @@ intent by their words.
 
 :class:`Filling` chooses the passages of a package: the most valuable ones first, whatever source they are of. A passage
 is worth its source's score, and more the more it is like the intent. Of a source that has a third of the room already,
-further passages are worth less, so that it takes more only where nothing else comes near. What is left at the end is
-filled with the beginning of a passage.
+further passages are worth less, so that it takes more only where nothing else comes near. Then the best of the sources
+for which there was no room are shown by their headings and a line of their best passage, so that whoever reads knows
+that they are there. What is left at the end is filled with the beginning of a passage.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Final, NamedTuple
 
 from context_builder.assembly.budget import MARK, clipped
@@ -162,6 +164,15 @@ ANNOUNCED: Final = 0.95
 """Share of a passage's value that the next is worth at least, where the passage announces it: it ends with a colon, or
 opens its source and is the best of all. What answers is often in the example, and its words in what comes before."""
 
+FURTHER: Final = 3
+"""Sources, at most, that are shown by a line where there is no room for a passage of them."""
+
+LINE: Final = 20
+"""Tokens, at most, of such a line beside its source's heading."""
+
+LINES: Final = 0.1
+"""Share of the room, at most, that is taken back for these sources from the least of the passages."""
+
 UNFOUND: Final = 0.5
 """Likeness of a passage, at most, of a source that no search found."""
 
@@ -258,10 +269,12 @@ class Filling:
         self._room = room
         self._least_left = least_left
         self._most = SHARE * room
+        self._lines = LINES * room
         self._heads = heads
         self._count = count
         self._shown: dict[int, _Shown] = {}
-        self._taken: list[tuple[int, Part]] = []
+        self._taken: list[tuple[int, Part, int]] = []
+        """Ranks and parts, and what each cost."""
         self._aside: list[_Offer] = []
         self._fill()
 
@@ -283,14 +296,19 @@ class Filling:
 
     def give_up(self) -> bool:
         """Take back what was taken last; return False where nothing was."""
+        return self._take_back() is not None
+
+    def _take_back(self) -> _Offer | None:
         if not self._taken:
-            return False
-        rank, part = self._taken.pop()
+            return None
+        rank, part, cost = self._taken.pop()
         shown = self._shown[rank]
         shown.parts = [one for one in shown.parts if one is not part]
+        shown.tokens -= cost
+        self._room += cost
         if not shown.parts:
             del self._shown[rank]
-        return True
+        return _offer(shown.source, rank, part)
 
     def _offered(self, rank: int) -> _Shown:
         held = self._shown.get(rank)
@@ -330,6 +348,7 @@ class Filling:
                 if (announced := self._announced(offer)) is not None:
                     heappush(offers, announced)
         self._aside += sorted(offer for offer in offers if offer.part is not None)[:_MISSES]
+        self._add_lines()
         if self._room > self._least_left:
             self._fill_up()
 
@@ -343,31 +362,56 @@ class Filling:
         return following and _Offer(-worth, offer.rank, following.place, following, worth)
 
     def _take(self, rank: int, shown: _Shown, part: Part, parts: list[Part], tokens: int) -> None:
-        self._room -= tokens - shown.tokens
+        cost = tokens - shown.tokens
+        self._room -= cost
         shown.parts, shown.tokens = parts, tokens
         self._shown[rank] = shown
-        self._taken.append((rank, part))
+        self._taken.append((rank, part, cost))
+
+    def _add_lines(self) -> None:
+        """Show by a line the best sources of which nothing fitted, in place of the least passage if need be."""
+        best: dict[int, _Offer] = {}
+        for offer in self._aside:
+            if offer.part is not None and offer.worth > 0 and offer.rank not in self._shown:
+                best.setdefault(offer.rank, offer)
+        lines: list[_Offer] = []
+        needed = 0
+        for offer in islice(best.values(), FURTHER):
+            if needed + (cost := self._heads[offer.rank] + LINE) <= self._lines:
+                lines.append(offer)
+                needed += cost
+        back: list[_Offer] = []
+        while self._room < needed and len(self._taken) > 1 and (taken := self._take_back()) is not None:
+            back.append(taken)
+        for offer in lines:
+            self._take_beginning(offer, self._heads[offer.rank] + LINE)
+        self._aside[:0] = back
 
     def _fill_up(self) -> None:
         """Take the beginnings of passages that do not fit whole, the best first."""
         for offer in self._aside:
             if self._room <= self._least_left:
                 return
-            if offer.part is None or any(part.place == offer.part.place for part in self._offered(offer.rank).parts):
-                continue
-            shown, whole = self._offered(offer.rank), offer.part
+            self._take_beginning(offer, self._room)
 
-            def begun(text: str, whole: Part = whole) -> Part:
-                return whole._replace(passage=whole.passage._replace(text=text))
+    def _take_beginning(self, offer: _Offer, most: int) -> None:
+        """Take as much of a passage as costs at most so many tokens, and as there is room for."""
+        shown, whole = self._offered(offer.rank), offer.part
+        if whole is None or any(part.place == offer.place for part in shown.parts):
+            return
+        room = min(most, self._room)
 
-            def fits(text: str, shown: _Shown = shown) -> bool:
-                return shown.with_part(begun(text))[1] - shown.tokens <= self._room
+        def begun(text: str) -> Part:
+            return whole._replace(passage=whole.passage._replace(text=text))
 
-            beginning = clipped(whole.passage.text, fits)
-            if beginning is not None:
-                part = begun(beginning)
-                shown.is_cut = True
-                self._take(offer.rank, shown, part, *shown.with_part(part))
+        def fits(text: str) -> bool:
+            return shown.with_part(begun(text))[1] - shown.tokens <= room
+
+        beginning = clipped(whole.passage.text, fits)
+        if beginning is not None:
+            part = begun(beginning)
+            shown.is_cut = shown.is_cut or part != whole
+            self._take(offer.rank, shown, part, *shown.with_part(part))
 
 
 def _offer(source: RankedSource, rank: int, part: Part) -> _Offer:

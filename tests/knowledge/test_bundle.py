@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
-from context_builder.knowledge.excerpt import RankedSource, excerpts, parts_of
+from context_builder.knowledge.excerpt import FURTHER, LINE, RankedSource, excerpts, parts_of
 from context_builder.knowledge.fit import NOTE, fitted, rendered
 from context_builder.knowledge.node import projections
 from context_builder.tokens.counter import count_tokens
@@ -156,6 +158,23 @@ def test_no_document_takes_much_more_than_a_third_beside_others_as_good() -> Non
     made = fitted([], others(*sources, intent="hydrophone sentence part"), 1_200, count_tokens)
     assert len(made.items) >= 3
     assert max(count_tokens(one.text) for one in made.items) <= 1_200 * 0.45
+
+
+def test_the_best_sources_without_room_are_shown_by_a_line() -> None:
+    sources = others(*(manual(f"m{n}", "hydrophone", n) for n in range(20)), intent="where is the hydrophone")
+    found = [replace(one, found=[max(one.read(), key=lambda part: part.likeness)]) for one in sources]
+    made = fitted([], found, 1_200, count_tokens)
+    lines = [one for one in made.items if count_tokens(one.text) <= LINE]
+    assert len(lines) == FURTHER
+    assert len(made.items) > 2 * FURTHER
+    assert all(one.summarised for one in lines)
+    assert 0.97 * 1_200 <= made.tokens <= 1_200
+
+
+def test_no_line_takes_the_place_of_what_fits_whole() -> None:
+    sources = [source(f"m{place}", "\n\n".join(MANUAL.split("\n\n")[:7])) for place in range(6)]
+    all_of_it = fitted([], others(*sources, intent="part"), 10_000, count_tokens)
+    assert fitted([], others(*sources, intent="part"), all_of_it.tokens + 2, count_tokens) == all_of_it
 
 
 @pytest.mark.parametrize("place", [0, 12])
