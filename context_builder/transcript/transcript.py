@@ -96,7 +96,7 @@ TEXTS: Final = (
 
 def read_text(source: Source) -> Transcript:
     """Return the transcript in a text, in the format that it shows by itself."""
-    source.text = markdown.unmarked(source.text)
+    source.text = markdown.unmarked(_with_few_spaces(source.text))
     return next(one for one in TEXTS if one.matches(source.text)).read(source)
 
 
@@ -199,6 +199,10 @@ _KNOWN: Final = (
 )
 """What is no text, by its first bytes."""
 
+_SPACES: Final = re.compile(r"[^\S\n]{257,}")
+"""More blanks in a line than anybody writes, which patterns would look through again and again."""
+
+_MOST_SPACES: Final = 256
 _PROBE: Final = 4096
 _CONTROL: Final = 0.05
 """Part of the characters of a text that may be control characters."""
@@ -261,13 +265,17 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
         return _read_bytes(name.removesuffix(".gz"), unpacked(raw), source)
     if known := next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None):
         raise ValueError(f"{known}, not a transcript; {READ}")
-    source.text = decode(raw, source)
+    source.text = _with_few_spaces(decode(raw, source))
     if _is_binary(source.text[:_PROBE]):
         raise ValueError(f"not text; {READ}")
     read = ENDINGS.get(PurePosixPath(name).suffix.lower(), _read_unnamed)
     if read is xml_documents.read_xml and not source.text.lstrip().startswith("<"):
         read = read_text
     return read(source)
+
+
+def _with_few_spaces(text: str) -> str:
+    return _SPACES.sub(lambda run: run.group()[:_MOST_SPACES], text)
 
 
 def _is_binary(text: str) -> bool:

@@ -144,3 +144,13 @@ def test_yaml_that_is_nested_too_deeply_is_refused_at_once(tmp_path: Path, text:
     (tmp_path / "deep.yaml").write_text(text)
     with pytest.raises(TranscriptError, match=r"nested too deeply|not YAML"):
         read_transcript(tmp_path / "deep.yaml")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv"])
+@pytest.mark.parametrize("text", ["Ann: hi{}there", "**Ann**{}: hi", "Ann (a){}(b): hi", "{}", "Ann: hi\n{}\nBob: ho"])
+@pytest.mark.parametrize("blank", [" ", "\n"])
+@pytest.mark.timeout(20)
+def test_blanks_without_end_are_read_at_once(tmp_path: Path, name: str, text: str, blank: str) -> None:
+    (tmp_path / name).write_text(text.format(blank * 100_000))
+    with suppress(TranscriptError):
+        read_transcript(tmp_path / name)

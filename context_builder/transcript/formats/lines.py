@@ -55,7 +55,7 @@ _SEPARATED: Final = (
 _PROGRAMS: Final = re.compile(r"(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):")
 """Stands above what was said, in what is copied of pages of models."""
 
-_TIME_BEFORE: Final = re.compile(r"\s*¤<(\d{1,9})>")
+_TIME_BEFORE: Final = re.compile(r"\s{0,80}¤<(\d{1,9})>")
 """Of Transana, in milliseconds."""
 
 _VERSE: Final = re.compile(r"\s*(?P<times>(?:\[\d{1,3}:\d{2}(?:[.:]\d{1,3})?\]\s*)+)(?P<text>.*)")
@@ -138,7 +138,7 @@ def read_lines(source: Source) -> Transcript:
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
 
 
-_ABOUT: Final = re.compile(r"(?:\s+\([^()\n]{1,60}\))+$")
+_ABOUT: Final = re.compile(r"(?:\s{1,8}\([^()\n]{1,60}\)){1,8}$")
 """What Hansard has behind names: whom somebody is elected by, and the party."""
 
 _ITEM: Final = re.compile(r"\s*(\d{1,4})[.):]\s+(\S.*)")

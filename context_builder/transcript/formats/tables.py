@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final
 
 from context_builder.clock import moment
@@ -105,8 +106,8 @@ def is_labels(text: str) -> bool:
 def read_csv(source: Source) -> Transcript:
     """Return the transcript in a table with commas, or with semicolons."""
     lines = source.text.split("\n")
-    while len(lines) > 1 and (not lines[0].strip() or lines[0].startswith("#") or re.fullmatch("sep=.", lines[0])):
-        lines = lines[1:]  # what programs write above the heading
+    above = takewhile(lambda line: not line.strip() or line.startswith("#") or re.fullmatch("sep=.", line), lines[:-1])
+    lines = lines[sum(1 for _ in above) :]  # without what programs write above the heading
     source.text = "\n".join(lines)
     return _read(source, max(",;\t|", key=lines[0].count))
 

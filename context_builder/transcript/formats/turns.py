@@ -181,7 +181,7 @@ def _words_in(value: object) -> str:
         parts = [one for one in value if isinstance(one, str) or (isinstance(one, dict) and _is_said(one))]
         texts = [one if isinstance(one, str) else _part(one) for one in parts]
         joined = "" if any(text[:1].isspace() for text in texts[1:]) else " "
-        return plain(re.sub(r" +(?=[.,?!;:](?:\s|$))", "", joined.join(text for text in texts if text)))
+        return plain(re.sub(r" {1,80}(?=[.,?!;:](?:\s|$))", "", joined.join(text for text in texts if text)))
     return ""
 
 
