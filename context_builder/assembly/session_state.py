@@ -39,17 +39,30 @@ _LABELLED: Final = frozenset(PointKind) - {PointKind.CLAIM, PointKind.CONSILIENC
 
 def published_messages(state: State) -> list[Candidate]:
     """Return the state's messages as candidates, newest first, and of what the assistant said before them the newest
-    five that no point of the summary tells: what an answer answers has left with it, and the summary has both."""
+    five that no point of the summary tells, and that read none back: what an answer answers has left with it, and the
+    summary has both."""
     buffered = objects_of(state.get("raw_recent_buffer"))
     held = {_name(entry) for entry in buffered}
     told = _told_ids(state)
     said = objects_of(state.get("consilience_responses"))
-    responses = [entry for entry in said if _name(entry) not in held | told][-RESPONSES:]
+    new = [entry for entry in said if _name(entry) not in held | told and not _reads_back(entry, _texts_of(state))]
+    responses = new[-RESPONSES:]
     in_order = buffered[::-1]  # in the session's own order: clocks are set forward and back
     for response in reversed(responses):
         place = next((place for place, entry in enumerate(in_order) if _is_after(response, entry)), len(in_order))
         in_order.insert(place, response)
     return [_message(entry) for entry in in_order]
+
+
+def _texts_of(state: State) -> set[str]:
+    """Return the texts of the summary's points."""
+    points = objects_of(object_of(state.get("rolling_summary")).get("points"))
+    return {str(point["text"]) for point in points if point.get("text")}
+
+
+def _reads_back(said: Mapping[str, Any], texts: set[str]) -> bool:
+    """Return whether a message or a point is little but the words of a point, in quotation marks."""
+    return repeated(str(said.get("text") or "")) in texts
 
 
 def _told_ids(state: State) -> set[str]:
@@ -68,11 +81,11 @@ def summarized(state: State) -> list[Candidate]:
     if not points:
         return [_known("summary", summary["text"])] if summary.get("text") else []
     session_id = str(state.get("session_id"))
-    texts = {str(point["text"]) for point in points}
+    texts = _texts_of(state)
     return [
         replace(_known(_point_name(session_id, place, point), _told(point)), metadata={"words": str(point["text"])})
         for place, point in enumerate(points)
-        if point.get("kind") != PointKind.CONSILIENCE or repeated(str(point["text"])) not in texts
+        if point.get("kind") != PointKind.CONSILIENCE or not _reads_back(point, texts)
     ][::-1]
 
 

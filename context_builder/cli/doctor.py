@@ -243,7 +243,9 @@ async def _refused_by(receiver: Receiver, app: App) -> str:
     most = max(refused, key=refused.__getitem__, default="")
     if not most or not refused[most]:
         return ""
-    return f"{sum(refused.values())} entries were refused for good: `context-builder dead {most}` says why"
+    count = sum(refused.values())
+    were = "entry was" if count == 1 else "entries were"
+    return f"{count} {were} refused for good: `context-builder dead {most}` says why"
 
 
 def _both(advice: str, more: str) -> str:

@@ -172,7 +172,7 @@ def rate(
     note: Annotated[str, typer.Option("--note", help="Why, in words.", callback=legible)] = "",
     tenant: TenantOption = None,
 ) -> None:
-    """Say how a package did, and which of its sources helped; the latest of this user counts.
+    """Say how a package did, and which of its sources helped; of each user the latest rating counts.
 
     Sources that help are ranked higher. `context-builder outcomes` shows how packages did.
 

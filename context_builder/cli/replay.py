@@ -137,16 +137,16 @@ def replay_command(
     channel: Annotated[
         str | None, typer.Option("--channel", help="Channel of a Slack export to read.", show_default=False)
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a file of which anything cannot be read.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a file that cannot be read completely.")] = False,
 ) -> None:
     """Push a transcript into a session as a listener would, with the times at which it was said.
 
-    Read are: subtitles (.vtt, .srt, .sbv, .ass, .ttml, YouTube's .json3), JSON of Deepgram, AssemblyAI, Speechmatics,
+    It reads subtitles (.vtt, .srt, .sbv, .ass, .ttml, YouTube's .json3), JSON of Deepgram, AssemblyAI, Speechmatics,
     Amazon Transcribe, Azure, Google, Gladia, Rev, ElevenLabs, Whisper and its descendants, and Fireflies; text, tables
     and Word documents of Whisper, Otter, Teams, Google Meet, Rev and Fireflies; chats of WhatsApp, Zoom, Slack, Matrix,
     Discord, Telegram, Teams, Signal and others, also as a .zip; logs of IRC; e-mail; proceedings of courts; files of
     ELAN, Praat and others; any list of turns in JSON; and JSON lines with "speaker", "text", and the time as "t_est"
-    (seconds) or "timestamp" (ISO 8601). A name's ending that is not known does not matter.
+    (seconds) or "timestamp" (ISO 8601). The file's suffix does not matter.
 
     What cannot be read is named on standard error, and the rest is pushed. Message numbers continue those of the
     session. Ctrl-C stops between two messages and prints how to continue from there.

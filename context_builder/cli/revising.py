@@ -60,7 +60,7 @@ def rename_speaker(
     old: Annotated[str, typer.Argument(help="What the speaker is called now.", show_default=False, callback=legible)],
     new: Annotated[str, typer.Argument(help="The name to call them.", show_default=False, callback=legible)],
 ) -> None:
-    """Call a speaker otherwise, in all that was said from the beginning on, and is yet to be said.
+    """Rename a speaker, in everything said so far and from now on.
 
     Example:
 

@@ -141,7 +141,7 @@ def record(
     takeover: TAKEOVER = False,
     no_wait: NO_WAIT = False,
 ) -> None:
-    """Run a conversation like `run`, and record all events in a file, for replay-log and diff.
+    """Run a conversation like `run`, and record all events in a file, for `replay-log`.
 
     The file contains what people say. An existing file is continued.
 

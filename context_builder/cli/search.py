@@ -26,7 +26,8 @@ def _each_legible(texts: list[str] | None) -> list[str]:
 
 def search(
     query: Annotated[
-        str, typer.Argument(help="What is looked for; without it, the newest.", show_default=False, callback=legible)
+        str,
+        typer.Argument(help="What to search for; default: the newest memories.", show_default=False, callback=legible),
     ] = "",
     speaker: Annotated[str, typer.Option("--speaker", help="Who said it: a whole name.", callback=legible)] = "",
     session: Annotated[str, typer.Option("--session", help="Session in which it was said.", callback=legible)] = "",

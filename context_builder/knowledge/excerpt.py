@@ -69,6 +69,12 @@ def parts_of(
     ]
 
 
+def as_alike(parts: Sequence[Part], likeness: float) -> list[Part]:
+    """Return the passages of what a search found as a whole: the most alike of them as alike as all of it is."""
+    most = max((one.likeness for one in parts), default=0.0)
+    return [one._replace(likeness=likeness * (one.likeness / most if most else 1.0)) for one in parts]
+
+
 def _shared(texts: Sequence[str], intent: str) -> Iterator[float]:
     """Yield the share of the intent's words that each text has, rare ones counting more (0..1)."""
     asked = _tokens(intent)

@@ -23,6 +23,7 @@ from context_builder.knowledge.excerpt import (
     Filling,
     Part,
     RankedSource,
+    as_alike,
     excerpts,
     found_parts,
     parts_of,
@@ -34,6 +35,9 @@ from context_builder.knowledge.node import KnowledgeNode, node_of
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.sources import GRAPH, PackageFindings, PackageQuery
 from context_builder.quoting import quoted_line, quoted_lines
+
+_MESSAGE: Final = "message:"
+_SAID: Final = (_MESSAGE, "point:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +135,19 @@ def fit_package(
 def _ranked(item: Item, intent: str) -> RankedSource:
     """Return the source with those of its passages that were found, and with how the others are."""
     node, text = _node(item), _text(item)
-    found = found_parts(_found(item), text)
+    found = _said_parts(item, intent) if node.ref.startswith(_SAID) else found_parts(_found(item), text)
     if text is None and found:
         return RankedSource(item, node.title, item.value, found, lambda: found, text)
     read = partial(parts_of, item.text, node.kind, node.ref, intent, found, UNFOUND)
     return RankedSource(item, node.title, item.value, found, read, text)
+
+
+def _said_parts(item: Item, intent: str) -> list[Part]:
+    """Return the passages of a message or a point that a search found; none of one that it did not."""
+    likeness = item.candidate.base_score if item.candidate is not None else 0.0
+    node = _node(item)
+    parts = parts_of(item.text, node.kind, node.ref, intent, floor=1.0) if likeness > 0 and item.text else []
+    return as_alike(parts, likeness)
 
 
 def _shorter(item: Item, intent: str) -> Sequence[str]:
@@ -328,7 +340,6 @@ def _pinned_within(pinned: Sequence[Item], limit: int, count: Callable[[str], in
 REPEATED: Final = 0.75
 """Share of a message's different words that a point has to have, so that it stands for the message."""
 
-_MESSAGE: Final = "message:"
 _WORD: Final = re.compile(r"\w+")
 
 

@@ -96,9 +96,13 @@ async def test_a_decision_stays_beside_the_assistants_word_on_it(builder):
         "text": f"My notes say: “{WEEKLY}”",
         "timestamp": "2025-01-01T09:03:00",
     }
-    heard = summarized(DECIDED) | {"consilience_responses": [answer]}
+    heard = summarized(DECIDED) | {"raw_recent_buffer": [*STATE["raw_recent_buffer"], answer]}
     context = await builder().build_for_turn(session_turn(heard, "And?"))
     assert f"Decided: Ines: {WEEKLY}" in str(context.messages)
+    assert answer["text"] in str(context.messages)
+    gone = summarized(DECIDED) | {"consilience_responses": [answer]}
+    context = await builder().build_for_turn(session_turn(gone, "And?"))
+    assert str(context.messages).count(WEEKLY) == 1
 
 
 async def test_a_point_that_the_memory_tells_too_is_told_once(builder):

@@ -91,8 +91,8 @@ def test_it_tells_of_what_archive_and_memory_refused_for_good(migrated_url: str,
                 redis.lpush(f"context_builder:{session_id}:{name}", *["{}"] * count)
             redis.zadd(SESSIONS, {session_id: 1.0})
         assert advice("archive") == "3 entries were refused for good: `context-builder dead tuesday` says why"
-        assert advice("memory").endswith("1 entries were refused for good: `context-builder dead tuesday` says why")
+        assert advice("memory").endswith("1 entry was refused for good: `context-builder dead tuesday` says why")
         redis.delete("context_builder:tuesday:archive_dead")  # put back: the count in the checkpoint stays
-        assert advice("archive") == "1 entries were refused for good: `context-builder dead monday` says why"
+        assert advice("archive") == "1 entry was refused for good: `context-builder dead monday` says why"
         redis.flushall()
         assert "refused" not in advice("archive") + advice("memory")

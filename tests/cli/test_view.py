@@ -193,7 +193,12 @@ def test_durations_read_naturally(seconds: float, told: str) -> None:
 
 @pytest.mark.parametrize(
     ("count", "noun", "told"),
-    [(0, "message", "0 messages"), (1, "summary", "1 summary"), (1200, "summary", "1,200 summaries")],
+    [
+        (0, "message", "0 messages"),
+        (1, "summary", "1 summary"),
+        (1200, "summary", "1,200 summaries"),
+        (4, "key", "4 keys"),
+    ],
 )
 def test_what_is_counted_reads_naturally(count: int, noun: str, told: str) -> None:
     assert counted(count, noun) == told

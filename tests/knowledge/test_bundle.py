@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
-from context_builder.knowledge.excerpt import FURTHER, LINE, RankedSource, excerpts, parts_of
+from context_builder.knowledge.excerpt import FURTHER, LINE, RankedSource, as_alike, excerpts, parts_of
 from context_builder.knowledge.fit import NOTE, fitted, rendered
 from context_builder.knowledge.node import projections
 from context_builder.tokens.counter import count_tokens
@@ -130,6 +130,14 @@ MANUAL = "# Manual\n\n" + "\n\n".join(
 
 def manual(name: str, secret: str, at: int) -> Item:
     return source(name, MANUAL.replace(f"## Part {at}\n", f"## Part {at}\n\nThe {secret} is here.\n"))
+
+
+def test_what_a_search_found_whole_is_as_alike_as_it_said_however_few_words_it_shares() -> None:
+    parts = parts_of("Four months.", "message", "message:monday/1", "How long does a permit take?", floor=0.5)
+    assert [one.likeness for one in parts] == [0.0]
+    assert [one.likeness for one in as_alike(parts, 0.8)] == [0.8]
+    parts = parts_of(MANUAL, "message", "message:monday/2", "part 7")
+    assert max(one.likeness for one in as_alike(parts, 0.8)) == 0.8
 
 
 def test_a_document_is_shown_by_the_passages_that_fit_the_intent() -> None:

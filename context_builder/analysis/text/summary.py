@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from context_builder.analysis.text.markers import label_of
 from context_builder.analysis.text.sentences import fluent, whole_sentences
 from context_builder.analysis.text.statements import Statement, joined, statement_of, stems_of, verbatim
 from context_builder.analysis.text.words import words
+from context_builder.quoting import repeated
 
 SUBSTANCE_OF_CLAIM: Final = 2.0
 """Sum of specificity below which a claim is not worth keeping, unlike "Let's go with Postgres."."""
@@ -97,6 +98,7 @@ class Digest:
     ) -> None:
         self._size = size or SummarySize()
         self._known = KnownSubjects(known)
+        self._known_texts = {point.text for point in known}
         self._topical = {stem for keyword in topic_keywords for stem in stems_of(words(keyword), keyword)}
         self._names = {word for point in known for name in point.by for word in _name_words(name)}
         self._statements: list[Statement] = []
@@ -164,7 +166,10 @@ class Digest:
     def points(self) -> tuple[DraftPoint, ...]:
         """Return the points worth keeping, in chronological order."""
         candidates = without_reversed(list(Exchanges(self._statements).candidates()))
-        candidates = [self._known.settled(candidate) for candidate in candidates if _tells_enough(candidate)]
+        said = self._known_texts.union(one.text for one in self._statements)
+        candidates = [
+            self._known.settled(one) for one in candidates if _tells_enough(one) and not _reads_back(one, said)
+        ]
         first = [_comes_first(candidate) for candidate in candidates]
         count = min(self._size.most, self._size.points_for(self._substantive) + sum(first))
         if not count:
@@ -209,6 +214,12 @@ class Digest:
 
 def _name_words(name: str) -> list[str]:
     return [word.lower for word in words(name) if len(word.text) > 2]
+
+
+def _reads_back(candidate: PointCandidate, said: Set[str]) -> bool:
+    """Return whether the assistant says little but what was said before, in quotation marks."""
+    quote = repeated(" ".join(one.text for one in candidate.told))
+    return candidate.kind is PointKind.CONSILIENCE and quote in said
 
 
 def _tells_enough(candidate: PointCandidate) -> bool:

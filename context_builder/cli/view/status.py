@@ -46,8 +46,8 @@ def archived(ended: Ended) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, such as ``1 summary`` and ``2 summaries``."""
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    """Return a number with its noun, such as ``1 summary``, ``2 summaries`` and ``2 keys``."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
     return f"{count:,} {noun if count == 1 else many}"
 
 

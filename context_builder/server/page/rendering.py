@@ -20,7 +20,13 @@ from context_builder.server.page.logins import FOR_SCRIPTS
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.tracing import current_trace
 
-_ORIGINS: Final = {"full_text": "words", "vector": "meaning", "semantic": "words or meaning", "metadata": "its fields"}
+_ORIGINS: Final = {
+    "full_text": "words",
+    "vector": "meaning",
+    "semantic": "words or meaning",
+    "metadata": "its fields",
+    "neighbour": "what it stands beside",
+}
 _NUMBER: Final = {name: number for number, name in enumerate(DOMAINS)}
 
 

@@ -317,6 +317,6 @@ async def rename(
     body: SpeakerBody,
     redis: OwnRedis,
 ) -> AcceptedAnswer:
-    """Call a speaker otherwise, in all that was said from the beginning on, and is yet to be said."""
+    """Rename a speaker, in everything said so far and from now on."""
     await rename_speaker(SessionClient(redis, session_id), speaker, body.name)
     return AcceptedAnswer(accepted=1)

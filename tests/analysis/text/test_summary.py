@@ -306,6 +306,14 @@ def test_what_the_assistant_contributes_is_marked_as_such() -> None:
     assert [point.kind for point in points([message])] == [PointKind.CONSILIENCE]
 
 
+def test_what_the_assistant_reads_back_is_no_point_of_its_own() -> None:
+    known = [KnownPoint(7, "We decided to survey every week, in both coves.", PointKind.DECISION, ("Ines",))]
+    text = f"I note as decided: “{known[0].text}” (Ines) Tell me if that is wrong."
+    assert points([AnalystMessage(9, "Consilience", text, consilience=True)], known=known) == ()
+    other = text.replace("week", "month")
+    assert points([AnalystMessage(9, "Consilience", other, consilience=True)], known=known)
+
+
 def test_what_is_known_already_yields_to_what_is_new() -> None:
     talk = said([("Ann", "The ribosome assay failed in the warm buffer."), ("Bob", "Primer dimers spoil the PCR run.")])
     known = [KnownPoint(1, talk[0].text, PointKind.CLAIM)]
