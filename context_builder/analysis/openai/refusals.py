@@ -69,7 +69,7 @@ _NO_JSON: Final = re.compile(
     r"|not valid json"
 )
 _NO_SUCH_PATH: Final = re.compile(
-    r"unexpected endpoint(?: or method)?|unknown (?:endpoint|path|url)|404 page not found|\"(?:detail)?\": \"not found\"$|"
+    r"unexpected endpoint(?: or method)?|unknown (?:endpoint|path|url)|404 page not found|"
     r"\"(?:detail)?\": \"not found\"$|cannot post /"
 )
 """How a server answers, LM Studio's with status 200, that nothing is at this address: mostly, ``/v1`` is missing."""
