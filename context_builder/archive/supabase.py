@@ -39,7 +39,8 @@ _UNIQUE: Final = f"unique ({', '.join(KEY)})"
 
 _UNKNOWN_COLUMN: Final = ("PGRST204", "42703")
 _NO_UNIQUE_INDEX: Final = "42P10"  # for the ON CONFLICT of a delivery
-_NOT_TO_BE_SEEN: Final = ("PGRST205", "42501")
+_NOT_ALLOWED: Final = "42501"
+_NOT_TO_BE_SEEN: Final = ("PGRST205", _NOT_ALLOWED)
 _COLUMN_IN_MESSAGE: Final = re.compile(r"""'(\w+)' column|column "?(?:\w+\.)?(\w+)"?""")
 
 _MIGRATE: Final = "run the SQL that `context-builder migrate` prints in Supabase's SQL editor"
@@ -76,6 +77,37 @@ class SupabaseArchive:
 
     async def check(self) -> None:
         await self._adapting(lambda table: table.select(*self._columns()).limit(0).execute())
+
+    async def check_inserts(self) -> None:
+        """Try an insert that leaves no row: of one row twice, which PostgreSQL takes back as a whole (21000).
+
+        Raises :class:`DatabaseRejected` where the project does not let the key insert or update rows.
+        """
+        row = as_record(
+            SummaryRow(
+                session_id="doctor",
+                summary_seq=0,
+                summary_text="",
+                covers_message_start=0,
+                covers_message_end=0,
+                message_count=0,
+                time_range_start=None,
+                time_range_end=None,
+                domains_covered=[],
+            )
+        )
+        client = await self._database.client()
+        from postgrest import APIError
+        from postgrest.types import ReturnMethod
+
+        known = {name: row[name] for name in self._columns()}
+        twice = client.table(TABLE).upsert([known, known], on_conflict=",".join(KEY), returning=ReturnMethod.minimal)
+        with self._database.translated(ASKED):
+            try:
+                await self._database.bounded(twice.execute())
+            except APIError as error:
+                if error.code == _NOT_ALLOWED:
+                    raise
 
     async def applied(self) -> frozenset[str]:
         client = await self._database.client()

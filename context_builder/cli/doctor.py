@@ -175,11 +175,14 @@ async def _model_tasks(app: App) -> list[CheckResult]:
 
 
 async def _archive(app: App) -> CheckAnswer:
+    from context_builder.archive.supabase import SupabaseArchive
     from context_builder.database.migrations import migrations
 
     if (archive := app.dependencies.archive) is None:
         return CheckAnswer(app.archive_is.what, app.archive_is.hint)
     await archive.check()
+    if isinstance(archive, SupabaseArchive):
+        await archive.check_inserts()
     _, *numbered = migrations()
     applied = await archive.applied()
     lacking = [name for name in numbered if applied and name not in applied]

@@ -120,11 +120,11 @@ class AgentTools:
         session: Annotated[str, Field(description="Session in which it was said.")] = "",
         since: Annotated[str, Field(description="First day or moment, such as 2026-03-02.")] = "",
         until: Annotated[str, Field(description="Last day, or moment before which it was said.")] = "",
-        kind: Annotated[str, Field(description="Kind of memory, such as message or point.")] = "",
+        kind: Annotated[tuple[str, ...], Field(description="Kinds of memory, such as message or point.")] = (),
     ) -> dict[str, Any]:
         """Find what was said, decided or written before that is like the query; an empty query finds the newest."""
         with _told():
-            where = memory_filter(speaker=speaker, session=session, since=since, until=until, kinds=(kind,))
+            where = memory_filter(speaker=speaker, session=session, since=since, until=until, kinds=kind)
             wanted = MemoryQuery(query, limit, filter=where)
             found = await found_memories(self._services, self._may(Role.READER), wanted)
             return {"memories": [one.model_dump(mode="json", by_alias=True) for one in found]}

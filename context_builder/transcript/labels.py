@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from context_builder.transcript.utterance import name_of, speaker_name
@@ -45,7 +46,9 @@ _BOLD: Final = re.compile(r"\s*\*\*(?P<label>[^*:\n]{1,80})(?::\*\*|\*\*:)\s*")
 _CHANGE: Final = re.compile(r"(?:^|(?<=\s))[-–—]?\s*>{2,3}\s*(?=[^\s>])")
 """Somebody else speaks, or (``>>>``) of something else: https://www.fcc.gov/general/captioning-quality."""
 
-_BRACKETED: Final = re.compile(r"(?:\[(?P<square>[^\[\]]{1,60})\]|\((?P<round>[^()]{1,60})\))\s*(?=[^\s:])")
+_BRACKETED: Final = re.compile(
+    r"(?:[-–—]\s?)?(?:\[(?P<square>[^\[\]]{1,60})\]|\((?P<round>[^()]{1,60})\))\s*(?=[^\s:])"
+)
 """``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
 
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
@@ -53,6 +56,9 @@ _SHARE: Final = 0.6
 _SHARE_OF_FEW: Final = 0.5
 _FEW: Final = 3
 """Part of the entries that have labels where any that looks like a name is one."""
+
+_RARE: Final = 0.05
+"""Part of the entries at least that have names, where these stand where the speaker changes."""
 
 _BRACKETS: Final = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|<([^<>]+)>")
 
@@ -98,6 +104,9 @@ class Labels:
         ]
         self._names |= set(alone) if len(alone) > 1 else set()
         self._bracketed = _bracketed(first_lines)
+        if self._bracketed:
+            dashed = (one for line in others if line[:1] in "-–—" and (one := _BRACKETED.match(line)))
+            self._bracketed |= {name for one in dashed if is_written_as_name(name := one["square"] or one["round"])}
 
     def line(self, line: str, *, first: bool = True) -> LabelledLine:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
@@ -176,7 +185,7 @@ def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[LabelledLine]]:
     texts = [[line.strip() for line in lines if line.strip()] for lines in entries]
     unmarked = [[_CHANGE.sub("", line) if changes else line for line in lines] for lines in texts]
     labels = Labels([lines[0] for lines in unmarked if lines], [line for lines in unmarked for line in lines[1:]])
-    goes_on = changes or _stand_alone(texts, labels)
+    goes_on = changes or _stand_alone(texts, labels) or _names_at_changes(texts, labels)
     speaker: str | None = None
     for lines in texts:
         said: list[LabelledLine] = []
@@ -206,3 +215,25 @@ def _stand_alone(entries: Sequence[Sequence[str]], labels: Labels) -> bool:
     """Return whether labels of programs stand on lines of their own: they are written where the speaker changes."""
     first = [lines for lines in entries if lines and _MACHINE.match(lines[0])]
     return bool(first) and all(len(lines) > 1 and not labels.line(lines[0]).text for lines in first)
+
+
+def _names_at_changes(entries: Sequence[Sequence[str]], labels: Labels) -> bool:
+    """Return whether a file has names where the speaker changes, and there alone.
+
+    It begins with a name, some name comes again, and no name follows on itself. Files that name most of those whom
+    nobody sees do not; nor do those that mark another speaker with a dash.
+    """
+    told = [
+        (lines, [labels.line(line, first=place == 0).speaker for place, line in enumerate(lines)]) for lines in entries
+    ]
+    told = [(lines, names) for lines, names in told if lines]
+    named = [name for _, names in told for name in names if name is not None]
+    if len(named) < _FEW or not told[0][1][0] or len(set(named)) == len(named):
+        return False
+    has_dashes = any(
+        line[0] in "-–—" for lines, names in told for line, name in zip(lines, names, strict=True) if not name
+    )
+    begin = sum(names[0] is not None for _, names in told)
+    return (
+        not has_dashes and begin < len(told) and begin >= _RARE * len(told) and all(a != b for a, b in pairwise(named))
+    )

@@ -5,6 +5,7 @@ Which service a message is of, it shows by itself.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -86,6 +87,7 @@ OTHERS: Final = (
     ),
     Service("Whisper's servers", lambda message: "segments" in message, segments.read_segments),
     Service("Gladia", lambda message: message.get("type") == "transcript" and "data" in message, gladia.read_gladia),
+    Service("Gladia", gladia.is_after, gladia.read_after),
     Service("plain", lambda message: _is_plain(message), segments.read_plain),
     Service("another program", others.is_other, others.read_other),
 )
@@ -140,6 +142,7 @@ class LiveSpeech:
 
     def read(self, raw: str | bytes) -> list[Heard]:
         """Return what a message completes or corrects. Raises :class:`ValueError`, free of what was said."""
+        raw = raw.removeprefix(codecs.BOM_UTF8) if isinstance(raw, bytes) else raw.removeprefix("\ufeff")
         try:
             message = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
@@ -153,8 +156,9 @@ class LiveSpeech:
     def _read_line(self, raw: str | bytes, wrong: str) -> list[Heard]:
         """Return what a line says that is no JSON, or carries some. Raises :class:`ValueError`."""
         line = (raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw).rstrip("\r\n")
+        line, is_redrawn = plain_lines.last_state(line)
         within = plain_lines.carried(line)
-        if within is None:
+        if within is None or (is_redrawn and not within.strip()):
             return []
         if is_json(within) or (within != line and within.startswith("[")):
             if within != line:
@@ -164,7 +168,7 @@ class LiveSpeech:
             except ValueError:
                 raise ValueError(wrong) from None
             return [*self._read(message)] if isinstance(message, dict) else []
-        said = self._lines.read(line)
+        said = self._lines.read(line, is_speech=is_redrawn)
         if said is None:
             raise ValueError(wrong)
         return [said]

@@ -18,6 +18,19 @@ _LATEST: Final = 20e9
 _NAMED: Final = re.compile(r"(?P<zone>GMT)?(?<!\d)(?P<day>(?:19|20)\d{6})[-_](?P<time>\d{6})(?!\d)")
 """``GMT20230503-090000`` (Zoom) and ``20230503_090000`` (Teams) in the names of files."""
 
+_CLOCK: Final = (
+    r"(?P<hour>[0-2]?\d)(?P<sign>[-_.:h])(?P<minute>[0-5]\d)(?:[-_.:m](?P<second>[0-5]\d))?(?:\s?(?P<half>[AaPp][Mm]))?|"
+    r"(?P<hours>[0-2]\d)(?P<minutes>[0-5]\d)(?:(?P<seconds>[0-5]\d)(?:\d{3})?)?"
+)
+_STAMPED: Final = re.compile(
+    r"(?<!\d)(?:(?P<year>(?:19|20)\d\d)(?P<between>[-_.]?)(?P<month>0\d|1[0-2])(?P=between)(?P<day>[0-3]\d)|"
+    r"(?P<day2>[0-3]?\d)\.(?P<month2>[01]?\d)\.(?P<year2>20\d\d)|"
+    r"(?P<month3>[01]\d)-(?P<day3>[0-3]\d)-(?P<year3>20\d\d)(?=, \d\d-\d\d [AP]M))"
+    rf"(?:(?:[T_-]|,?\s|\s?(?:at|um|kl\.?|à|@|-)\s)(?:{_CLOCK})(?P<zone>Z)?)?(?!\d)"
+)
+"""``2023-05-03 09-30-00`` (OBS), ``2023-05-03 at 9.30.00 AM`` (macOS), ``20230503T093000Z``, ``03.05.2023``, and
+``05-23-2023, 09-02 AM`` (TranscripTonic)."""
+
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _LONGEST_LINE: Final = 120
 
@@ -50,7 +63,28 @@ def epoch_of(message: Object, key: str, name: str) -> float:
 
 
 def in_file_name(name: str) -> datetime | None:
-    """Return the moment that the name of a meeting tool's file tells."""
+    """Return the moment that the name of a file tells; the beginning of the day where it tells the date alone."""
+    if (told := _in_stamp(name)) is not None:
+        return told
+    found = _STAMPED.search(name)
+    if found is None:
+        return None
+    part = {key: int(value) for key, value in found.groupdict().items() if value and value.isdigit()}
+    year, month, day = (
+        next(part[f"{key}{form}"] for form in ("", 2, 3) if f"{key}{form}" in part) for key in ("year", "month", "day")
+    )
+    minute, second = (part.get(key, part.get(f"{key}s", 0)) for key in ("minute", "second"))
+    hour = part.get("hour", part.get("hours", 0))
+    if half := found["half"]:
+        hour = hour % 12 + (12 if half.lower() == "pm" else 0)
+    try:
+        told = datetime(year, month, day, hour, minute, second)
+    except ValueError:
+        return None
+    return told.replace(tzinfo=UTC) if found["zone"] else told.astimezone()
+
+
+def _in_stamp(name: str) -> datetime | None:
     if found := _NAMED.search(name):
         try:
             told = datetime.strptime(found["day"] + found["time"], "%Y%m%d%H%M%S")
@@ -64,7 +98,7 @@ def in_heading(lines: Iterable[str]) -> datetime | None:
     """Return the first moment that a line of a heading tells, such as ``Wed, May 3, 2023 9:00AM``."""
     for line in lines:
         if len(line) <= _LONGEST_LINE and _YEAR.search(line):
-            if (named := in_file_name(line)) is not None:
+            if (named := _in_stamp(line)) is not None:
                 return named
             if (told := _told(line)) is not None:
                 return told

@@ -19,6 +19,8 @@ HALF: Final = r"(?:\s?[AaPp]\.?[Mm]\b\.?)"
 
 _OF_DAY: Final = re.compile(rf"(?P<hour>\d{{1,2}})(?P<rest>:\d{{2}})(?P<seconds>:\d{{2}})?(?P<half>{HALF})")
 _DAY: Final = 86_400.0
+_EVENING: Final = 20 * 3600
+_MORNING: Final = 4 * 3600
 
 
 def is_of_day(time: str) -> bool:
@@ -30,6 +32,26 @@ def since_first(times: Sequence[float]) -> list[float]:
     """Return times of the day, in seconds, as seconds from the first one; a long way back is past midnight."""
     midnights = accumulate((after < before - _DAY / 2 for before, after in pairwise(times)), initial=0)
     return [time + days * _DAY - times[0] for time, days in zip(times, midnights, strict=True)] if times else []
+
+
+def since_first_of_day(times: Sequence[str]) -> list[float] | None:
+    """Return times of the day as seconds from the first one; None where they count from a beginning.
+
+    ``9:00 AM`` is one of the day. So is ``23:58``, where the only ways back are from late evening to after midnight.
+    """
+    if times and all(map(is_of_day, times)):
+        return since_first([offset(time) for time in times])
+    colons = {time.count(":") for time in times}
+    if colons not in ({1}, {2}):
+        return None
+    try:
+        told = [offset(time) * (60 if colons == {1} else 1) for time in times]
+    except ValueError:
+        return None
+    falls = [(before, after) for before, after in pairwise(told) if after < before]
+    if not falls or max(told) >= _DAY or not all(before >= _EVENING and after < _MORNING for before, after in falls):
+        return None
+    return since_first(told)
 
 
 def offset(time: str) -> float:

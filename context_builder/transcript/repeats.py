@@ -29,6 +29,9 @@ _SHARE: Final = 0.5
 _NEAR: Final = 3
 """Utterances before one that are looked at for its words: others may have spoken between."""
 
+_SURE: Final = 3
+"""Words of a text that grows, of which the last may change."""
+
 _LONGEST: Final = 400
 """Words of an overlap that is looked for."""
 
@@ -52,7 +55,35 @@ def without(text: str, count: int) -> str:
 
 def once(said: Sequence[Utterance]) -> list[Utterance]:
     """Return the utterances with each thing said once, in the same order."""
+    said = grown(said)
     return _without_windows(_rolled_out(said) if _rolls(said) else said)
+
+
+def grown(said: Sequence[Utterance]) -> Sequence[Utterance]:
+    """Return the utterances without the earlier states of those that grow, as captions do that are saved all the time.
+
+    Those with an end may roll instead, and are as they were.
+    """
+    if any(one.until is not None for one in said):
+        return said
+    pairs = [(before, after) for before, after in pairwise(said) if before.speaker == after.speaker]
+    grows = [_goes_on(before.text, after.text) for before, after in pairs]
+    if sum(grows) < 2 or sum(grows) < _SHARE * len(grows):
+        return said
+    kept: list[Utterance] = []
+    for one in said:
+        if kept and kept[-1].speaker == one.speaker and _goes_on(kept[-1].text, one.text):
+            kept[-1] = replace(kept[-1], text=one.text, until=one.until)
+        else:
+            kept.append(one)
+    return kept
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Return whether a text has all words of another one at its beginning, whose last may have been heard wrong."""
+    known, now = words(before), words(after)
+    known = known[:-1] if len(known) > _SURE else known
+    return len(now) > len(known) > 0 and now[: len(known)] == known
 
 
 def _touch(before: Utterance, after: Utterance, most: float) -> bool:

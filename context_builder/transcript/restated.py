@@ -6,6 +6,7 @@ it. What people say twice themselves is told from that by its length and place.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,6 +19,16 @@ _PARTS: Final = 12
 _SENTENCE: Final = 4
 """Words of a final text that comes twice, one directly after the other, and was said once."""
 
+_BLANKLESS: Final = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
+)
+"""Characters of scripts that are written without blanks: of South East Asia, Japan and China."""
+
+_UNIT: Final = re.compile(rf"[{_BLANKLESS}]|[^\W{_BLANKLESS}]+")
+_IN_A_WORD: Final = 2
+"""Characters of these scripts that stand for a word, on average."""
+
+_SIGNS: Final = " ,.!?…、。，．！？"
 _ENDS: Final = (".", "?", "!", "…", "。", "？", "！")
 
 
@@ -37,13 +48,13 @@ class RestatedSpeech:
     def unsaid(self, speaker: str | None, text: str) -> str:
         """Return what is new of a final text; nothing where all of it was said before."""
         known = self._speakers.setdefault(speaker, _Speaker())
-        now = words(text)
-        is_doubled = len(now) >= _SENTENCE and now == words(known.last)
+        now, last = _words(text), _words(known.last)
+        is_doubled = len(now) >= _SENTENCE * _size(text) and now == last
         count = len(now) if is_doubled else max(self._of_parts(known, now), self._of_the_last(known, text, now))
         if now:
             known.last = text
             known.parts.append(now[count:] if count < len(now) else [])
-        return without(text, count)
+        return _rest(text, count)
 
     @staticmethod
     def _of_parts(known: _Speaker, now: list[str]) -> int:
@@ -59,11 +70,33 @@ class RestatedSpeech:
     @staticmethod
     def _of_the_last(known: _Speaker, text: str, now: list[str]) -> int:
         """Return how many words are those of the last text, which this one goes on with."""
-        last = words(known.last)
+        last = _words(known.last)
         if not last or len(now) <= len(last) or now[: len(last)] != last:
             return 0
         is_exact = text.strip().startswith(known.last.strip())
-        if known.cumulative or len(last) > 1 or (is_exact and known.last.rstrip().endswith(_ENDS)):
+        if known.cumulative or len(last) > _size(text) or (is_exact and known.last.rstrip().endswith(_ENDS)):
             known.cumulative = True
             return len(last)
         return 0
+
+
+def _size(text: str) -> int:
+    """Return how many of the parts of a text that :func:`_words` tells apart are a word."""
+    return _IN_A_WORD if _is_blankless(text) else 1
+
+
+def _is_blankless(text: str) -> bool:
+    return not text.isascii() and re.search(f"[{_BLANKLESS}]", text) is not None
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text; in a script without blanks, its characters."""
+    return [one.casefold() for one in _UNIT.findall(text)] if _is_blankless(text) else words(text)
+
+
+def _rest(text: str, count: int) -> str:
+    """Return a text without so many of its first words."""
+    if not count or not _is_blankless(text):
+        return without(text, count)
+    end = [found.end() for found in _UNIT.finditer(text)][count - 1]
+    return " ".join(text[end:].lstrip(_SIGNS).split())

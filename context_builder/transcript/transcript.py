@@ -11,6 +11,7 @@ from typing import Final
 
 from context_builder.errors import TranscriptError
 from context_builder.transcript.archive import read_folder, read_zip, refuse_large, unpacked
+from context_builder.transcript.clocks import with_clocks
 from context_builder.transcript.decoding import decode
 from context_builder.transcript.formats import (
     ass,
@@ -27,6 +28,7 @@ from context_builder.transcript.formats import (
     message_blocks,
     pdf,
     proceedings,
+    records,
     scoring,
     speaker_blocks,
     stamped_lines,
@@ -85,6 +87,7 @@ TEXTS: Final = (
     TextFormat("e-mail", mail.is_mail, mail.read_mail),
     TextFormat("lines with moments", stamped_lines.is_stamped, stamped_lines.read_stamped),
     TextFormat("IRC", irc.is_irc, irc.read_irc),
+    TextFormat("records", records.is_records, records.read_records),
     TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
@@ -96,7 +99,7 @@ TEXTS: Final = (
 
 def read_text(source: Source) -> Transcript:
     """Return the transcript in a text, in the format that it shows by itself."""
-    source.text = markdown.unmarked(_with_few_spaces(source.text))
+    source.text = with_clocks(markdown.unmarked(_with_few_spaces(source.text)))
     return next(one for one in TEXTS if one.matches(source.text)).read(source)
 
 

@@ -97,6 +97,22 @@ async def test_the_anon_key_reads_and_writes_nothing(
     await archive.close()
 
 
+async def test_an_insert_is_tried_without_leaving_a_row(
+    supabase_project: PostgrestFront, migrated_url: str, database: asyncpg.Connection
+) -> None:
+    archive = service(supabase_project)
+    await archive.check_inserts()
+    await database.execute("CREATE POLICY reads ON context_summaries FOR SELECT TO authenticated USING (true)")
+    await database.execute("GRANT SELECT, INSERT, UPDATE ON context_summaries TO authenticated")
+    reader = SupabaseArchive(SupabaseDatabase(supabase_project.url, api_key("authenticated")))
+    await reader.check()
+    with pytest.raises(DatabaseRejected, match="use the project's service key"):
+        await reader.check_inserts()
+    assert await database.fetchval(COUNT) == 0
+    for one in (archive, reader):
+        await one.close()
+
+
 async def test_a_project_without_the_table_is_told_what_to_run(supabase_project: PostgrestFront) -> None:
     archive = service(supabase_project)
     with pytest.raises(

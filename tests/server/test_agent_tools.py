@@ -156,7 +156,7 @@ async def test_an_agent_remembers_and_an_admin_forgets(api: ApiServer) -> None:
             False,
             "1 forgotten; there is no memory note:0",
         )
-        assert await agent.call("search_memory", query="boiler", kind="note") == (True, {"memories": []})
+        assert await agent.call("search_memory", query="boiler", kind='["note", "point"]') == (True, {"memories": []})
 
 
 async def test_an_agent_builds_context_and_opens_it_again(api: ApiServer) -> None:

@@ -140,10 +140,14 @@ class PostgrestFront:
                     message = f"Could not find the '{name}' column of '{table}' in the schema cache"
                     raise PostgrestError(400, "PGRST204", message)
             into = ", ".join(names)
-            ignore = "resolution=ignore-duplicates" in request.headers.get("prefer", "")
+            prefer = request.headers.get("prefer", "")
+            ignore = "resolution=ignore-duplicates" in prefer
+            merge = "resolution=merge-duplicates" in prefer and conflict
+            updates = ", ".join(f"{name} = excluded.{name}" for name in names)
             inserted = await connection.fetch(
                 f"INSERT INTO {table} ({into}) SELECT {into} FROM json_populate_recordset(NULL::{table}, $1::json)"
                 + (f" ON CONFLICT ({conflict}) DO NOTHING" if ignore else "")
+                + (f" ON CONFLICT ({conflict}) DO UPDATE SET {updates}" if merge else "")
                 + f" RETURNING to_json({table})",
                 json.dumps(rows),
             )

@@ -487,3 +487,49 @@ def test_an_edit_of_mattermost_that_names_nobody() -> None:
     [heard] = speech.read(json.dumps({"event": "post_edited", "data": {"post": edited}}))
     assert isinstance(heard, CorrectedUtterance)
     assert heard.text == "Nine"
+
+
+def test_lines_of_a_stream_of_whisper_cpp_and_of_windows() -> None:
+    lines = [
+        "### Transcription 0 START | t0 = 0 ms | t1 = 4712 ms",
+        "[00:00:00.000 --> 00:00:02.500]   The valve is open.",
+        "### Transcription 0 END",
+        "[Start speaking]",
+        f"\x1b[2K\r{' ' * 9}\x1b[2K\r Close\x1b[2K\r{' ' * 9}\x1b[2K\r Close it.",
+        "\x1b[2K\r",
+    ]
+    speech = LiveSpeech()
+    told = [one for line in lines for one in speech.read(line)]
+    assert told == [Utterance("Unknown", "The valve is open."), Utterance("Unknown", "Close it.")]
+    windows = [b"\xef\xbb\xbfIda: Go.\r\n", "\ufeff[00:03] Bo: Stay: here."]
+    assert [(one.speaker, one.text) for line in windows for one in LiveSpeech().read(line)] == [  # type: ignore[union-attr]
+        ("Ida", "Go."), ("Bo", "Stay: here."),
+    ]  # fmt: skip
+
+
+def test_gladia_tells_a_session_once_more_after_it() -> None:
+    final = {"id": "0", "is_final": True, "utterance": {"text": "Is it here?", "channel": 0, "start": 0.2}}
+    whole = {"full_transcript": "Is it here?", "utterances": [final["utterance"]]}
+    live = {"type": "transcript", "session_id": "g", "data": final}
+    after = [
+        {"type": "post_transcript", "session_id": "g", "data": whole},
+        {"type": "post_final_transcript", "session_id": "g", "data": {"metadata": {}, "transcription": whole}},
+        {"type": "post_summarization", "session_id": "g", "data": {"results": "A question about a thing."}},
+    ]
+    assert said(LiveSpeech(), live, *after) == [("Channel 0", "Is it here?")]
+    assert said(LiveSpeech(), *after) == [("Channel 0", "Is it here?")]
+
+
+def test_changes_of_the_lines_of_whisperlivekit() -> None:
+    def line(start: int, text: str) -> dict[str, Any]:
+        return {"speaker": start, "text": text, "start": f"0:00:0{start}", "end": f"0:00:0{start + 1}"}
+
+    messages = [
+        {"type": "snapshot", "seq": 1, "lines": [line(1, "We need a permit.")]},
+        {"type": "diff", "seq": 2, "n_lines": 2, "new_lines": [line(2, "From")]},
+        {"type": "diff", "seq": 3, "n_lines": 2, "new_lines": [line(2, "From whom?")]},
+        {"type": "diff", "seq": 4, "n_lines": 2, "lines_pruned": 1, "new_lines": [line(3, "The harbour.")]},
+        {"type": "diff", "seq": 5, "n_lines": 2, "new_lines": []},
+        {"type": "ready_to_stop"},
+    ]
+    assert [text for _, text in said(LiveSpeech(), *messages)] == ["We need a permit.", "From whom?", "The harbour."]

@@ -31,6 +31,13 @@ from context_builder.transcript.restated import RestatedSpeech
         (["", "Hello"], ["", "Hello"]),
         (["...", "Hello"], ["...", "Hello"]),
         (["Yes.", "No.", "Yes. No. Maybe."], ["Yes.", "No.", "Maybe."]),
+        (
+            ["名前は井田です。", "名前は井田です。仕事は何ですか？", "名前は井田です。仕事は何ですか？ありがとう。"],
+            ["名前は井田です。", "仕事は何ですか？", "ありがとう。"],
+        ),
+        (["はい", "はい、そうです。", "はい"], ["はい", "はい、そうです。", "はい"]),
+        (["我买两个泵", "我买两个泵，小的"], ["我买两个泵", "小的"]),
+        (["สวัสดีครับ", "สวัสดีครับ ผมชื่อโบ"], ["สวัสดีครับ", "ผมชื่อโบ"]),
     ],
 )
 def test_only_what_is_new_is_heard(finals: list[str], expected: list[str]) -> None:

@@ -84,12 +84,14 @@ class Capabilities:
     """Which parts of the API may be used, and how.
 
     ``schema_in_prompt`` puts the schema into the prompt. ``whole_answer`` is an answer that is not streamed.
+    ``tried_max_tokens`` tells that the limit was called so because a reply was cut off far below it.
     ``thinks_less`` asks a model for less effort, since its thoughts used up a limit, and ``thoughts`` are the tokens
     that they are given from then on. ``growth`` multiplies the limits of tasks, and ``most_tokens`` is the largest
     limit that the server takes. ``room`` is what its window leaves for the reply to this one request.
     """
 
     max_completion_tokens: bool = True
+    tried_max_tokens: bool = False
     temperature: bool = True
     json_schema: bool = True
     json_object: bool = True
@@ -115,6 +117,8 @@ class Capabilities:
             return None
         if (fewer := self._smaller_limit(error.text, question)) is not None:
             return {"most_tokens": fewer}
+        if self.tried_max_tokens and not self.max_completion_tokens and "max_tokens" in error.text:
+            return {"max_completion_tokens": True}
         if (part := self.refused_part(error.text)) is not None:
             return self.without(part)
         return self._simpler() if error.is_unexplained and not was_answered else None
@@ -136,6 +140,16 @@ class Capabilities:
             return {"thinks_less": True, "thoughts": room} if room <= _MOST_ROOM else None
         growth = 2 * self.growth.get(task, 1)
         return {"growth": {**self.growth, task: growth}} if growth <= _MOST_GROWTH else None
+
+    def after_early_cut(self, question: Question, tokens: int | None) -> Changes | None:
+        """Return the limit's older name after a reply that was cut off far below it, once; its newer one where that
+        was no better.
+        """
+        if not tokens or tokens >= self.limit(question) / 2:
+            return None
+        if not self.tried_max_tokens:
+            return {"max_completion_tokens": False, "tried_max_tokens": True} if self.max_completion_tokens else None
+        return None if self.max_completion_tokens else {"max_completion_tokens": True}
 
     def limit(self, question: Question) -> int:
         """Return the limit of the reply, in tokens."""

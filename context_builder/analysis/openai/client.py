@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import stamina
 
 from context_builder.analysis.openai.capabilities import Capabilities, Question
-from context_builder.analysis.openai.completion import Completion, Meter
+from context_builder.analysis.openai.completion import Completion, Meter, NoChoice
 from context_builder.analysis.openai.refusals import Refused, ServerError, explained, translated, was_free
 from context_builder.analysis.openai.reply import CutOff, parse_reply
 from context_builder.analysis.openai.schemas import Reply
@@ -104,6 +104,8 @@ class ModelClient:
 
     def _wait_after(self, error: Exception) -> bool | float:
         """Return whether to try again after ``error``, or the seconds to wait before."""
+        if isinstance(error, NoChoice):
+            return True
         if not isinstance(error, AnalystError) or isinstance(error, Refused | RequestRefused | OverBudget | _Final):
             return False
         if isinstance(error, CutOff):
@@ -182,6 +184,9 @@ class ModelClient:
         Of a reply that was cut off, what is whole is read; in any case the next one gets more room.
         """
         model, is_cut_off = question.options.model, completion.is_cut_off
+        if is_cut_off and (lesson := self._known(model).after_early_cut(question, completion.tokens)):
+            self._learn(model, **lesson)
+            raise CutOff(in_thoughts=False)
         try:
             reply = parse_reply(question.reply, completion.content, is_cut_off=is_cut_off)
         except CutOff as error:

@@ -15,7 +15,7 @@ from context_builder import metrics
 from context_builder.analysis.openai.refusals import ServerError
 from context_builder.analysis.openai.reply import CutOff
 from context_builder.costs import Budget, Prices, Reservation, Usage
-from context_builder.errors import ContentRefused, OverBudget, ReplyInvalid
+from context_builder.errors import ContentRefused, OverBudget, ReplyInvalid, RequestRefused
 
 _JOINED: Final = ("content", "reasoning_content", "reasoning", "refusal")
 
@@ -185,6 +185,10 @@ _FILTERED: Final = re.compile(r"content_?filter|safety|prohibited|blocklist|spii
 """Finish reasons of servers that filter what their model writes."""
 
 
+class NoChoice(RequestRefused):
+    """Raised for an answer in which there is none: perhaps by chance, or what was asked is refused."""
+
+
 class Completion(BaseModel):
     """The first choice of a completion, and its figures where they are plausible. Servers differ in the rest."""
 
@@ -209,6 +213,10 @@ class Completion(BaseModel):
         error = _error_in(said, completion)
         if error is not None:
             raise ServerError.of_body(error)
+        if completion is None and _is_withheld(said):
+            if _FILTERED.search(json.dumps(said).casefold()):
+                raise ContentRefused("the request was filtered")
+            raise NoChoice("the model's answer has no choice, as of servers that do not say that they refuse")
         if completion is None:
             raise ReplyInvalid("the model's answer is no chat completion")
         return completion
@@ -217,6 +225,11 @@ class Completion(BaseModel):
     def is_cut_off(self) -> bool:
         """Return whether the reply ended at its limit."""
         return self.choices[0].finish_reason in {"length", "max_tokens", "MAX_TOKENS"}
+
+    @property
+    def tokens(self) -> int | None:
+        """Return the tokens of the reply, where the server counts them."""
+        return self._tokens.completion_tokens
 
     @property
     def content(self) -> str:
@@ -252,6 +265,18 @@ class Completion(BaseModel):
     @property
     def _tokens(self) -> _Tokens:
         return self.usage or _Tokens()
+
+
+def _is_withheld(said: Any) -> bool:
+    """Return whether this is a completion whose choices, or their message, are missing or null."""
+    if not isinstance(said, dict):
+        return False
+    choices = said.get("choices")
+    if choices:
+        first = choices[0] if isinstance(choices, list) else None
+        return isinstance(first, dict) and first.get("message") is None and "finish_reason" in first
+    is_one = str(said.get("object")).startswith("chat.completion") or "usage" in said or "promptFeedback" in said
+    return (is_one or "choices" in said) and choices in (None, [])
 
 
 def _error_in(said: Any, completion: Completion | None) -> Any:

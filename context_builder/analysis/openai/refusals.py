@@ -68,8 +68,11 @@ _NO_JSON: Final = re.compile(
     r"json_validate_failed|failed_generation|(?:validate|generate|produce)\w* (?:valid )?json|no valid json"
     r"|not valid json"
 )
-_NO_SUCH_PATH: Final = re.compile(r"unexpected endpoint|unknown (?:endpoint|path|url)")
-"""How a server answers with status 200 that there is nothing at this address: mostly, ``/v1`` is missing."""
+_NO_SUCH_PATH: Final = re.compile(
+    r"unexpected endpoint(?: or method)?|unknown (?:endpoint|path|url)|404 page not found|"
+    r"\"(?:detail)?\": \"not found\"$|cannot post /"
+)
+"""How a server answers, LM Studio's with status 200, that nothing is at this address: mostly, ``/v1`` is missing."""
 
 _STATUS_OF_WORD: Final[Mapping[str, int]] = {
     "resource_exhausted": 429,
@@ -204,6 +207,10 @@ def explained(error: ServerError, endpoint: Endpoint, model: str, sent: str) -> 
         return ContentRefused(f"{server} finds the messages too long for the window of {model} ({status})")
     if error.is_invalid_json:
         return ReplyInvalid(f"{server} finds that the reply of {model} is no JSON ({status})")
+    if found := _NO_SUCH_PATH.search(error.text) if status == 404 else None:
+        words = found[0].replace('"', "").removeprefix("404 ").strip(" :")
+        where = f"{endpoint.setting}{_without_v1(endpoint)}"
+        return Refused(f"{server} has nothing at this address (404: {words}); check {where}")
     advice = next((advice for code, advice in _CODE_ADVICE.items() if code in error.codes), _ADVICE.get(status))
     if advice:
         words = words_of_refusal(error.body, endpoint.api_key, sent)
@@ -213,6 +220,11 @@ def explained(error: ServerError, endpoint: Endpoint, model: str, sent: str) -> 
         what = "is over its rate limit" if status == 429 else "failed"
         return AnalystUnavailable(f"{server} {what} ({status})", retry_after=error.retry_after)
     return RequestRefused(f"{server} rejects the request for {model} ({status}{_named(error.codes)})")
+
+
+def _without_v1(endpoint: Endpoint) -> str:
+    has_version = endpoint.base_url is None or re.search(r"/v\d", endpoint.base_url)
+    return "" if has_version else ": most servers want /v1 at its end"
 
 
 def was_free(error: openai.OpenAIError) -> bool:

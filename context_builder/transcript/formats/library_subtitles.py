@@ -28,7 +28,11 @@ _KINDS: Final = (
     _Kind("sami", re.compile(r"\s*<sami\b", re.IGNORECASE)),
     _Kind("microdvd", re.compile(r"\s*\{\d+\}\s*\{\d*\}"), re.compile(r"\s*\{\d+\}\s*\{\d*\}.*")),
     _Kind("mpl2", re.compile(r"\s*\[\d+\]\s*\[\d*\]"), re.compile(r"\s*\[-?\d+\]\s*\[-?\d*\].*")),
-    _Kind("tmp", re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:(?!\d\d\s*[-–>])\S"), re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:.*")),
+    _Kind(
+        "tmp",
+        re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:(?!\d\d(?:\s*[-–>]|\t))(?!\d\d .*\n\d\d:\d\d:\d\d:\d\d )\S"),
+        re.compile(r"\s*\d{1,2}:\d{2}:\d{2}:.*"),
+    ),
 )
 Event = tuple[int, int, str]
 _RATE: Final = 25.0

@@ -13,7 +13,7 @@ from typing import Final
 from context_builder.transcript.fields import plain
 from context_builder.transcript.labels import Labels, is_written_as_name
 from context_builder.transcript.moments import in_heading
-from context_builder.transcript.offsets import CLOCK, is_of_day, offset, since_first
+from context_builder.transcript.offsets import CLOCK, HALF, offset, since_first_of_day
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance
@@ -24,7 +24,7 @@ _RANGE: Final = re.compile(rf"\s*{_BETWEEN}:?\s*")
 """``[00:00.000 --> 00:02.500]`` and ``[0.00s -> 2.50s]``."""
 
 _WHO: Final = r"\s*(?P<who>[^\s:\[\]][^:\[\]\n]{0,78}?):?\s*"
-_OFFSET: Final = r"(?P<start>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,:]\d{1,6})?)"
+_OFFSET: Final = rf"(?P<start>(?:\d{{1,3}}:)?\d{{1,3}}:\d{{2}}(?:[.,:]\d{{1,6}})?{HALF}?)"
 _NAMED_RANGE: Final = re.compile(rf"{_WHO}{_BETWEEN}:?\s+(?P<text>\S.*)")
 _NAMED_FORMS: Final = (
     re.compile(rf"{_WHO}\[{_OFFSET}\]:?\s+(?P<text>\S.*)"),
@@ -35,9 +35,9 @@ _NAMED_FORMS: Final = (
 """``SPEAKER_00 [0.00s - 2.50s]: …``, ``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
 
 _BEFORE: Final = re.compile(
-    r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\)|"
+    r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:;,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\)|"
     r"<(?P<angle>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:\s?[AaPp]\.?[Mm]\b\.?)?)>|"
-    r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)(?=\s))\s*(?:[-–—|]\s+)?"
+    r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6}|[:;]\d{2})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)(?=\s))\s*(?:[-–—|]\s+)?"
 )
 _REV: Final = re.compile(
     r"(?P<who>[^\s:][^:\t\n]{0,79}?):?(?:\t\s*| {2,})(?P<time>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)"
@@ -52,6 +52,11 @@ _SEPARATED: Final = (
 )
 """A name before a tab, a dash, or (in capitals, as in plays) a full stop, and the part of the lines that have it."""
 
+_COLUMNS: Final = re.compile(
+    r"(?P<time>[\[(]?\d{1,3}(?::\d{2}){1,3}(?:[.,;]\d{1,3})?[\])]?)\t(?P<who>[^\W\d][^\t:]{0,39}):?\t(?P<text>[^\t]*\S[^\t]*)"
+)
+"""When, who, and what, with tabs between."""
+
 _PROGRAMS: Final = re.compile(r"(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):")
 """Stands above what was said, in what is copied of pages of models."""
 
@@ -63,7 +68,9 @@ _WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
 """A line of lyrics with each time at which it is sung, and the times of its words."""
 
 _NAMES: Final = re.compile(r"[^\s:][^:]{0,79}:\s")
-_ALONE: Final = re.compile(r"[\s#*]*[\[(]?((?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?)[\])]?[\s*]*(?:\{#[\d:.]*\}\s*)?")
+_ALONE: Final = re.compile(
+    rf"[\s#*]*[\[(]?((?:\d{{1,3}}:)?\d{{1,3}}:\d{{2}}(?:[.,]\d{{1,6}})?{HALF}?)[\])]?[\s*]*(?:\{{#[\d:.]*\}}\s*)?"
+)
 """Also as a heading of Markdown."""
 
 _FISHER: Final = re.compile(r"(\d{1,6}\.\d{1,3}) (\d{1,6}\.\d{1,3}) (?=[^\s:][^:\n]{0,39}: )")
@@ -72,8 +79,12 @@ _FISHER: Final = re.compile(r"(\d{1,6}\.\d{1,3}) (\d{1,6}\.\d{1,3}) (?=[^\s:][^:
 _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 """A time as f4, MAXQDA and others write it, behind a paragraph or before it: ``#00:01:02-5#``."""
 
-_FRAME: Final = re.compile(r"\s*(?:\{[^{}\n]{1,200}\}\s*)+|\s*\*{4,} (?:START|END) SCRIPT \*{4,}\s*|\s*\[END\]\s*")
-"""Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version."""
+_FRAME: Final = re.compile(
+    r"\s*(?:\{[^{}\n]{1,200}\}\s*)+|\s*\*{4,} (?:START|END) SCRIPT \*{4,}\s*|\s*\[END\]\s*|"
+    r"\s*### Transcription \d+ (?:START|END)\b.*"
+)
+"""Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version, and around
+what whisper.cpp's stream hears."""
 
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _SHIFT: Final = re.compile(r"\s*\[offset:\s*([+-]?\d{1,9})\]\s*", re.IGNORECASE)
@@ -97,7 +108,7 @@ class _Line:
     text: str
     at: float | None = None
     until: float | None = None
-    is_of_day: bool = False
+    time: str = ""
     is_below: bool = False  # of the time
 
 
@@ -106,8 +117,8 @@ def read_lines(source: Source) -> Transcript:
     written = _with_colons(_unlisted([_mark_before(line) for line in source.text.split("\n")]))
     heading, written, first = _without_frame(written)
     lines = [*_lines(written, first, source)]
-    if all(line.is_of_day for line in lines if line.at is not None):
-        since = iter(since_first([line.at for line in lines if line.at is not None]))
+    if (of_day := since_first_of_day([line.time for line in lines if line.at is not None])) is not None:
+        since = iter(of_day)
         lines = [line if line.at is None else replace(line, at=next(since)) for line in lines]
     timed = sum(line.at is not None for line in lines)
     named = [bool(_NAMES.match(line.text)) for line in lines if line.at is not None]
@@ -207,7 +218,13 @@ def _with_colons(lines: list[str]) -> list[str]:
             _TIME_BEFORE.sub(lambda time: f"[{int(time[1]) // 60000:02}:{int(time[1]) // 1000 % 60:02}] ", line)
             for line in lines
         ]
+    columns = [_COLUMNS.fullmatch(line.strip()) for line in lines]
     told = sum(bool(line.strip()) for line in lines)
+    if 1 < sum(map(bool, columns)) == told:
+        return [
+            f"{one['time']} {one['who']}: {one['text']}" if one else line
+            for one, line in zip(columns, lines, strict=True)
+        ]
     for form, share in _SEPARATED:
         found = [form.fullmatch(line.strip()) for line in lines]
         names = [one["who"] for one in found if one]
@@ -255,6 +272,7 @@ def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
 def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line]:
     """Yield the lines that say something; a time alone is that of the next one."""
     pending: float | None = None
+    above = ""
     told = [line for line in written if line.strip()]
     named = next(
         (
@@ -270,23 +288,25 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
         if not line.strip() or _FRAME.fullmatch(line) or _LYRICS.fullmatch(line) or _WHISPERCPP.fullmatch(line):
             continue
         if alone := _ALONE.fullmatch(line):
-            pending = _offset(alone[1], source, number)
+            pending, above = _offset(alone[1], source, number), alone[1]
             continue
         if between := _RANGE.match(line):
             start, end = _offset(between["start"], source, number), _offset(between["end"], source, number)
             yield _Line(number, plain(line[between.end() :]), start, end)
         elif named and (one := named.fullmatch(line)):
             end = _offset(one["end"], source, number) if named is _NAMED_RANGE else None
-            yield _Line(number, plain(f"{one['who']}: {one['text']}"), _offset(one["start"], source, number), end)
+            at = _offset(one["start"], source, number)
+            yield _Line(number, plain(f"{one['who']}: {one['text']}"), at, end, one["start"])
         elif before := _BEFORE.match(line):
             time = next(one for one in before.groups() if one)
             at = _offset(time, source, number)
-            yield _Line(number, plain(line[before.end() :]), at, is_of_day=is_of_day(time))
+            yield _Line(number, plain(line[before.end() :]), at, time=time)
         elif rev := _REV.fullmatch(line):
-            yield _Line(number, plain(f"{rev['who']}: {rev['text']}"), _offset(rev["time"], source, number))
+            at = _offset(rev["time"], source, number)
+            yield _Line(number, plain(f"{rev['who']}: {rev['text']}"), at, time=rev["time"])
         else:
-            yield _Line(number, plain(line), pending, is_below=pending is not None)
-        pending = None
+            yield _Line(number, plain(line), pending, time=above, is_below=pending is not None)
+        pending, above = None, ""
 
 
 def _offset(time: str, source: Source, line: int) -> float | None:

@@ -22,6 +22,10 @@ _STAMP: Final = r"\[(?P<stamp>[^\[\]\n]{8,60})\]"
 _BEFORE: Final = re.compile(rf"{_STAMP}\s+(?P<name>[^\n:]{{1,100}}?)(?:\s+\(pinned\))?:?\s*")
 _BEHIND: Final = re.compile(rf"(?P<name>[^\n]{{1,100}}?),\s+{_STAMP}:?\s*")
 _DAY: Final = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},? \d{1,2}:\d{2}(?::\d{2})?(?:\s?[AP]M)?"
+_IN_ROUND: Final = re.compile(r"(?P<name>[^\s(][^\n]{0,99}?):? \((?P<stamp>[^()\n]{8,60})\):?\s*")
+_BOXED: Final = re.compile(r"^(-{5,}|={5,})\n(?:[^\n]{1,200}\n){1,2}(?:\1(?=\n|\Z)|\Z)", re.MULTILINE)
+"""A heading between two rules."""
+
 _OPEN: Final = re.compile(rf"(?:> )?(?P<name>[^\s:][^\n:]{{0,99}}?)(?: \[\w+\] @)?\s+(?P<stamp>{_DAY})(?: Z)?:?\s*")
 _ALONE: Final = re.compile(
     r"(?P<stamp>[A-Z][a-z]{2} \d{1,2}, \d{4},? +\d{1,2}:\d{2}:\d{2}\s?[AP]M)(?: \(.{1,80}\))?\s*"
@@ -39,7 +43,7 @@ _SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
 _UNSAID: Final = re.compile(
     r"Joined the server\.|Started a (?:call|thread).*|Pinned a message\.|Added .{1,80} to the group\.|"
     r"(?:Removed .{1,80} from|Left) the group\.|Changed the (?:channel|group) (?:name|icon).*|"
-    r"This message was deleted\.?"
+    r"This message was deleted\.?|Transcript saved using .{1,200}"
 )
 
 
@@ -64,7 +68,7 @@ def is_message_blocks(text: str) -> bool:
 
 def read_message_blocks(source: Source) -> Transcript:
     """Return what was said in the chat."""
-    lines = source.text.split("\n")
+    lines = _BOXED.sub(lambda box: "\n" * box[0].count("\n"), source.text).split("\n")
     headings = _headings(lines)
     order = order_of([one.at for one in headings])
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
@@ -81,7 +85,7 @@ def _headings(lines: Sequence[str]) -> list[_Heading]:
     """Return the headings in the form that most of them have."""
     if sum(bool(_ON_ONE_LINE.match(line)) for line in lines) > sum(1 for _ in _of_form(lines, _BEFORE)):
         return []
-    found = max(([*_of_form(lines, form)] for form in (_BEFORE, _BEHIND, _OPEN, _DATED, _ALONE)), key=len)
+    found = max(([*_of_form(lines, form)] for form in (_BEFORE, _BEHIND, _IN_ROUND, _OPEN, _DATED, _ALONE)), key=len)
     is_sure = (found and "[" in lines[found[0].line]) or len(found) > 1
     return found if is_sure else []
 

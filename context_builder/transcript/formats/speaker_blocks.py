@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.transcript.fields import plain
+from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.moments import in_heading
-from context_builder.transcript.offsets import HALF, is_of_day, offset, since_first
+from context_builder.transcript.offsets import HALF, is_of_day, offset, since_first_of_day
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of, speaker_name
 
@@ -24,7 +25,7 @@ _FORMS: Final = tuple(
     re.compile(form)
     for form in (
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
-        rf"{_NAME}\s*(?:\({_TIME}(?:\s?[-–—]\s?{_END})?\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
+        rf"{_NAME}:?\s*(?:\({_TIME}(?:\s?[-–—]\s?{_END})?\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
         rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
         rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
@@ -62,6 +63,62 @@ def has_speaker_blocks(text: str) -> bool:
     return bool(_headings(_lines(text)))
 
 
+_UNIT: Final = (
+    r"(?:hours?|minutes?|seconds?|Stunden?|Minuten?|Sekunden?|heures?|secondes?|horas?|minutos?|segundos?|or[ae]|"
+    r"minut[oi]|second[oi]|uur|uren|minuut|seconden?|timm(?:e|ar)|minut(?:er)?|sekund(?:er)?|時間|分|秒)"
+)
+_IN_WORDS: Final = re.compile(
+    rf"(?P<name>\D{{0,80}}?)\s*"
+    rf"(?P<words>\d{{1,3}} ?{_UNIT}(?:,? (?:(?:and|und|et|y|e|en|och) )?\d{{1,3}} ?{_UNIT}){{0,2}})"
+    rf"\s*(?P<time>(?:\d{{1,2}}:)?\d{{1,2}}:\d{{2}})?",
+    re.IGNORECASE,
+)
+"""``0 minutes 3 seconds0:03``, ``Ida Lind 0 minutes 3 seconds``: what Teams' page says to those who listen to it."""
+
+
+def _with_figures(lines: list[str]) -> list[str]:
+    """Return lines with times in figures for those in words; a name with a time that stands above already is left out.
+
+    A file has two such lines at least.
+    """
+    found = [one if len(line) < 160 and (one := _IN_WORDS.fullmatch(line.strip())) else None for line in lines]
+    found = [
+        one if one and (not one["name"].strip() or is_written_as_name(one["name"].strip())) else None for one in found
+    ]
+    if sum(one is not None for one in found) < 2:
+        return lines
+    kept: list[str] = []
+    for line, one in zip(lines, found, strict=True):
+        above = next((place for place in range(len(kept) - 1, -1, -1) if kept[place].strip()), 0)
+        if one is None:
+            is_again = _ALONE.fullmatch(line.strip()) and kept and kept[above].endswith(f"  {_in_full(line)}")
+            kept.append("" if is_again else line)
+            continue
+        time = _in_full(one["time"] or _in_figures(one["words"]))
+        name = one["name"].strip()
+        if not name and kept and _may_be_name(kept[above]):
+            kept[above:] = [f"{kept[above].strip()}  {time}"]
+        elif not (kept and kept[above] == f"{name}  {time}"):
+            kept.append(f"{name}  {time}".strip())
+    return kept
+
+
+def _in_full(time: str) -> str:
+    minutes, second = divmod(int(offset(time.strip(" []()"))), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{second:02}"
+
+
+def _in_figures(words: str) -> str:
+    """Return the time of words such as ``1 hour 2 minutes 30 seconds``; of two numbers, minutes and seconds."""
+    numbers = [int(one) for one in re.findall(r"\d+", words)]
+    first = re.findall(_UNIT, words, re.IGNORECASE)[0].lower()
+    if len(numbers) == 1:
+        numbers = [0, *numbers] if first.startswith(("s", "秒")) else [*numbers, 0]
+    if len(numbers) < 3 and first.startswith(("h", "st", "or", "u", "t", "時")):
+        numbers = [numbers[0], *numbers[1:], 0][:3]
+    return ":".join(f"{one:02}" for one in numbers)
+
+
 _BOLD: Final = re.compile(
     r"(?:#+\s*)?\*\*(?P<name>[^*\n]+?):?\*\*:?\s*[-–—|]?\s*[*_`]*(?P<time>[\[(]?(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?)[*_`]*\s*"
 )
@@ -69,7 +126,7 @@ _BOLD: Final = re.compile(
 
 
 def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
+    lines = _with_figures(text.split("\n"))
     if "**" not in text:
         return lines
     return [
@@ -84,6 +141,7 @@ def read_speaker_blocks(source: Source) -> Transcript:
     headings = _headings(lines)
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
     said: list[Utterance] = []
+    times: list[str] = []
     for heading, end in zip(headings, ends, strict=True):
         told = [line.strip() for line in lines[heading.text : end]]
         told = [line for line in told if not _UNSAID.fullmatch(line)]
@@ -92,8 +150,8 @@ def read_speaker_blocks(source: Source) -> Transcript:
         with source.one_entry(heading.line + 1):
             if words := plain(" ".join(told)):
                 said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(heading.time)))
-    if headings and all(is_of_day(heading.time) for heading in headings):
-        since = since_first([one.at or 0.0 for one in said])
+                times.append(heading.time)
+    if (since := since_first_of_day(times)) is not None:
         said = [replace(one, at=at) for one, at in zip(said, since, strict=True)]
     return Transcript(said, in_heading(lines[: headings[0].line]) if headings else None)
 
@@ -138,8 +196,8 @@ def _is_consistent(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
 
 def _times(headings: Sequence[_Heading]) -> list[float]:
     """Return the seconds of headings from the beginning; of times of the day, from the first one."""
-    times = [offset(one.time) for one in headings]
-    return since_first(times) if headings and all(is_of_day(one.time) for one in headings) else times
+    of_day = since_first_of_day([one.time for one in headings])
+    return [offset(one.time) for one in headings] if of_day is None else of_day
 
 
 def _next(lines: Sequence[str], place: int) -> int:

@@ -21,6 +21,7 @@ from context_builder.transcript.formats.html_exports import text_of_page
 from context_builder.transcript.formats.whisper import labelled
 from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
+from context_builder.transcript.repeats import grown
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
 from context_builder.transcript.word_runs import SpokenWord, runs
@@ -317,8 +318,8 @@ def read_turns(document: Any, source: Source) -> Transcript:
             replace(one.said, at=None if one.moment is None else (one.moment - started).total_seconds(), until=None)
             for one in found
         ]
-        return Transcript(labelled(said), started)
-    return Transcript(labelled(said), begun(document) or _begun_by(lists, found))
+        return Transcript(labelled(grown(said)), started)
+    return Transcript(labelled(grown(said)), begun(document) or _begun_by(lists, found))
 
 
 def _begun_by(lists: Sequence[Sequence[Any]], found: Sequence[_Turn]) -> datetime | None:
@@ -377,6 +378,7 @@ def _spoken(entries: Sequence[Any]) -> Sequence[Any]:
 
 def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, is_gong: bool) -> Sequence[_Turn]:
     found: list[_Turn] = []
+    has_clocks = False
     for where, one in each_object(entries, "turns", source):
         turn = turn_of(one)
         role = turn.get("role")
@@ -392,9 +394,10 @@ def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, 
             continue
         words = _filled(words, turn)
         at, moment = when_of(turn, where, source)
+        has_clocks |= any(_is_text(turn, key) and ":" in turn[key] for key in turn.keys() & _WHEN.keys())
         until, _ = _when(turn, _UNTIL, where, source)
         found.append(_Turn(Utterance(who_of(turn, people), words, at, until=until), moment))
-    if is_gong or _is_milliseconds([one.said for one in found]):
+    if is_gong or (not has_clocks and _is_milliseconds([one.said for one in found])):
         return [replace(one, said=_scaled(one.said, 0.001)) for one in found]
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from context_builder.transcript.fields import number, objects, optional_text, text
@@ -47,8 +47,8 @@ def read_segments(message: Message, stream: Stream) -> Iterator[Utterance]:
 
 
 def is_lines(message: Message) -> bool:
-    """Return whether it is of WhisperLiveKit: all lines so far, of which the last one still grows."""
-    return isinstance(message.get("lines"), list) or message.get("type") == "ready_to_stop"
+    """Return whether it is of WhisperLiveKit: all lines so far, of which the last one still grows, or what changed."""
+    return isinstance(message.get("lines"), list) or message.get("type") in ("ready_to_stop", "diff")
 
 
 def read_lines(message: Message, stream: Stream) -> Iterator[Utterance]:
@@ -56,12 +56,24 @@ def read_lines(message: Message, stream: Stream) -> Iterator[Utterance]:
     if message.get("type") == "ready_to_stop":
         yield from stream.release("lines")
         return
-    lines = [one for one in objects(message["lines"], "lines") if optional_text(one, "text")]
+    lines = [one for one in _all_lines(message, stream) if optional_text(one, "text")]
     for one in lines[:-1]:
         if stream.is_new("line", str(one.get("start"))):
             yield Utterance(_speaker(one), optional_text(one, "text"))
     if lines and not stream.was_seen(("line", str(lines[-1].get("start")))):
         stream.put("lines", [Utterance(_speaker(lines[-1]), optional_text(lines[-1], "text"))])
+
+
+def _all_lines(message: Message, stream: Stream) -> Sequence[Message]:
+    """Return all lines, with those that a change leaves out from now on. Raises :class:`ValueError`."""
+    if message.get("type") != "diff":
+        stream.lines = list(objects(message["lines"], "lines"))
+        return stream.lines
+    new = list(objects(message.get("new_lines") or [], "new_lines"))
+    pruned, count = (int(number(message, key, "the change") or 0) for key in ("lines_pruned", "n_lines"))
+    lines = [*stream.lines[: max(0, pruned + count - len(new))], *new]
+    stream.lines = lines[max(0, pruned) :]
+    return lines
 
 
 def read_plain(message: Message, stream: Stream) -> Iterator[Heard]:

@@ -45,6 +45,7 @@ class Stream:
     def __init__(self) -> None:
         self.session = ""
         self.tells_segments = False  # a text that ends was told by its parts
+        self.lines: list[Message] = []  # all that is shown, of a service that tells only what changes
         self.committed = ""  # the last text, which may come again with its words
         self._in_order: dict[str, list[Utterance] | None] = {}
         self._held: dict[Hashable, list[Utterance]] = {}

@@ -105,6 +105,19 @@ def small_window(prompt: int, said: str) -> Oddity:
     return answered
 
 
+def ignores(name: str) -> Oddity:
+    """Cuts replies off after some tokens, as without a limit, where this is how the limit is called."""
+    counted = {"prompt_tokens": 9, "completion_tokens": 20}
+
+    def answered(asked: dict[str, Any], text: str) -> Response | None:
+        if name not in asked:
+            return None
+        choice = {"message": {"role": "assistant", "content": text[:60]}, "finish_reason": "length"}
+        return JSONResponse({"choices": [choice], "usage": counted})
+
+    return answered
+
+
 _PROXIED = (
     'litellm.BadRequestError: GroqException - {"error": {"code": "json_validate_failed", "failed_generation": "{"}}'
 )
@@ -207,6 +220,7 @@ ODDITIES: Mapping[str, Callable[[], Oddity]] = {
     "a literal of Python's": lambda: content(lambda text: repr(json.loads(text))),
     "JSON in a JSON text": lambda: content(json.dumps),
     "Gemini, cancelled": lambda: once(lambda *_: error(499, "The operation was cancelled.", status="CANCELLED")),
+    "TGI, a limit by its newer name is not seen": lambda: ignores("max_completion_tokens"),
     "a limit that is too large": lambda: (
         lambda asked, _: (
             error(400, "max_completion_tokens must be less than or equal to 90") if limit_of(asked) > 90 else None

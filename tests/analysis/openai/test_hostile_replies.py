@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
 from context_builder.analysis.prompts import load_prompts
-from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
+from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, ReplyInvalid, RequestRefused
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import conversation_state, session_state
@@ -114,7 +114,7 @@ async def test_no_more_is_cached_than_was_sent(analyst: OpenAIAnalyst, model: Fa
 
 @pytest.mark.parametrize(
     "choices",
-    [None, [], {}, "text", [None], [{}], [{"message": None}], [{"message": {"content": ["text"]}}], [[]] * 100_000],
+    [{}, "text", [None], [{}], [{"message": None}], [{"message": {"content": ["text"]}}], [[]] * 100_000],
     ids=lambda choices: repr(choices)[:40],
 )
 async def test_a_completion_without_an_answer_is_invalid(
@@ -122,6 +122,25 @@ async def test_a_completion_without_an_answer_is_invalid(
 ) -> None:
     model.distorted = lambda body: {**body, "choices": choices}
     with pytest.raises(ReplyInvalid):
+        await analyst.infer_domains(MESSAGES)
+
+
+@pytest.mark.parametrize("choices", [None, [], [{"message": None, "finish_reason": "stop"}]], ids=repr)
+async def test_an_answer_without_a_choice_is_a_refusal_without_a_reason(
+    analyst: OpenAIAnalyst, model: FakeModel, choices: object
+) -> None:
+    model.distorted = lambda body: {**body, "choices": choices}
+    with pytest.raises(RequestRefused):
+        await analyst.infer_domains(MESSAGES)
+    assert len(model.requests) > 1  # it may be chance
+
+
+async def test_an_answer_that_names_a_filter_and_has_no_choice_is_a_refusal_of_the_content(
+    analyst: OpenAIAnalyst, model: FakeModel
+) -> None:
+    blocked = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
+    model.distorted = lambda body: {**{name: body[name] for name in body.keys() - {"choices"}}, **blocked}
+    with pytest.raises(ContentRefused):
         await analyst.infer_domains(MESSAGES)
 
 

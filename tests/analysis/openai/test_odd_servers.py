@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from context_builder.analysis.analyst import SummaryRequest
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.openai.refusals import ServerError, explained
 from context_builder.analysis.prompts import load_prompts
 from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, ReplyInvalid, RequestRefused
 from tests.analysis.conftest import MakeAnalyst
@@ -212,10 +216,10 @@ async def test_a_reply_has_as_much_room_as_its_language_takes(
     [
         (
             JSONResponse({"error": "Unexpected endpoint or method. (POST /chat/completions)"}),
-            "check the model's name and",
+            "check OPENAI_BASE_URL",
         ),
         (error(400, "API key not valid.", 400, details=[{"reason": "API_KEY_INVALID"}]), "check OPENAI_API_KEY"),
-        (Response("404 page not found", 404), "check the model's name and OPENAI_BASE_URL"),
+        (Response("404 page not found", 404), "check OPENAI_BASE_URL"),
     ],
 )
 async def test_a_wrong_address_or_key_is_told_however_the_server_says_it(
@@ -276,3 +280,41 @@ async def test_a_reply_of_nothing_but_beginnings_is_read_soon(
         with suppress(ReplyInvalid):
             await make_analyst(attempts=1, timeout=30.0).infer_domains(MESSAGES)
         assert time.process_time() - began < 5
+
+
+async def test_a_server_that_knows_only_the_newer_limit_is_asked_with_it_again(
+    analyst: OpenAIAnalyst, model: FakeModel
+) -> None:
+    cut = ODDITIES["TGI, a limit by its newer name is not seen"]()
+
+    def answered(asked: dict[str, Any], text: str) -> Response | None:
+        if "max_tokens" in asked:
+            return error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+        return cut(asked, text) if len(model.requests) == 1 else None
+
+    model.oddly = answered
+    assert (await analyst.infer_domains(MESSAGES)).domains
+    assert [("max_tokens" in asked) for asked in model.requests] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(200, "Unexpected endpoint or method. (POST /chat/completions)"),
+        JSONResponse({"detail": "Not Found"}, 404),
+        Response("404 page not found", 404),
+        Response("Not Found", 404),
+    ],
+    ids=["LM Studio", "vLLM", "Ollama", "others"],
+)
+def test_an_address_without_v1_is_named(answer: Response) -> None:
+    told = SimpleNamespace(content=answer.body, status_code=answer.status_code, headers={})
+    said = (
+        ServerError.of_body(json.loads(answer.body)) if answer.status_code == 200 else ServerError.of_response(told, "")
+    )
+    wrong = explained(said, Endpoint("key", "http://127.0.0.1:1234"), "gpt-4o", "")
+    assert "has nothing at this address (404: " in str(wrong)
+    assert "check OPENAI_BASE_URL: most servers want /v1 at its end" in str(wrong)
+    assert "/v1 at" not in str(explained(said, Endpoint("key", "http://127.0.0.1:1234/v1"), "gpt-4o", ""))
+    unknown = ServerError.of_body({"error": {"message": "The model `x` does not exist.", "code": 404}})
+    assert "does not know x" in str(explained(unknown, Endpoint("key", "http://127.0.0.1:1234"), "x", ""))

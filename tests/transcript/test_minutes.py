@@ -1,0 +1,171 @@
+"""Times of the day, in words, and in names of files; names where the speaker changes; captions that grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from context_builder.transcript.moments import in_file_name
+from tests.transcript.reading import heard, transcript
+
+TALK = [("Ida Lind", "Shall we sail?", 0), ("Bo Berg", "Not in this wind.", 180), ("Ida Lind", "Tomorrow, then.", 4380)]
+
+
+@pytest.mark.parametrize(
+    ("form", "times"),
+    [
+        ("{} Uhr {}: {}", ("09.02", "09.05", "10.15")),
+        ("Um {} Uhr: {}: {}", ("9:02", "9:05", "10:15")),
+        ("{} – {} : {}", ("9 h 02", "9 h 05", "10 h 15")),
+        ("{} {}: {}", ("9h02min", "9h05min", "10h15min")),
+        ("{}h {}: {}", ("09:02", "09:05", "10:15")),
+        ("kl. {} {}: {}", ("9.02", "9.05", "10.15")),
+        ("klo {} {}: {}", ("9.02", "9.05", "10.15")),
+        ("{} {}: {}", ("9.02", "9.05", "10.15")),
+        ("A las {} {}: {}", ("9:02", "9:05", "10:15")),
+        ("{} hrs {}: {}", ("0902", "0905", "1015")),
+        ("{} {}：{}", ("9時02分", "9時05分", "10時15分")),
+        ("[{}] {}: {}", ("23:58", "00:01", "01:11")),
+        ("{} {}: {}", ("23:58:00", "0:01:00", "1:11:00")),
+    ],
+)
+def test_times_of_the_day(tmp_path: Path, form: str, times: tuple[str, ...]) -> None:
+    text = "\n".join(form.format(time, who, said) for time, (who, said, _) in zip(times, TALK, strict=True))
+    assert [(one.speaker, one.text, one.at) for one in transcript(tmp_path, "minutes.txt", text).utterances] == TALK
+
+
+@pytest.mark.parametrize(
+    "form", ["{who} ({time} Uhr): {said}", "{who}, {time} Uhr\n{said}\n", "{time} Uhr\n{who}: {said}"]
+)
+def test_times_of_the_day_behind_a_name_or_above(tmp_path: Path, form: str) -> None:
+    times = zip(("9.02", "9.05", "10.15"), TALK, strict=True)
+    text = "\n".join(form.format(time=time, who=who, said=said) for time, (who, said, _) in times)
+    assert [(one.speaker, one.text, one.at) for one in transcript(tmp_path, "minutes.txt", text).utterances] == TALK
+
+
+def test_a_time_within_what_somebody_says_is_text(tmp_path: Path) -> None:
+    said = "Ida: We met.\n9.30 Uhr is too early.\nBo: 9.30 Uhr is fine.\nIda: Good.\n"
+    assert heard(tmp_path, "a.txt", said) == [
+        "Ida | We met. 9.30 Uhr is too early.",
+        "Bo | 9.30 Uhr is fine.",
+        "Ida | Good.",
+    ]
+
+
+def test_a_recording_that_begins_again_is_no_night(tmp_path: Path) -> None:
+    told = transcript(tmp_path, "a.txt", "10:58 Ida: Stop.\n0:03 Bo: Go on.\n0:10 Ida: Now.\n").utterances
+    assert [one.at for one in told] == [658, 3, 10]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ida Lind\n0 minutes 3 seconds0:03\nIda Lind 0 minutes 3 seconds\nShall we sail?\n"
+        "Bo Berg\n1 hour 1 minute 8 seconds1:01:08\nBo Berg 1 hour 1 minute 8 seconds\nNo.\n",
+        "Ida Lind\n\n0 Minuten 3 Sekunden\n0:03\n\nIda Lind 0 Minuten 3 Sekunden\n\nShall we sail?\n\n"
+        "Bo Berg\n\n1 Stunde 1 Minute 8 Sekunden\n1:01:08\n\nBo Berg 1 Stunde 1 Minute 8 Sekunden\n\nNo.\n",
+        "Ida Lind 3 seconds\nShall we sail?\nBo Berg 1 hour 1 minute 8 seconds\nNo.\n",
+        "Ida Lind: (00:03)\nShall we sail?\n\nBo Berg: (01:01:08)\nNo.\n",
+        "00:00:03:00\tIda Lind\tShall we sail?\n01:01:08:12\tBo Berg\tNo.\n",
+        "00:00:03;00 Ida Lind: Shall we sail?\n01:01:08;12 Bo Berg: No.\n",
+        "**[00:00:03]** Ida Lind: Shall we sail?\n\n**[01:01:08]** Bo Berg: No.\n",
+        "**[00:00:03] Ida Lind** Shall we sail?\n\n**[01:01:08] Bo Berg** No.\n",
+        "`00:00:03` **Ida Lind:** Shall we sail?\n\n`01:01:08` **Bo Berg:** No.\n",
+        "[00:03](https://example.org/?t=3) Ida Lind: Shall we sail?\n"
+        "[1:01:08](https://example.org/?t=3668) Bo Berg: No.\n",
+        "Name: Ida Lind\nText: Shall we sail?\nTime: 00:00:03\n----\nName: Bo Berg\nText: No.\nTime: 01:01:08\n----\n",
+        "**Speaker:** Ida Lind\n**Start:** 0:03\n**Text:** Shall we\nsail?\n\n"
+        "**Speaker:** Bo Berg\n**Start:** 1:01:08\n**Text:** No.",
+    ],
+)
+def test_who_and_when_however_they_are_written(tmp_path: Path, text: str) -> None:
+    told = transcript(tmp_path, "talk.md", text).utterances
+    assert [(one.speaker, one.text, one.at) for one in told] == [
+        ("Ida Lind", "Shall we sail?", 3),
+        ("Bo Berg", "No.", 3668),
+    ]
+
+
+def test_times_in_bold_without_names(tmp_path: Path) -> None:
+    told = transcript(tmp_path, "a.md", "**[00:04]** Welcome.\n\n**[00:09 - 00:12]** That is all.\n").utterances
+    assert [(one.speaker, one.text, one.at) for one in told] == [
+        ("Unknown", "Welcome.", 4),
+        ("Unknown", "That is all.", 9),
+    ]
+
+
+def test_captions_that_grow_are_said_once(tmp_path: Path) -> None:
+    states = ["The boiler", "The boiler was inspected", "The boiler was inspected in March."]
+    records = [("Ida", state, f"21:55:5{place}") for place, state in enumerate(states)] + [("Bo", "And?", "21:56:04")]
+    text = "".join("Name: {}\nText: {}\nTime: {}\n----\n".format(*one) for one in records)
+    document = [dict(zip(("Name", "Text", "Time"), one, strict=True)) for one in records]
+    for name, content in (("captions.txt", text), ("captions.json", document)):
+        assert heard(tmp_path, name, content) == [f"Ida | {states[-1]}", "Bo | And?"]
+    assert [one.at for one in transcript(tmp_path, "captions.txt", text).utterances] == [0, 14]
+    assert heard(tmp_path, "a.txt", "Ida: Yes.\nIda: Yes, I do.\nBo: Fine.\n")[:2] == ["Ida | Yes.", "Ida | Yes, I do."]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("05/23/2023, 09:02 AM", "05/23/2023, 09:03 AM"), ("23.5.2023, 9:02", "23.5.2023, 9:03")]
+)
+def test_a_call_with_dates_in_brackets_and_headings_between_rules(tmp_path: Path, first: str, second: str) -> None:
+    rule = "-" * 15
+    text = (
+        f"Ida Lind ({first})\nShall we sail?\n\nBo Berg ({second})\nNo.\n\n{rule}\nCHAT MESSAGES\n{rule}\n\n"
+        f"Bo Berg ({second})\nhttps://example.org\n\n"
+        f"{rule}\nTranscript saved using TranscripTonic Chrome extension\n{rule}"
+    )
+    found = transcript(tmp_path, "call.txt", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == [
+        "Ida Lind | Shall we sail?", "Bo Berg | No.", "Bo Berg | https://example.org",
+    ]  # fmt: skip
+    assert found.started is not None
+    assert found.started.isoformat()[:16] == "2023-05-23T09:02"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("2023-05-03 09-30-00.srt", "2023-05-03T09:30:00"),
+        ("2023-05-03_09-30-00.mkv.srt", "2023-05-03T09:30:00"),
+        ("Recording 2023-05-03 at 9.30.00 PM.srt", "2023-05-03T21:30:00"),
+        ("20230503T093000Z.json", "2023-05-03T09:30:00"),
+        ("VID_20230503_093000123.srt", "2023-05-03T09:30:00"),
+        ("Call 2023-05-03 0930.txt", "2023-05-03T09:30:00"),
+        ("Weekly at 05-23-2023, 09-02 AM on.txt", "2023-05-23T09:02:00"),
+        ("Protokoll 03.05.2023.txt", "2023-05-03T00:00:00"),
+        ("2023-05-03 Weekly.md", "2023-05-03T00:00:00"),
+        ("report-2019-2023.txt", ""),
+        ("invoice 20231399.txt", ""),
+    ],
+)
+def test_a_name_of_a_file_tells_when_its_recording_began(name: str, expected: str) -> None:
+    found = in_file_name(name)
+    assert (found.isoformat()[:19] if found else "") == expected
+
+
+def srt(*cues: str) -> str:
+    return "".join(
+        f"{place}\n00:00:{place:02},000 --> 00:00:{place:02},900\n{cue}\n\n" for place, cue in enumerate(cues)
+    )
+
+
+def test_names_where_the_speaker_changes_go_on(tmp_path: Path) -> None:
+    said = srt("Sarah: In this episode,", "we ask why.", "Gillian: Hello.", "Do we need it?", "Sarah: You do.")
+    assert [one.partition(" |")[0] for one in heard(tmp_path, "a.srt", said)] == [
+        "Sarah",
+        "Sarah",
+        "Gillian",
+        "Gillian",
+        "Sarah",
+    ]
+    odd = srt("IDA: Where?", "On the shelf.", "- Which?\n- This.", "BO: Here.", "Fine.", "IDA: So.")
+    assert [one.partition(" |")[0] for one in heard(tmp_path, "a.srt", odd)][1] == "Unknown"
+
+
+def test_two_named_speakers_in_a_cue(tmp_path: Path) -> None:
+    said = srt("-[Ida] Where is it?\n-[Bo] There.", "[Ida] Thanks.", "- (Bo) Lock it.\n- (Ida) I will.")
+    assert heard(tmp_path, "a.srt", said) == [
+        "Ida | Where is it?", "Bo | There.", "Ida | Thanks.", "Bo | Lock it.", "Ida | I will.",
+    ]  # fmt: skip
