@@ -150,14 +150,16 @@ def _corrected(
     record: Sequence[Said],
     wordings: Sequence[Sequence[str]],
 ) -> dict[int, list[int]]:
-    """Return which other messages were corrected in the record: between two that both have, what is alike is the same.
+    """Return which other messages were corrected in the record: before one that both have, what is alike is the same.
 
-    Behind the last of them the record may lack what was said a moment ago, so nothing is taken for it there.
+    Behind the last of them the record may lack what was said a moment ago, so nothing is taken for it there. The
+    framework's history may begin long before the record.
     """
     found: dict[int, list[int]] = {}
-    for (before, early), (after, late) in pairwise(sorted(same.items())):
-        left = [number for number in range(early[-1] + 1, late[0]) if record[number][0] in _TALK][:MOST_PARTS]
-        for one in range(before + 1, after):
+    for (before, early), (after, late) in pairwise([(-1, [-1]), *sorted(same.items())]):
+        left = [number for number in range(early[-1] + 1, late[0]) if record[number][0] in _TALK][-MOST_PARTS:]
+        unknown = [one for one in range(before + 1, after) if own[one][0] in _TALK][-len(left) :] if left else []
+        for one in unknown:
             words = texts[one].split()[:MOST_WORDS]
             alike = (
                 number

@@ -83,6 +83,7 @@ def test_what_was_corrected_is_there_as_corrected() -> None:
         *(HELLO[1], corrected[1], CARA[1], HI[1]),
         "When does it leave?",
     ]
+    assert texts([said, HI], corrected, HI) == [corrected[1], HI[1]]
     assert said[1] in texts([*plain(HELLO), said], HELLO, corrected)  # which may be of something said before
 
 
