@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from context_builder.spoken_dates import undated
@@ -15,6 +17,12 @@ MOST_ALIGNED: Final = 200
 
 MOST_PARTS: Final = 20
 """Messages of the record among which one of the framework's is looked for, if it was said in several."""
+
+ALIKE: Final = 0.6
+"""Share of the words that a corrected message has in common with what it was before."""
+
+MOST_WORDS: Final = 200
+"""First words by which that is told."""
 
 _TALK: Final = frozenset({"user", "assistant"})
 _ALONE: Final = _TALK | {"system", "developer"}
@@ -132,7 +140,41 @@ def aligned(own: Sequence[Said], record: Sequence[Said]) -> dict[int, list[int]]
         else:
             same[one] = runs[one, number]
             one, number = one + 1, same[one][-1] + 1
-    return same
+    return same | _corrected(same, own, texts, record, wordings)
+
+
+def _corrected(
+    same: dict[int, list[int]],
+    own: Sequence[Said],
+    texts: Sequence[str],
+    record: Sequence[Said],
+    wordings: Sequence[Sequence[str]],
+) -> dict[int, list[int]]:
+    """Return which other messages were corrected in the record: before one that both have, what is alike is the same.
+
+    Behind the last of them the record may lack what was said a moment ago, so nothing is taken for it there. The
+    framework's history may begin long before the record.
+    """
+    found: dict[int, list[int]] = {}
+    for (before, early), (after, late) in pairwise([(-1, [-1]), *sorted(same.items())]):
+        left = [number for number in range(early[-1] + 1, late[0]) if record[number][0] in _TALK][-MOST_PARTS:]
+        unknown = [one for one in range(before + 1, after) if own[one][0] in _TALK][-len(left) :] if left else []
+        for one in unknown:
+            words = texts[one].split()[:MOST_WORDS]
+            alike = (
+                number
+                for number in left
+                if record[number][0] == own[one][0]
+                and any(_likeness(words, wording.split()[:MOST_WORDS]) >= ALIKE for wording in wordings[number])
+            )
+            if (number := next(alike, None)) is not None:
+                found[one] = [number]
+                left = [other for other in left if other > number]
+    return found
+
+
+def _likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def _run(text: str, role: str, record: Sequence[Said], wordings: Sequence[Sequence[str]], begin: int) -> list[int]:

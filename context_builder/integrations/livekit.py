@@ -232,7 +232,7 @@ class ConversationAgent(Agent):
 
 
 async def with_record(live: LiveSession, chat_ctx: ChatContext) -> ChatContext:
-    """Return the chat context with the conversation's record before the newest message of a user."""
+    """Return the chat context with the conversation's record merged into its messages."""
     return ChatContext(await live_session.with_record(live, chat_ctx.items, _role_and_text, _message, _said_as))
 
 

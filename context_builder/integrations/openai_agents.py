@@ -33,7 +33,7 @@ class ConversationSession:
 
     The user speaks in the conversation as ``speaker``, and the agent as the assistant; where there are several, each
     under its own name once :meth:`with_record` has been asked or a handoff made, the first as ``agent``.
-    :meth:`with_record` puts the conversation's record before the question. What :meth:`pop_item` takes back is struck
+    :meth:`with_record` merges the conversation's record into the input. What :meth:`pop_item` takes back is struck
     from the conversation too; :meth:`clear_session` is about what the SDK keeps, and what was said stays said, until
     ``context-builder forget`` deletes it, and these items with it.
 

@@ -155,7 +155,7 @@ class ConversationRecord(FrameProcessor):
 
 
 async def with_record(live: LiveSession, context: LLMContext) -> LLMContext:
-    """Return a context of the same tools with the conversation's record before the newest message of a user."""
+    """Return a context of the same tools, with the conversation's record merged into its messages."""
     messages = await live_session.with_record(live, context.get_messages(), _role_and_text, _message, _said_as)
     return LLMContext(messages, context.tools, context.tool_choice)
 

@@ -97,23 +97,43 @@ def _again(first: Message, receive: Receive) -> Receive:
 
 
 async def _as_elsewhere(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Let the app answer; a refusal becomes a problem, and an answer that was not ended is."""
-    refused = is_open = False
+    """Let the app answer; a refusal becomes a problem, unless it answers a request of the protocol, and an answer that
+    was not ended is."""
+    refusal: Message | None = None
+    body = b""
+    is_open = False
 
     async def send_as_elsewhere(message: Message) -> None:
-        nonlocal refused, is_open
+        nonlocal refusal, body, is_open
         if message["type"] == "http.response.start" and message["status"] in _REFUSALS:
-            refused = True
-            kind, detail = _REFUSALS[message["status"]]
-            headers = {"Allow": "GET, POST"} if message["status"] == 405 else {}
-            await problem_response(Problem(message["status"], kind, detail, headers=headers))(scope, receive, send)
-        elif not refused:
+            refusal = message
+        elif refusal is None:
             is_open = message["type"] == "http.response.start" or message.get("more_body", False)
             await send(message)
+        else:
+            body += message.get("body", b"")
 
     await app(scope, receive, send_as_elsewhere)
-    if is_open:
+    if refusal is not None and _answers_a_request(body):
+        await send(refusal)
+        await send({"type": "http.response.body", "body": body})
+    elif refusal is not None:
+        kind, detail = _REFUSALS[refusal["status"]]
+        headers = {"Allow": "GET, POST"} if refusal["status"] == 405 else {}
+        await problem_response(Problem(refusal["status"], kind, detail, headers=headers))(scope, receive, send)
+    elif is_open:
         await send({"type": "http.response.body", "body": b""})
+
+
+def _answers_a_request(body: bytes) -> bool:
+    """Return whether a refusal is an error of JSON-RPC for a request that has an id: clients read no other."""
+    try:
+        match orjson.loads(body):
+            case {"jsonrpc": _, "error": _, "id": str() | int() as identifier}:
+                return identifier != "server-error"
+    except orjson.JSONDecodeError:
+        pass
+    return False
 
 
 _NOT_GIVEN: Final = frozenset({"", "null", "none", "nil", "undefined"})
@@ -224,7 +244,7 @@ class _AgentServer(MCPServer[Any]):
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(invalid(error.__cause__.errors()).detail) from None
-            raise
+            raise ToolError(str(error).removeprefix(f"Error executing tool {name}: ")) from error
 
 
 def _hints(name: str) -> ToolAnnotations:

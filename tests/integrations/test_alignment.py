@@ -73,6 +73,20 @@ def test_without_a_question_what_was_said_last_stands_last() -> None:
     assert texts([], CARA) == [CARA[1]]
 
 
+def test_what_was_corrected_is_there_as_corrected() -> None:
+    said, corrected = (
+        ("user", "We sail with the grey boat at nine."),
+        ("user", "Ida: We sail with the great boat at nine."),
+    )
+    own = [*plain(HELLO), said, HI, *plain(ASKED)]
+    assert texts(own, HELLO, corrected, CARA, HI) == [
+        *(HELLO[1], corrected[1], CARA[1], HI[1]),
+        "When does it leave?",
+    ]
+    assert texts([said, HI], corrected, HI) == [corrected[1], HI[1]]
+    assert said[1] in texts([*plain(HELLO), said], HELLO, corrected)  # which may be of something said before
+
+
 def test_what_is_older_than_the_record_stays_before_it() -> None:
     own = [("user", "Long ago."), ("assistant", "Yes."), *plain(HELLO, HI, ASKED)]
     assert texts(own, SUMMARY, HELLO, HI) == ["Long ago.", "Yes.", SUMMARY[1], HELLO[1], HI[1], "When does it leave?"]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from redis import Redis
 
 from tests.services.daemon import ROOT
 from tests.services.redis_server import RedisServer
@@ -96,6 +97,8 @@ def test_an_example_runs_with_the_extras_that_it_names(
 ) -> None:
     if name == "livekit_agent":
         pytest.importorskip("livekit.agents", reason="pip install 'context-builder[livekit]'")
+    with Redis.from_url(redis_server.url) as redis:
+        redis.flushall()
     (tmp_path / "sitecustomize.py").write_text(BLOCKING.format(names=absent(extras_of(name))), encoding="utf-8")
     environ = {
         "PYTHONPATH": f"{tmp_path}:{EXAMPLES}:{ROOT}",

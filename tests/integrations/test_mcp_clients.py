@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from jsonschema import Draft202012Validator
+from mcp import MCPError
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -70,6 +71,12 @@ async def test_what_an_inspector_checks(client: Connect, meeting: Redis) -> None
         assert all(one.mime_type == "application/json" for one in templates)
         read = await connected.read_resource("session://monday/state")
         assert "We label the clips by hand." in read.contents[0].text
+
+
+async def test_a_resource_that_is_not_there_is_named(client: Connect, meeting: Redis) -> None:
+    async with client() as connected:
+        with pytest.raises(MCPError, match="there is no session nobody; list_sessions names those there are"):
+            await connected.read_resource("session://nobody/state")
 
 
 async def test_clients_of_the_protocol_before_are_served_too(client: Connect, meeting: Redis) -> None:

@@ -55,7 +55,7 @@ class Agent:
         """Whether it went well, and what it returned or the error's text."""
         result = await self.ask("tools/call", name=tool, arguments=arguments)
         if result.get("isError"):
-            return False, result["content"][0]["text"].removeprefix(f"Error executing tool {tool}: ")
+            return False, result["content"][0]["text"]
         return True, result["structuredContent"]
 
 
