@@ -31,6 +31,9 @@ _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
     f"\ufff9-\ufffb]|{_SELECTED}"
 )
+_INVISIBLE_ASCII: Final = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f]")
+"""Those of them in ASCII, which takes a tenth of the time."""
+
 _MAYBE_INVISIBLE: Final = re.compile("[\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0000-\U000e0fff]")
 """Candidates among what Python takes for printable: a search for these alone takes a fifth of the time."""
 
@@ -66,6 +69,8 @@ def visible(text: str) -> str:
     """Return ``text`` without invisible characters, its lines kept; half of a surrogate pair becomes ``?``."""
     if _is_visible_line(text):
         return text
+    if text.isascii():
+        return _INVISIBLE_ASCII.sub("", text)
     return _SURROGATE.sub("?", _INVISIBLE.sub("", text))
 
 

@@ -148,6 +148,16 @@ def test_a_document_is_shown_by_the_passages_that_fit_the_intent() -> None:
     assert "[…]\n## Part 20" in shown.text
 
 
+@given(
+    st.lists(st.sampled_from(["retry", "Retries", "retrying", "try", "ret", "_", " ", "-", "1", "123"])).map("".join)
+)
+def test_words_are_the_same_in_a_text_of_ascii_alone(text: str) -> None:
+    def likeness(content: str) -> list[float]:
+        return [one.likeness for one in parts_of(content, "document", "m", "retry 123, try; rets", floor=1.0)]
+
+    assert likeness(f"{text}.") == likeness(f"{text}…")
+
+
 def test_passages_are_in_the_document_s_order_and_gaps_are_marked() -> None:
     text = MANUAL.replace("## Part 3\n", "## Part 3\n\nzebra\n").replace("## Part 9\n", "## Part 9\n\nzebra crossing\n")
     (shown,) = fitted([], others(source("m", text), intent="zebra crossing"), 330, count_tokens).items
