@@ -39,7 +39,7 @@ class SessionConfig:
         1000, "SUMMARY_MAX_TOKENS", "Maximum tokens of the rolling summary for the first half hour of talk. tokens"
     )
     summary_growth: Annotated[int, Field(ge=0)] = setting(
-        1000,
+        2000,
         "SUMMARY_TOKENS_PER_HOUR",
         "Tokens by which the rolling summary may grow with each further hour of talk, at most to twice "
         "SUMMARY_MAX_TOKENS; 0 lets it not grow. tokens",
