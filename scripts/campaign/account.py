@@ -68,7 +68,7 @@ class Account:
             if (await Places.read(self.host.redis, self.session_id)).received == places.received:
                 sent = self.listener.sent
                 memories = [(kind, _in_roots(text, sent)) for kind, text in memories]
-                return places.with_memories(memories, self.excused.gone(self.listener.sent))
+                return places.with_memories(memories, self.excused.not_in_redis(self.listener.sent, places))
             # Messages that were taken in meanwhile may be among the memories.
 
     async def is_vague(self) -> bool:
@@ -100,6 +100,7 @@ class Account:
         """What Redis has not any more is gone; what had been summarized of it stays in archive and memory."""
         self.excused.summaries += fall.before.summary_seq - fall.after.summary_seq
         self.excused.taken_in |= fall.missing & {*fall.before.taken_in}
+        self.excused.fell_back |= {*fall.before.taken_in} - {*fall.after.taken_in}
         sent = self.listener.sent
         read_again = {*fall.before.taken_in} & {*fall.after.waiting}
         self.excused.remembered_again |= read_again.difference(delivery.token for delivery in sent.deliveries)

@@ -47,17 +47,23 @@ class Excused:
     """What faults took that nobody can give back, or left behind that nobody can take away.
 
     ``summaries`` were archived, and then Redis fell back to before them while their daemon was frozen or dead. It lost
-    the messages ``taken_in`` before, which may have been remembered. ``remembered_again`` are messages with neither
-    number nor timestamp that another daemon then read for the first time.
+    the messages ``taken_in`` before, which may have been remembered. Those that ``fell_back`` were taken in, and Redis
+    has them at most in the input. ``remembered_again`` are messages with neither number nor timestamp that another
+    daemon then read for the first time.
     """
 
     summaries: int = 0
     taken_in: set[str] = field(default_factory=set)
+    fell_back: set[str] = field(default_factory=set)
     remembered_again: set[str] = field(default_factory=set)
 
     def gone(self, sent: Sent) -> set[str]:
         """Those of the messages taken in that nobody could send again."""
         return self.taken_in - sent.acknowledged
+
+    def not_in_redis(self, sent: Sent, places: Places) -> set[str]:
+        """Those that fell back which nobody could send again, or which wait in the input to be taken in again."""
+        return self.gone(sent) | (self.fell_back & {*places.waiting})
 
 
 NOTHING: Final = Excused()
@@ -198,7 +204,9 @@ def judge(places: Places, acknowledged: Iterable[str], sent: Sent, excused: Excu
     if places.head and not findings.doubled:
         counters = places.head["counters"]
         findings.expect(
-            "received_messages", counters["received_messages"] - places.struck, taken_in.total() - places.dead.total()
+            f"received_messages, with {len({*places.waiting} & {*taken_in})} of those taken in waiting, too",
+            counters["received_messages"] - places.struck,
+            taken_in.total() - places.dead.total(),
         )
         beyond = places.summary.get("message_count", 0) - places.summarized.total()
         findings.expect("message_count beyond what is summarized", beyond, min(max(beyond, 0), places.struck))

@@ -120,6 +120,8 @@ def test_what_a_summary_does_not_name_is_in_the_memory_and_nowhere_before_it() -
     memories = [("message", token) for token in (A, B, C, D)]
     vague = replace(places(waiting=A), buffer=Counter({B: 1}), pending=Counter({C: 1}))  # A was sent again
     assert vague.with_memories(memories, gone={D}).summarized == Counter({A: 1})
+    fell_back = Excused(fell_back={A, B}).not_in_redis(Sent(), vague)  # and A waits to be taken in again
+    assert not vague.with_memories(memories, fell_back | {D}).summarized
 
 
 def test_a_corrected_message_is_one_and_its_old_words_are_found() -> None:
