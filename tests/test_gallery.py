@@ -10,6 +10,7 @@ import pytest
 
 from context_builder.analysis.text import TextAnalyst
 from context_builder.quoting import quoted_line
+from context_builder.session.summary.token_budget import TokenBudget
 from context_builder.tokens.counter import TokenCounter
 from scripts.gallery import CASSETTES, MARK, PAGE, TITLES, messages_of, recorded_analyst, rendered, summaries
 
@@ -39,7 +40,7 @@ async def test_the_page_shows_whole_sentences_that_the_model_wrote_within_the_bu
         minutes.append(minute)
         shown.append(rendered(minute, subject))
         assert {point.text for point in subject.summary.ledger.shown} <= wrote
-        assert 0 < count(subject.summary.ledger.render()) <= 1000
+        assert 0 < count(subject.summary.ledger.render()) <= TokenBudget(1000, 2000).after(60.0 * minute)
         assert all(point.evidence for point in subject.summary.ledger.points)
     assert minutes == [5, 10, 20, 30, 60]
     assert subject.summary.message_count == subject.received

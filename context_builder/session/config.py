@@ -35,7 +35,15 @@ class SessionConfig:
     summary_keep_last: Annotated[int, Field(ge=0)] = setting(
         0, "SUMMARY_KEEP_LAST", "Newest messages that a summary leaves in the buffer. messages"
     )
-    summary_budget: Count = setting(1000, "SUMMARY_MAX_TOKENS", "Maximum tokens of the rolling summary. tokens")
+    summary_budget: Count = setting(
+        1000, "SUMMARY_MAX_TOKENS", "Maximum tokens of the rolling summary for the first half hour of talk. tokens"
+    )
+    summary_growth: Annotated[int, Field(ge=0)] = setting(
+        2000,
+        "SUMMARY_TOKENS_PER_HOUR",
+        "Tokens by which the rolling summary may grow with each further hour of talk, at most to twice "
+        "SUMMARY_MAX_TOKENS; 0 lets it not grow. tokens",
+    )
     summary_input: Count = setting(
         SUMMARY_INPUT_TOKENS,
         "SUMMARY_INPUT_TOKENS",

@@ -47,8 +47,8 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
 from context_builder.session.messages.message_index import INDEXED, index_entries
 from context_builder.session.messages.revision import Revision
-from context_builder.session.summary.ledger import Ledger
 from context_builder.session.summary.rolling_summary import Summary
+from context_builder.session.summary.token_budget import TokenBudget
 
 T = TypeVar("T", KeywordTask, DomainTask, SummaryTask, CompactionTask)
 
@@ -70,7 +70,7 @@ class Conversation:
         self.session_id = session_id
         self.rules = rules
         self.buffer = Buffer(rules.buffer_max, rules.buffer_max_bytes)
-        self.summary = Summary(Ledger(rules.summary_budget, count_tokens))
+        self.summary = Summary(TokenBudget(rules.summary_budget, rules.summary_growth), count_tokens)
         self.responses = Responses(rules.consilience_max, rules.buffer_max_bytes)
         self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
         self.usage_totals = UsageTotals()

@@ -31,10 +31,14 @@ from context_builder.session.summary.token_budget import cost_of, fit, is_bindin
 RESERVE: Final = 1.5
 """Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
 
-COMPACT_TO: Final = 0.75
-"""Part of the budget that the points are to take once they were rewritten: several summaries fit beside them."""
+COMPACT_TO: Final = 0.88
+"""Part of the budget that the points are to take once they were rewritten: little room stays empty, and as a rule a
+summary or two fit beside them."""
 
-SHORTER: Final = 3
+MOST_SAVED: Final = 0.2
+"""Part of the budget that one rewriting is to save at most: asked for more, a model cuts causes and reasons, too."""
+
+SHORTER: Final = 4
 """Times as many tokens are up for rewriting as are to be saved: most stay as they are, and the least may leave."""
 
 SHARES: Final[Mapping[PointKind, float]] = {
@@ -117,6 +121,12 @@ class Ledger:
     def next_id(self) -> int:
         """Return the id of the next point; no id is given twice, whatever left the ledger."""
         return self._next_id
+
+    def grow(self, budget: int) -> None:
+        """Let the summary have ``budget`` tokens from now on, if that is more than it had."""
+        if budget > self._budget:
+            self._budget = budget
+            self._fit()
 
     def render(self) -> str:
         """Return the text of the rolling summary, with dates beside the words that mean them, as far as these fit."""
@@ -209,14 +219,16 @@ class Ledger:
     def compaction(self) -> CompactionRequest | None:
         """Return points to be rewritten as fewer sentences; None while all are shown.
 
-        Of the old points those come first whose kind takes more than its share of the budget, then those that were
-        rewritten least often, so that no words are written anew again and again; of these the oldest. The rest are
-        shown beside them, since they may tell what no longer holds.
+        No more is to be saved at once than :data:`MOST_SAVED`. Of the old points those come first whose kind takes
+        more than its share of the budget, then those that were rewritten least often, so that no words are written
+        anew again and again; of these the oldest. The rest are shown beside them, since they may tell what no longer
+        holds.
         """
         if len(self.shown) == len(self.points):
             return None
         costs = {point.id: cost_of(point, self._count) for point in self.points}
-        excess = sum(costs.values()) - int(COMPACT_TO * self._budget)
+        over = sum(costs.values()) - int(COMPACT_TO * self._budget)
+        excess = min(over, int(MOST_SAVED * self._budget))
         taken = Counter[PointKind]()
         for point in self.points:
             taken[point.kind] += costs[point.id]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
 from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
 from context_builder.session.summary.revising import CitedChange, long_words, renamer, revised, tells, words_that_tell
+from context_builder.session.summary.token_budget import TokenBudget
 
 MOST_PARTS: Final = 10_000
 """Newest summaries whose messages are told apart; what was said before counts as the first's."""
@@ -28,10 +29,13 @@ class Summary:
     ``covers`` is the hull of summarized listener numbers, (0, 0) before any. ``degraded_messages`` counts those that
     were summarized by the last resort because the model refuses them, or failed for too long, and not again since.
     ``sources`` are the messages that the ledger's points cite, by id. Of each summary its highest message id is known.
+    The budget of the ledger grows with the time between the first and the last message that were summarized, so that a
+    session that is continued or replayed has the same.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, budget: TokenBudget, count: Callable[[str], int]) -> None:
+        self.ledger = Ledger(budget.tokens, count)
+        self._budget = budget
         self.sources: dict[int, CitedMessage] = {}
         self.seq = 0
         self.covers: tuple[int, int] | None = None
@@ -48,19 +52,25 @@ class Summary:
         self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant, *, degraded: bool = False
     ) -> LedgerUpdate:
         """Add the result that covers ``entries``, and return what it changed."""
+        for entry in entries:
+            moment = (entry.time, entry.timestamp)
+            self._start = moment if self._start is None else min(self._start, moment)
+            self._end = moment if self._end is None else max(self._end, moment)
+        self._grow()
         update = self._add(entries, result, now)
         highest = max((entry.id for entry in entries), default=0)
         self._parts = [*self._parts, (self.seq, max([highest, *(part[1] for part in self._parts[-1:])]))][-MOST_PARTS:]
         self.message_count += len(entries)
         self.degraded_messages += len(entries) if degraded else result.refused
         for entry in entries:
-            moment = (entry.time, entry.timestamp)
-            self._start = moment if self._start is None else min(self._start, moment)
-            self._end = moment if self._end is None else max(self._end, moment)
             if entry.number is not None and not entry.consilience:
                 low, high = self.covers or (entry.number, entry.number)
                 self.covers = (min(low, entry.number), max(high, entry.number))
         return update
+
+    def _grow(self) -> None:
+        if self._start is not None and self._end is not None:
+            self.ledger.grow(self._budget.after(self._end[0] - self._start[0]))
 
     def take_again(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> LedgerUpdate:
         """Replace the degraded points of ``entries`` by a better result, and return what it changed."""
@@ -229,6 +239,9 @@ class Summary:
         }
 
     def restore(self, fields: Mapping[str, Any], sources: Mapping[int, CitedMessage]) -> None:
+        self._start = _pair(fields["start"])
+        self._end = _pair(fields["end"])
+        self._grow()
         points = map(Point.from_wire, fields["points"])
         self.ledger.restore(points, map(tuple, fields["replaced"]), fields["next_point"])
         self._keep_cited(sources)
@@ -239,8 +252,6 @@ class Summary:
         self.rejected_points = fields["rejected_points"]
         self.last_updated = fields["last_updated"]
         self._parts = [(seq, highest) for seq, highest in fields.get("parts", ((1, 2**53),) if self.seq else ())]
-        self._start = _pair(fields["start"])
-        self._end = _pair(fields["end"])
 
 
 def _archived(moment: tuple[float, str] | None) -> str | None:

@@ -1,4 +1,4 @@
-"""This module makes a summary's points fit its token budget: whole points leave, those that are missed least first.
+"""The token budget of a summary grows with the talk. Over it whole points leave, those that are missed least first.
 
 No sentence is ever shortened. What leaves the summary stays in the long-term memory.
 """
@@ -6,10 +6,31 @@ No sentence is ever shortened. What leaves the summary stays in the long-term me
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from context_builder.analysis.analyst import PointKind
 from context_builder.session.summary.point import Point, rendered
+
+FIRST_PART: Final = 1800.0
+"""Seconds of talk for which a summary has no more than its first budget."""
+
+MOST_GROWTH: Final = 2
+"""Times its first budget that a summary may have at most, however long the talk is or a session slept."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """Tokens that a summary may have: ``tokens`` for half an hour of talk, then ``an_hour`` more for each hour."""
+
+    tokens: int
+    an_hour: int = 0
+
+    def after(self, talk: float) -> int:
+        """Return the tokens after so many seconds from the first summarized message to the last."""
+        grown = self.tokens + int(self.an_hour * max(0.0, talk - FIRST_PART) / 3600)
+        return min(grown, MOST_GROWTH * self.tokens)
+
 
 _LEAVES: Final[Mapping[PointKind, int]] = {
     PointKind.CLAIM: 0,

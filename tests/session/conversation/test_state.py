@@ -35,6 +35,7 @@ from tests.session.saying import (
     START,
     TEXT,
     advice,
+    at,
     conversation,
     hear,
     infer,
@@ -95,6 +96,17 @@ def test_the_continued_session_publishes_the_same_state(clock: ManualClock) -> N
     again = continued(subject, clock)
     assert bytes(session_state(again, 9, clock.now())) == before
     assert bytes(session_state(continued(again, clock), 9, clock.now())) == before
+
+
+def test_the_continued_session_has_the_budget_of_its_summary(clock: ManualClock) -> None:
+    rules = {"summary_budget": 10, "summary_growth": 20}
+    subject = conversation(clock, **rules)
+    for number in range(1, 9):
+        subject.receive([message(number, timestamp=at(600.0 * number))], clock.now())
+        summarize(subject, clock)
+    again = continued(subject, clock, **rules)
+    assert again.summary.ledger.render() == subject.summary.ledger.render()
+    assert len(again.summary.ledger.render().split()) > 10
 
 
 def test_the_order_of_late_messages_is_kept(clock: ManualClock) -> None:

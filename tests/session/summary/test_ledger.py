@@ -268,7 +268,7 @@ def test_near_the_budget_the_oldest_points_are_to_be_rewritten_and_the_newest_le
     assert request is not None
     assert [known.id for known in request.points] == [1, 2, 3, 4, 5, 6]
     assert len(request.points) == 12 - LEFT_ALONE
-    assert request.tokens == 15, "what is to be saved less, and half of theirs at least"
+    assert request.tokens == 30 - 10, "what is to be saved less, which is a fifth of the budget at most"
 
 
 def test_a_rewritten_sentence_takes_the_place_of_its_points_with_all_their_quotes() -> None:
@@ -328,13 +328,18 @@ def test_a_known_question_told_with_its_answer_names_who_asked_once() -> None:
 
 
 def test_kinds_that_take_more_than_their_share_are_rewritten_before_others() -> None:
-    told = [point(f"people measured gene TP{n}", n, kind=CLAIM if n % 10 == 0 else DECISION) for n in range(1, 41)]
-    made = ledger(*told, about=heard(40))
+    told = [point(f"people measured gene TP{n}", n, kind=CLAIM if n % 10 == 0 else DECISION) for n in range(1, 61)]
+    made = ledger(*told, about=heard(60))
     crowded = Ledger(200, words)
     crowded.restore(made.points, (), made.next_id)
+    assert {p.kind for p in crowded.shown} == {DECISION}
     request = crowded.compaction()
     assert request is not None
     assert {known.kind for known in request.points} == {DECISION}, "claims take no more than their quarter"
+    assert CLAIM in {known.kind for known in request.beside}
+    result = CompactionResult((), "stub", settled=frozenset(known.id for known in request.points[:30]))
+    assert crowded.compact(request.points, result)
+    assert CLAIM in {p.kind for p in crowded.shown}, "what was hidden comes back"
 
 
 def test_nothing_is_rewritten_once_one_of_the_points_was_replaced() -> None:

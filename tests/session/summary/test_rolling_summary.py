@@ -15,6 +15,7 @@ from context_builder.testing import ManualClock
 from tests.session.saying import (
     START,
     advice,
+    at,
     conversation,
     hear,
     infer,
@@ -23,7 +24,28 @@ from tests.session.saying import (
     points_of,
     quoting,
     summarize,
+    words,
 )
+
+# How long it may be
+
+
+def said_at(subject: Conversation, clock: ManualClock, number: int, seconds: float) -> int:
+    """Let a message be said and summarized; return the words of the summary."""
+    subject.receive([message(number, timestamp=at(seconds))], clock.now())
+    summarize(subject, clock)
+    return words(subject.summary.ledger.render())
+
+
+def test_a_summary_may_be_longer_the_longer_the_talk_is_and_never_shrinks(clock: ManualClock) -> None:
+    subject = conversation(clock, summary_budget=10, summary_growth=20)
+    lengths = [said_at(subject, clock, number, 600.0 * number) for number in range(1, 12)]
+    assert lengths[3] <= 10 < lengths[6] <= lengths[-1] <= 20
+    said_at(subject, clock, 12, 600.0)
+    assert words(subject.summary.ledger.render()) == lengths[-1], "the clock of a message says that it is an old one"
+    off = conversation(clock, summary_budget=10, summary_growth=0)
+    assert max(said_at(off, clock, number, 600.0 * number) for number in range(1, 12)) <= 10
+
 
 # When a summary is due
 
