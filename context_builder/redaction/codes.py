@@ -15,16 +15,18 @@ _CODES_HINTS: Final = ("code", "key", "secret", "seed", "totp", "bitlocker")
 _HINTS: Final = (
     *_PIN_HINTS, "login", "log in", "logon", "log on", "sign in", "signin", "cred", "zugang", "wifi", "wi-fi", "wlan",
     "pass", "kennwort", "contrase", "senha", "phrase", "2fa", "mfa", "recovery", "backup", "bitlocker",
+    "authenticat",
 )  # fmt: skip
 """Every line with the name of such a secret has one of these, in lower case."""
 
-_DIGIT: Final = rf"(?:\d|{'|'.join(DIGIT_WORDS)})"
+_DIGIT: Final = rf"(?:\d|(?:(?:double|triple)\s)?(?:{'|'.join(DIGIT_WORDS)}))"
 _NUMBER: Final = (
     rf"(?:\d{{4,12}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|{_DIGIT}(?:,?[ -]{_DIGIT}){{3,11}})(?![\w%]|[.,:/]\d)"
 )
 _IS: Final = (
-    r"(?:\s{0,3}(?:[:=#(–-]|->|→)|\s(?:is|was|ist|lautet|est|es|è)(?:\s(?:now|still|(?:set|changed|reset)\sto)|:)?"
-    r"|\s(?:changed|set)\sto)\s{0,3}[\"'`*(]{0,2}"
+    r"[\"'`*]{0,3}(?:\s(?:for|of|to)(?:\s[\w'’-]{1,20}){1,3}?)?"
+    r"(?:\s{0,3}(?:[:=#|(–-]|->|→)|\s(?:is|was|ist|lautet|est|es|è)(?:\s(?:now|still|(?:set|changed|reset)\sto)|:)?"
+    r"|\s(?:changed|set)\sto|['’]s(?=\s))\s{0,3}[\"'`*(]{0,2}"
 )
 _PIN_NAME: Final = (
     r"(?:(?:pin|(?:access|alarm|atm|card|confirmation|door|entry|entrance|garage|gate|lock|locker|lockbox|log-?in"
@@ -33,6 +35,13 @@ _PIN_NAME: Final = (
     r"|locker|lockbox|phone|safe|vault))(?:[ -](?:code|number))?|puk|t?otp|geheimzahl)"
 )
 _PIN: Final = re.compile(rf"\b{_PIN_NAME}{_IS}(?P<value>(?:[A-Z]-)?{_NUMBER})", re.IGNORECASE)
+_PIN_TOLD_FIRST: Final = re.compile(
+    rf"(?<![\w.,:/-])(?P<value>{_NUMBER})\s(?:is|was|as)\s(?:the|my|our|your|his|her|their)\s(?:[\w-]{{1,20}}\s)?"
+    rf"{_PIN_NAME}\b",
+    re.IGNORECASE,
+)
+_PIN_ENDS: Final = re.compile(rf"\b{_PIN_NAME}[\"'`*]{{0,3}}\s{{0,3}}[:|]?\s{{0,8}}$", re.IGNORECASE)
+_PIN_ALONE: Final = re.compile(rf"[\s>|*#\"'`-]{{0,16}}(?P<value>{_NUMBER})[\s|*\"'`.]{{0,8}}$", re.IGNORECASE)
 _PIN_BESIDE: Final = re.compile(
     rf"\b(?:PIN|(?i:(?:the|my|your|our|his|her|their|new|old)\s{_PIN_NAME}|(?!pin\b){_PIN_NAME}))\s{{1,3}}(?P<value>(?i:{_NUMBER}))"
 )
@@ -48,7 +57,7 @@ _SIGN: Final = (
 )
 _SPELLED: Final = re.compile(
     r"\b(?:pass[ -]?(?:word|phrase|code)|passwort|kennwort|pwd?|pin|contraseña|senha|mot\sde\spasse)"
-    r"(?:\s{0,2}(?:[,:=(–-]|(?:is|was|reads|goes|spelled|spelt|spelling|spells|out|as|ist|buchstabiert|lautet|est)\b)){1,5}\s{0,3}"
+    r"(?:\s{0,2}(?:[,:=(–-]|(?:is|was|reads|goes|spelled|spelt|spelling|spells|out|as|letter\sby\sletter|ist|buchstabiert|lautet|est)\b)){1,5}\s{0,3}"
     rf"(?P<value>{_SIGN}(?:[ ,.-]{{1,3}}{_SIGN}){{3,63}})(?![\w'’])",
     re.IGNORECASE,
 )
@@ -56,7 +65,7 @@ _SPELLED: Final = re.compile(
 _LOGIN: Final = re.compile(
     r"\b(?:log(?:ged|ging)?[ -]?(?:in|on)|logins?|sign(?:ed)?[ -]?in|credentials?|creds|zugang(?:sdaten)?|wi-?fi|wlan)"
     r"(?:\s(?:as|with|using|via|is|are|for|of|to|the|data|details|network|user|username|mit|als)){0,4}\s{0,2}[:=]?\s{0,2}"
-    r"(?P<user>[\w.@+-]{2,64})(?P<between>\s{0,2}[/|:]\s{0,2}|\s(?:and|with|und|mit)\s|,?\s)"
+    r"(?P<user>[\w.@+-]{2,64})(?P<between>\s{0,2}[/|:;]\s{0,2}|\s(?:and|with|und|mit)\s|,?\s)"
     r"(?P<value>[^\s\"'`,;<>()/|]{6,64})",
     re.IGNORECASE,
 )
@@ -67,7 +76,7 @@ _SEED_PHRASE: Final = re.compile(
 
 _CODES_NAME: Final = re.compile(
     r"\b(?:(?:activation|authenticator|backup|emergency|licen[cs]e|mfa|one[ -]time|product|recovery|rescue|scratch"
-    r"|setup|totp|two[ -]factor|2fa)\s(?:codes?|keys?|secret|seed)|totp|bitlocker(?:\s(?:recovery\s)?key)?)\b"
+    r"|setup|totp|two[ -]factor|2fa)\s(?:codes?|keys?|secret|seed)|totp|2fa|bitlocker(?:\s(?:recovery\s)?key)?)\b"
     r"(?:\s{0,2}(?:[:=–-]|(?:is|are)\b)){0,3}(?=(?P<ends>[^.!?]{0,60}$)?)",
     re.IGNORECASE,
 )
@@ -90,7 +99,7 @@ def codes_in(line: str) -> Iterator[Secret]:
     lower = line.lower()
     if not has_one_of(_HINTS, lower):
         return
-    for form in (_PIN, _PIN_BESIDE, _CARD_CODE) if has_one_of(_PIN_HINTS, lower) else ():
+    for form in (_PIN, _PIN_TOLD_FIRST, _PIN_BESIDE, _CARD_CODE) if has_one_of(_PIN_HINTS, lower) else ():
         for match in form.finditer(line):
             yield Secret(*match.span("value"), "PIN")
     for form in (_SPELLED, _SEED_PHRASE):
@@ -110,15 +119,19 @@ class CodeList:
 
     def __init__(self) -> None:
         self._is_open = False
+        self._is_pin = False
 
     def secrets(self, line: str) -> Iterator[Secret]:
-        """Yield the codes of the next line, if it is one of the list; any other line ends it, but for blank ones."""
-        if self._is_open and (found := _codes(line, 0)) and _LIST_ENDS.match(line, found.end):
+        """Yield the codes of the next line, if it is one of the list; any other line with words ends it."""
+        if self._is_pin and (pin := _PIN_ALONE.match(line)):
+            yield Secret(*pin.span("value"), "PIN")
+        elif self._is_open and (found := _codes(line, 0)) and _LIST_ENDS.match(line, found.end):
             yield found
-        elif line and not line.isspace():
+        elif any(map(str.isalnum, line)):
             end = line[-_LONGEST_NAME:]
             names = _CODES_NAME.finditer(end) if has_one_of(_CODES_HINTS, end.lower()) else ()
             self._is_open = any(name["ends"] is not None for name in names)
+            self._is_pin = has_one_of(_PIN_HINTS, end.lower()) and bool(_PIN_ENDS.search(end))
 
 
 def _codes(line: str, start: int) -> Secret | None:

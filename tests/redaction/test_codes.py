@@ -15,6 +15,8 @@ SECRET = (
     *(("your verification code is G-482913", "482913"), ("safe combination: 12-34-56", "34")),
     *(("OTP: 482913", "482913"), ("PUK 12345678", "12345678")),
     *(("the code for the garage door is 5041", "5041"), ("the old locker PIN 7642", "7642")),
+    *(("the PIN's 4711", "4711"), ('{"pin": 4711}', "4711"), ("PIN:\n4711", "4711"), ("| PIN |\n| 4711 |", "4711")),
+    *(("the pin for my card is 4711", "4711"), ("4711 is the door code", "4711"), ("2FA: JBSW Y3DP EHPK", "EHPK")),
     *((f"log in as ann / {PASSWORD}", PASSWORD), (f"credentials: ann {PASSWORD}", PASSWORD)),
     *((f"login with ann and {PASSWORD}", PASSWORD), (f"WiFi: Guest / {PASSWORD}", PASSWORD)),
     *((f"p4ssw0rd: {PASSWORD}", PASSWORD), (f"p@$$word = {PASSWORD}", PASSWORD), (f"mdp: {PASSWORD}", PASSWORD)),
