@@ -37,7 +37,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 
 log = structlog.get_logger(__name__)
 
-SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
+SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 _MOST_ERRORS: Final = 20
 
 _UNPROCESSABLE: Final = 422
@@ -162,7 +162,11 @@ def invalid(errors: Sequence[Mapping[str, Any]]) -> Problem:
 
 def _place(location: Sequence[Any]) -> str:
     """Return where it is, such as ``body.retrieval.graph.depth``; what the caller named freely is not repeated."""
-    return ".".join(str(part) if isinstance(part, int) or SHOWN_NAME.fullmatch(str(part)) else "?" for part in location)
+    named = (str(part).replace("-", "_") if location[0] == "header" else str(part) for part in location)
+    shown = map(SHOWN_NAME.fullmatch, named)
+    return ".".join(
+        str(part) if isinstance(part, int) or is_shown else "?" for part, is_shown in zip(location, shown, strict=True)
+    )
 
 
 _WORDS: Final = {
