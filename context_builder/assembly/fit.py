@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -89,12 +90,13 @@ class Fitted:
                 for item, wordings in zip(whole, _wordings(whole), strict=True):
                     present |= dict.fromkeys((item.id, *wordings), f"already in the {part.section.name}")
         words = present_texts if kind in (ContextType.SEMANTIC, ContextType.SUMMARY) else {}
-        memories = [item.text for item in self.taken(ContextType.SEMANTIC) if not (item.clipped or item.summarised)]
+        taken = [item for item in self.taken(ContextType.SEMANTIC) if not (item.clipped or item.summarised)]
+        memories = {text for wordings in _wordings(taken) for text in wordings}
         left = []
         for item, wordings in zip(items, _wordings(items), strict=True):
             why = next(filter(None, (*map(present.get, (item.id, *wordings)), *map(words.get, wordings))), None)
             if why is None and (known := _words_of_point(item)):
-                why = words.get(known) or (_IN_MEMORY if any(known in text for text in memories) else None)
+                why = words.get(known) or (_IN_MEMORY if _is_told(known, memories, _holders(item)) else None)
             if why is None:
                 left.append(item)
             else:
@@ -119,6 +121,8 @@ def fit(selection: Selection, limit: int, counter: MessageTokenCounter, redactio
     :class:`~context_builder.errors.TokenLimitExceeded` when the required messages are over.
     """
     present_texts = dict(selection.draft.present_texts)
+    summary = selection.items.get(ContextType.SUMMARY, ())
+    holders = {known: _holders(item) for item in summary if (known := _words_of_point(item))}
     lost: set[str] = set()
     while True:
         fitted = _once(selection, limit, present_texts, counter, redaction)
@@ -127,12 +131,12 @@ def fit(selection: Selection, limit: int, counter: MessageTokenCounter, redactio
         has_removed = len(present_texts) > len(selection.draft.present_texts)
         spoken = fitted.history_texts() if memories or points or has_removed else set()
         asked = [words for words, why in present_texts.items() if why == _IN_HISTORY]
-        if gone := {words for words in asked if not _is_told(words, spoken)}:
+        if gone := {words for words in asked if not _is_told(words, spoken, holders.get(words, ()))}:
             lost |= gone
             present_texts = {words: why for words, why in present_texts.items() if words not in gone}
             continue
         twice = {words for wordings in _wordings(memories) for words in wordings if words in spoken}
-        twice |= {known for known in points if _is_told(known, spoken)}
+        twice |= {known for known in points if _is_told(known, spoken, holders[known])}
         if twice := twice - lost:
             present_texts |= dict.fromkeys(twice, _IN_HISTORY)
         else:
@@ -166,8 +170,22 @@ def _words_of_point(item: Item) -> str:
     return words if len(words) >= _FEWEST and item.text.endswith(words) else ""
 
 
-def _is_told(words: str, spoken: set[str]) -> bool:
-    return words in spoken or any(words in text and repeated(text) != words for text in spoken)
+def _holders(item: Item) -> tuple[str, ...]:
+    """Return who said a point that stands as it was said: the names before its words, behind its heading."""
+    before = item.text.removesuffix(_words_of_point(item)).removesuffix(": ")
+    return tuple(before.rpartition(": ")[2].split(", ")) if before else ()
+
+
+def _is_told(words: str, texts: Collection[str], holders: Sequence[str]) -> bool:
+    """Return whether one of the ``texts`` is just these words, or has them as a sentence that a holder of them says.
+
+    Somebody else may quote a point in order to deny it.
+    """
+    if words in texts:
+        return True
+    sentence = re.compile(rf"(?:^|[.!?…] +){re.escape(words)}(?= |$)")
+    said = (text.removeprefix(f"{name}: ") for text in texts for name in holders if text.startswith(f"{name}: "))
+    return any(sentence.search(text) and repeated(text) != words for text in said)
 
 
 def _wordings(items: Sequence[Item]) -> list[tuple[str, ...]]:

@@ -202,7 +202,7 @@ class Viewer:
 
     async def titles(self, agent: Agent, refs: Sequence[str], intent: str) -> dict[str, str]:
         """Return the titles of those of the refs that the agent may see whole; a message's and a point's is how it
-        begins. None where that cannot be told."""
+        begins. Empty where that cannot be told."""
         try:
             nodes = await self._index.nodes(agent.tenant, refs, 0)
         except ContextBuilderError:

@@ -42,7 +42,7 @@ class SessionConfig:
         2000,
         "SUMMARY_TOKENS_PER_HOUR",
         "Tokens by which the rolling summary may grow with each further hour of talk, at most to twice "
-        "SUMMARY_MAX_TOKENS; 0 lets it not grow. tokens",
+        "SUMMARY_MAX_TOKENS; with 0 it keeps to that. tokens",
     )
     summary_input: Count = setting(
         SUMMARY_INPUT_TOKENS,

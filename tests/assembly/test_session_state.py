@@ -83,10 +83,18 @@ async def test_a_point_whose_words_the_history_or_the_memory_has_is_told_once(bu
     context = await builder().build_for_turn(session_turn(heard, "And?"))
     assert str(context.messages).count(WEEKLY) == 1
     assert [one.reason for one in context.receipts if one.outcome == "dropped"] == ["already in the history"]
-    brain = Brain({"candidates": [{"id": "m", "text": f"Good. {WEEKLY}", "score": 0.9}]})
+    found = {"id": "m", "text": f"Good. {WEEKLY}", "score": 0.9, "metadata": {"speaker": "Ines"}}
+    brain = Brain({"candidates": [found]})
     context = await builder(somabrain=brain).build_for_turn(session_turn(summarized(DECIDED), "And?"))
     assert str(context.messages).count(WEEKLY) == 1
     assert [one.reason for one in context.receipts if one.outcome == "dropped"] == ["already in the memory"]
+
+
+async def test_a_point_stays_beside_somebody_elses_denial_of_it(builder):
+    denied = {"id": 8, "speaker": "Ben", "text": f"I never agreed. Ines wrote: {WEEKLY} That is wrong."}
+    heard = summarized(DECIDED) | {"raw_recent_buffer": [denied | {"timestamp": "2025-01-01T09:03:00"}]}
+    context = await builder().build_for_turn(session_turn(heard, "And?"))
+    assert f"Decided: Ines: {WEEKLY}" in str(context.messages)
 
 
 async def test_a_decision_stays_beside_the_assistants_word_on_it(builder):

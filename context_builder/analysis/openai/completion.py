@@ -186,7 +186,7 @@ _FILTERED: Final = re.compile(r"content_?filter|safety|prohibited|blocklist|spii
 
 
 class NoChoice(RequestRefused):
-    """Raised for an answer in which there is none: perhaps by chance, or what was asked is refused."""
+    """Raised for an answer without a choice: perhaps by chance, or the server refuses what was asked."""
 
 
 class Completion(BaseModel):
@@ -214,7 +214,7 @@ class Completion(BaseModel):
         if error is not None:
             raise ServerError.of_body(error)
         if completion is None and _is_withheld(said):
-            if _FILTERED.search(json.dumps(said).casefold()):
+            if _says_filtered(said):
                 raise ContentRefused("the request was filtered")
             raise NoChoice("the model's answer has no choice, as of servers that do not say that they refuse")
         if completion is None:
@@ -265,6 +265,18 @@ class Completion(BaseModel):
     @property
     def _tokens(self) -> _Tokens:
         return self.usage or _Tokens()
+
+
+def _says_filtered(said: Any) -> bool:
+    """Return whether an answer without a choice gives a filter as the reason; verdicts of a filter come with any."""
+    if isinstance(said, list):
+        return any(map(_says_filtered, said))
+    if not isinstance(said, dict):
+        return False
+    reasons = (said.get(key) for key in ("finish_reason", "finishReason", "blockReason", "block_reason"))
+    if said.get("filtered") is True or any(_FILTERED.search(str(one).casefold()) for one in reasons if one):
+        return True
+    return any(map(_says_filtered, said.values()))
 
 
 def _is_withheld(said: Any) -> bool:

@@ -144,6 +144,14 @@ async def test_an_answer_that_names_a_filter_and_has_no_choice_is_a_refusal_of_t
         await analyst.infer_domains(MESSAGES)
 
 
+async def test_what_a_filter_found_harmless_is_no_reason(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    verdicts = [{"content_filter_results": {"violence": {"filtered": False, "severity": "safe"}}}]
+    model.distorted = lambda body: {**body, "choices": [], "prompt_filter_results": verdicts}
+    with pytest.raises(RequestRefused) as refused:
+        await analyst.infer_domains(MESSAGES)
+    assert not isinstance(refused.value, ContentRefused)
+
+
 @pytest.mark.parametrize("odd", [7, ["stop"], {}, "other", None], ids=repr)
 async def test_an_odd_finish_reason_or_refusal_does_not_spoil_an_answer(
     analyst: OpenAIAnalyst, model: FakeModel, odd: object

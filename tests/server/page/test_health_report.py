@@ -83,7 +83,7 @@ async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Red
     report = await reported(redis, failing=failing)
     assert told(report, "Model") == ("bad", "nothing has come of it yet")
     model = next(one for one in report.checks if one.name == "Model")
-    assert model.advice == ("summary fails in 1 session, which tells why:",)
+    assert model.advice == ("summary fails in 1 session; open it to see why",)
     assert model.sessions == ("monday",)
 
 

@@ -182,7 +182,7 @@ def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     affected = [row for row in rows if row.status.is_run and row.failing]
     failing = Counter(task for row in affected for task in row.failing)
     advice = tuple(
-        f"{task} fails in {count} session{'s' * (count != 1)}, which {'tell' if count != 1 else 'tells'} why:"
+        f"{task} fails in {count} session{'s' * (count != 1)}; open {'one of them' if count != 1 else 'it'} to see why"
         for task, count in failing.items()
     )
     used = Counter(row.analyst for row in rows if row.analyst and row.status.is_run)
