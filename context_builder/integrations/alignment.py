@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from context_builder.spoken_dates import undated
@@ -16,8 +17,11 @@ MOST_ALIGNED: Final = 200
 MOST_PARTS: Final = 20
 """Messages of the record among which one of the framework's is looked for, if it was said in several."""
 
-MOST_STEPS: Final = 300_000
-"""Comparisons of texts after which no older messages of a framework are looked for; usual histories take a tenth."""
+MOST_STEPS: Final = 500_000
+"""Comparisons of texts after which no older messages of a framework are looked for; usual histories take a fifth. To
+read four letters of a text counts as one."""
+
+_LETTERS_OF_STEP: Final = 4
 
 _TALK: Final = frozenset({"user", "assistant"})
 _ALONE: Final = _TALK | {"system", "developer"}
@@ -122,7 +126,7 @@ def aligned(
     A question that is the framework's last message is only one that nobody has answered yet. ``corrected`` tells what
     messages of the record said at first, by their numbers. Where the search takes too long, the newest are found.
     """
-    search = RecordSearch(record, corrected or {})
+    search = RecordSearch(record)
     begin = max(0, len(own) - MOST_ALIGNED)
     question = question_in(own)
     answered = max((number for number, (role, _) in enumerate(record) if role == "assistant"), default=-1)
@@ -149,16 +153,41 @@ def aligned(
         else:
             same[one] = runs[one][number]
             one, number = one + 1, same[one][-1] + 1
-    return same
+    return same | _corrected(same, own, record, corrected or {}, answered)
+
+
+def _corrected(
+    same: Mapping[int, list[int]],
+    own: Sequence[HistoryMessage],
+    record: Sequence[HistoryMessage],
+    corrected: Mapping[int, FirstWording],
+    answered: int,
+) -> dict[int, list[int]]:
+    """Return which messages of the framework say what corrected messages said at first, between those that both have.
+
+    ``answered`` is the number of the last answer, behind which the record has a question that is the last message.
+    """
+    found: dict[int, list[int]] = {}
+    for (before, early), (after, late) in pairwise([(-1, [-1]), *sorted(same.items()), (len(own), [len(record)])]):
+        left = [number for number in range(early[-1] + 1, late[0]) if number in corrected][-MOST_PARTS:]
+        unknown = [one for one in range(before + 1, after) if own[one][0] in _TALK][-MOST_PARTS:] if left else []
+        for one in unknown:
+            role, text = own[one]
+            if role == "user" and one == len(own) - 1:
+                left = [number for number in left if number > answered]
+            number = next((number for number in left if record[number][0] == role and corrected[number](text)), None)
+            if number is not None:
+                found[one] = [number]
+                left = [other for other in left if other > number]
+    return found
 
 
 class RecordSearch:
     """Finds texts in the record, in at most about :data:`MOST_STEPS` ``steps`` altogether."""
 
-    def __init__(self, record: Sequence[HistoryMessage], corrected: Mapping[int, FirstWording]) -> None:
+    def __init__(self, record: Sequence[HistoryMessage]) -> None:
         self.steps = 0
         self._record = record
-        self._corrected = corrected
         self._wordings = [_wordings(text) if role in _TALK else [] for role, text in record]
         self._found: dict[HistoryMessage, dict[int, list[int]]] = {}
 
@@ -167,22 +196,19 @@ class RecordSearch:
         that it may be; None once there were too many steps.
         """
         self.steps += len(self._record)
+        if role not in _TALK or (role, text) in self._found:
+            return self._found.get((role, text), {}) if self.steps <= MOST_STEPS else None
+        self.steps += len(text) // _LETTERS_OF_STEP
         if self.steps > MOST_STEPS:
             return None
-        if (role, text) in self._found:
-            return self._found[role, text]
         found: dict[int, list[int]] = {}
-        words = " ".join(undated(text).split()) if role in _TALK else ""
+        words = " ".join(undated(text).split())
         for number, (other, _) in enumerate(self._record):
             if not words or other != role:
                 continue
             if self.steps > MOST_STEPS:
                 return None
-            run = self._run(words, role, number)
-            if not run and number in self._corrected:
-                self.steps += 1
-                run = [number] if self._corrected[number](text) else []
-            if run:
+            if run := self._run(words, role, number):
                 found[number] = run
         self._found[role, text] = found
         return found

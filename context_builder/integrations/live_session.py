@@ -24,7 +24,7 @@ from context_builder.integrations.alignment import CUT_OFF, FirstWording, Histor
 from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
-from context_builder.session.messages.message import CONSILIENCE, from_fields, said_at_first
+from context_builder.session.messages.message import CONSILIENCE, from_fields, is_assistants, said_at_first
 from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.storage.redis_availability import until_available
@@ -178,7 +178,7 @@ class LiveSession:
             said_at_first(one, speaker, wording)
             for one in published
             for speaker in {str(one.get("speaker")), UNKNOWN, *heard_from}
-            for wording in (words, words.removeprefix(f"{speaker}: "), words + CUT_OFF)
+            for wording in {words, words + CUT_OFF if is_assistants(one) else words.removeprefix(f"{speaker}: ")}
         )
 
     def with_speaker(self, text: str) -> str | None:

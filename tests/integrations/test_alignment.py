@@ -109,7 +109,7 @@ def test_the_same_again_and_again_takes_no_time() -> None:
 
 def test_a_search_ends_after_so_many_steps_and_loses_nothing() -> None:
     record, own = [("user", "A: ok")] * 200, [("user", f"{'ok ' * 20}{number}") for number in range(200)]
-    search = RecordSearch(record, {})
+    search = RecordSearch(record)
     assert [search.runs(*one) for one in own][-1] is None
     assert search.steps <= MOST_STEPS + len(own) * len(record) + 2 * MOST_PARTS**2
     places = merged([*own, ("user", "ok")], record)
@@ -119,8 +119,16 @@ def test_a_search_ends_after_so_many_steps_and_loses_nothing() -> None:
 
 
 def test_the_same_text_is_looked_for_once() -> None:
-    search = RecordSearch([("user", "A: ok")] * 200, {})
+    search = RecordSearch([("user", "A: ok")] * 200)
     search.runs("user", "ok ok ok no")
     before = search.steps
     assert search.runs("user", "ok ok ok no") == {}
     assert search.steps == before + 200
+
+
+def test_a_question_that_was_corrected_before_its_answer_is_told_once() -> None:
+    first = {2: "When does it sail?".__eq__}
+    places = merged([*plain(HELLO, HI), ("user", "When does it sail?")], [HELLO, HI, ASKED], first)
+    assert [(place.own, *place.told) for place in places] == [(0, 0), (1, 1), (2, 2)]
+    again = merged([("user", "When does it sail?")], [ASKED, BOAT], {0: first[2]})
+    assert [(place.own, *place.told) for place in again] == [(None, 0), (None, 1), (0,)]
