@@ -54,6 +54,16 @@ def published_messages(state: State) -> list[Candidate]:
     return [_message(entry) for entry in in_order]
 
 
+def corrected_messages(state: State) -> dict[str, list[dict[str, Any]]]:
+    """Return the state's messages that were corrected, or whose speakers were renamed, as they are published, by their
+    content in a history."""
+    corrected: dict[str, list[dict[str, Any]]] = {}
+    for entry in objects_of(state.get("raw_recent_buffer")):
+        if entry.get("origin"):
+            corrected.setdefault(spoken(with_dates(_message(entry)))["content"], []).append(dict(entry))
+    return corrected
+
+
 def _texts_of(state: State) -> set[str]:
     """Return the texts of the summary's points."""
     points = objects_of(object_of(state.get("rolling_summary")).get("points"))

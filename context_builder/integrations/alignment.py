@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -18,17 +17,20 @@ MOST_ALIGNED: Final = 200
 MOST_PARTS: Final = 20
 """Messages of the record among which one of the framework's is looked for, if it was said in several."""
 
-ALIKE: Final = 0.6
-"""Share of the words that a corrected message has in common with what it was before."""
+MOST_STEPS: Final = 500_000
+"""Comparisons of texts after which no older messages of a framework are looked for; usual histories take a fifth. To
+read four letters of a text counts as one."""
 
-MOST_WORDS: Final = 200
-"""First words by which that is told."""
+_LETTERS_OF_STEP: Final = 4
 
 _TALK: Final = frozenset({"user", "assistant"})
 _ALONE: Final = _TALK | {"system", "developer"}
 
-Said = tuple[str, str]
+HistoryMessage = tuple[str, str]
 """Role and text of a message; a message of the record begins with its speaker's name."""
+
+FirstWording = Callable[[str], bool]
+"""Returns whether a text is what a message of the record said before it was corrected."""
 
 
 class Place(NamedTuple):
@@ -42,24 +44,28 @@ class Place(NamedTuple):
     told: Sequence[int] = ()
 
 
-def question_in(own: Sequence[Said]) -> int | None:
+def question_in(own: Sequence[HistoryMessage]) -> int | None:
     """Return the number of the newest message of a user that has words; None without any."""
     asked = (number for number in range(len(own) - 1, -1, -1) if own[number][0] == "user" and own[number][1].strip())
     return next(asked, None)
 
 
-def merged(own: Sequence[Said], record: Sequence[Said]) -> list[Place]:
+def merged(
+    own: Sequence[HistoryMessage],
+    record: Sequence[HistoryMessage],
+    corrected: Mapping[int, FirstWording] | None = None,
+) -> list[Place]:
     """Return a framework's history and the record as one, in the order of the talk.
 
     What the framework alone has, such as a tool's call, stays behind what it followed there. A question that is the
     framework's last message is the last here too. Of the record's system messages, those after the talk stand before
-    the question, and all others before the first message that the record has.
+    the question, and all others before the first message that the record has. ``corrected`` as in :func:`aligned`.
     """
     talk = [number for number, (role, _) in enumerate(record) if role in _TALK]
-    begin, end = (talk[0], talk[-1] + 1) if talk else (len(record), len(record))
+    end = talk[-1] + 1 if talk else len(record)
     question = question_in(own)
     is_last = question is not None and question == len(own) - 1
-    same = aligned(own, record)
+    same = aligned(own, record, corrected)
     found = {number for numbers in same.values() for number in numbers}
     waiting = [number for number in talk if number not in found]
     places: list[Place] = []
@@ -71,17 +77,19 @@ def merged(own: Sequence[Said], record: Sequence[Said]) -> list[Place]:
     for block in _blocks(own):
         told = [number for one in block for number in same.get(one, ())]
         asked = question in block
-        tell_until(end if asked and (is_last or not told) else max(told, default=0))
+        answered = min((numbers[0] for one, numbers in same.items() if one > block[-1]), default=end)
+        tell_until(answered if asked and (is_last or not told) else max(told, default=0))
         places.extend(Place(one, tuple(same.get(one, ()))) for one in block)
         if asked:
-            tell_until(min((numbers[0] for one, numbers in same.items() if one > block[-1]), default=end))
+            tell_until(answered)
     if question is None:
         asked_at = _end_of_talk(own, places)
         places[asked_at:asked_at] = [Place(None, (number,)) for number in waiting]
     else:
         tell_until(end)
         asked_at = next(at for at, place in enumerate(places) if place.own == question)
-    heading, memories = list(range(begin)), list(range(end, len(record)))
+    heading = [number for number in range(end) if record[number][0] not in _TALK]
+    memories = list(range(end, len(record)))
     if question is None:
         heading, memories = [*heading, *memories], []
     places[asked_at:asked_at] = [Place(None, (number,)) for number in memories]
@@ -90,7 +98,7 @@ def merged(own: Sequence[Said], record: Sequence[Said]) -> list[Place]:
     return places
 
 
-def _end_of_talk(own: Sequence[Said], places: Sequence[Place]) -> int:
+def _end_of_talk(own: Sequence[HistoryMessage], places: Sequence[Place]) -> int:
     """Return where what was said ends, in places without a question: behind the last message that both have, or else
     behind the instructions."""
     both = [at for at, place in enumerate(places, 1) if place.own is not None and place.told]
@@ -98,7 +106,7 @@ def _end_of_talk(own: Sequence[Said], places: Sequence[Place]) -> int:
     return both[-1] if both else instructions
 
 
-def _blocks(own: Sequence[Said]) -> Iterator[range]:
+def _blocks(own: Sequence[HistoryMessage]) -> Iterator[range]:
     """Yield what stays together: an answer with the calls of tools, their results and the thoughts that it follows."""
     begin = 0
     for number, (role, _) in enumerate(own):
@@ -108,29 +116,34 @@ def _blocks(own: Sequence[Said]) -> Iterator[range]:
             begin = number + 1
 
 
-def aligned(own: Sequence[Said], record: Sequence[Said]) -> dict[int, list[int]]:
+def aligned(
+    own: Sequence[HistoryMessage],
+    record: Sequence[HistoryMessage],
+    corrected: Mapping[int, FirstWording] | None = None,
+) -> dict[int, list[int]]:
     """Return which messages of the record a framework's messages are: as many of them as can be in one order.
 
-    A question that is the framework's last message is only one that nobody has answered yet.
+    A question that is the framework's last message is only one that nobody has answered yet. ``corrected`` tells what
+    messages of the record said at first, by their numbers. Where the search takes too long, the newest are found.
     """
+    search = RecordSearch(record)
     begin = max(0, len(own) - MOST_ALIGNED)
     question = question_in(own)
     answered = max((number for number, (role, _) in enumerate(record) if role == "assistant"), default=-1)
-    wordings = [_wordings(text) if role in _TALK else [] for role, text in record]
-    texts = [" ".join(undated(text).split()) for _, text in own]
-    runs: dict[tuple[int, int], list[int]] = {}
-    best = [[0] * (len(record) + 1) for _ in range(len(own) + 1)]
+    runs: dict[int, Mapping[int, list[int]]] = {}
+    best = {len(own): [0] * (len(record) + 1)}
     for one in range(len(own) - 1, begin - 1, -1):
-        role = own[one][0]
-        earliest = answered + 1 if one == question == len(own) - 1 else 0
+        found = search.runs(*own[one])
+        if found is None:
+            begin = one + 1
+            break
+        if one == question == len(own) - 1:
+            found = {number: run for number, run in found.items() if number > answered}
+        runs[one], after, row = found, best[one + 1], [0] * (len(record) + 1)
         for number in range(len(record) - 1, -1, -1):
-            run = []
-            if role in _TALK and number >= earliest and record[number][0] == role and texts[one]:
-                run = _run(texts[one], role, record, wordings, number)
-            if run:
-                runs[one, number] = run
-            kept = 1 + best[one + 1][run[-1] + 1] if run else 0
-            best[one][number] = max(best[one + 1][number], best[one][number + 1], kept)
+            run = found.get(number)
+            row[number] = max(after[number], row[number + 1], 1 + after[run[-1] + 1] if run else 0)
+        best[one] = row
     same, one, number = dict[int, list[int]](), begin, 0
     while one < len(own) and number < len(record):  # of several of the same words, the newest ones are the same
         if best[one + 1][number] == best[one][number]:
@@ -138,75 +151,98 @@ def aligned(own: Sequence[Said], record: Sequence[Said]) -> dict[int, list[int]]
         elif best[one][number + 1] == best[one][number]:
             number += 1
         else:
-            same[one] = runs[one, number]
+            same[one] = runs[one][number]
             one, number = one + 1, same[one][-1] + 1
-    return same | _corrected(same, own, texts, record, wordings)
+    return same | _corrected(same, own, record, corrected or {}, answered)
 
 
 def _corrected(
-    same: dict[int, list[int]],
-    own: Sequence[Said],
-    texts: Sequence[str],
-    record: Sequence[Said],
-    wordings: Sequence[Sequence[str]],
+    same: Mapping[int, list[int]],
+    own: Sequence[HistoryMessage],
+    record: Sequence[HistoryMessage],
+    corrected: Mapping[int, FirstWording],
+    answered: int,
 ) -> dict[int, list[int]]:
-    """Return which other messages were corrected in the record: before one that both have, what is alike is the same.
+    """Return which messages of the framework say what corrected messages said at first, between those that both have.
 
-    Behind the last of them the record may lack what was said a moment ago, so nothing is taken for it there. The
-    framework's history may begin long before the record.
+    ``answered`` is the number of the last answer, behind which the record has a question that is the last message.
     """
     found: dict[int, list[int]] = {}
-    for (before, early), (after, late) in pairwise([(-1, [-1]), *sorted(same.items())]):
-        left = [number for number in range(early[-1] + 1, late[0]) if record[number][0] in _TALK][-MOST_PARTS:]
-        unknown = [one for one in range(before + 1, after) if own[one][0] in _TALK][-len(left) :] if left else []
+    for (before, early), (after, late) in pairwise([(-1, [-1]), *sorted(same.items()), (len(own), [len(record)])]):
+        left = [number for number in range(early[-1] + 1, late[0]) if number in corrected][-MOST_PARTS:]
+        unknown = [one for one in range(before + 1, after) if own[one][0] in _TALK][-MOST_PARTS:] if left else []
         for one in unknown:
-            words = texts[one].split()[:MOST_WORDS]
-            alike = (
-                number
-                for number in left
-                if record[number][0] == own[one][0]
-                and any(_likeness(words, wording.split()[:MOST_WORDS]) >= ALIKE for wording in wordings[number])
-            )
-            if (number := next(alike, None)) is not None:
+            role, text = own[one]
+            if role == "user" and one == len(own) - 1:
+                left = [number for number in left if number > answered]
+            number = next((number for number in left if record[number][0] == role and corrected[number](text)), None)
+            if number is not None:
                 found[one] = [number]
                 left = [other for other in left if other > number]
     return found
 
 
-def _likeness(one: Sequence[str], other: Sequence[str]) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+class RecordSearch:
+    """Finds texts in the record, in at most about :data:`MOST_STEPS` ``steps`` altogether."""
 
+    def __init__(self, record: Sequence[HistoryMessage]) -> None:
+        self.steps = 0
+        self._record = record
+        self._wordings = [_wordings(text) if role in _TALK else [] for role, text in record]
+        self._found: dict[HistoryMessage, dict[int, list[int]]] = {}
 
-def _run(text: str, role: str, record: Sequence[Said], wordings: Sequence[Sequence[str]], begin: int) -> list[int]:
-    """Return the messages of the record, from ``begin`` on, that together say ``text``; empty if they do not.
+    def runs(self, role: str, text: str) -> Mapping[int, list[int]] | None:
+        """Return the messages of the record that together say ``text``, by the number of the first of them, for each
+        that it may be; None once there were too many steps.
+        """
+        self.steps += len(self._record)
+        if role not in _TALK or (role, text) in self._found:
+            return self._found.get((role, text), {}) if self.steps <= MOST_STEPS else None
+        self.steps += len(text) // _LETTERS_OF_STEP
+        if self.steps > MOST_STEPS:
+            return None
+        found: dict[int, list[int]] = {}
+        words = " ".join(undated(text).split())
+        for number, (other, _) in enumerate(self._record):
+            if not words or other != role:
+                continue
+            if self.steps > MOST_STEPS:
+                return None
+            if run := self._run(words, role, number):
+                found[number] = run
+        self._found[role, text] = found
+        return found
 
-    Others may have spoken between them, and what was said again counts once.
-    """
-    run: list[int] = []
-    parts: list[str] = []
-    at = 0
-    for number in range(begin, min(len(record), begin + MOST_PARTS)):
-        if record[number][0] != role:
-            continue
-        part = _part_at(text, at, wordings[number])
-        if part is None and not run:
-            return []
-        if part is not None:
-            run.append(number)
-        while part is not None and len(parts) < MOST_PARTS:
-            parts.append(part)
-            at += len(part) + 1
-            part = _part_at(text, at, parts)
-        if at > len(text):
-            return run
-    return []
+    def _run(self, text: str, role: str, begin: int) -> list[int]:
+        """Return the messages of the record, from ``begin`` on, that together say ``text``; empty if they do not.
 
+        Others may have spoken between them, and what was said again counts once.
+        """
+        run: list[int] = []
+        parts: list[str] = []
+        at = 0
+        for number in range(begin, min(len(self._record), begin + MOST_PARTS)):
+            if self._record[number][0] != role:
+                continue
+            part = self._part_at(text, at, self._wordings[number])
+            if part is None and not run:
+                return []
+            if part is not None:
+                run.append(number)
+            while part is not None and len(parts) < MOST_PARTS:
+                parts.append(part)
+                at += len(part) + 1
+                part = self._part_at(text, at, parts)
+            if at > len(text):
+                return run
+        return []
 
-def _part_at(text: str, at: int, parts: Sequence[str]) -> str | None:
-    """Return the first of the parts that stands, as whole words, at a place of the text."""
-    return next(
-        (one for one in parts if text.startswith(one, at) and text[at + len(one) : at + len(one) + 1] in " "), None
-    )
+    def _part_at(self, text: str, at: int, parts: Sequence[str]) -> str | None:
+        """Return the first of the parts that stands, as whole words, at a place of the text."""
+        self.steps += len(parts)
+        return next(
+            (one for one in parts if text.startswith(one, at) and text[at + len(one) : at + len(one) + 1] in " "), None
+        )
 
 
 def _wordings(message: str) -> list[str]:

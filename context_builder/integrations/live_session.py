@@ -17,13 +17,14 @@ import structlog
 from redis.asyncio import Redis
 
 from context_builder.assembly.builder import ContextBuilder
+from context_builder.assembly.session_state import corrected_messages
 from context_builder.clock import SystemClock
 from context_builder.errors import ContextBuilderError, StoreError
-from context_builder.integrations.alignment import CUT_OFF, Said, aligned, merged, question_in
+from context_builder.integrations.alignment import CUT_OFF, FirstWording, HistoryMessage, aligned, merged, question_in
 from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
-from context_builder.session.messages.message import CONSILIENCE, from_fields
+from context_builder.session.messages.message import CONSILIENCE, from_fields, is_assistants, said_at_first
 from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.storage.redis_availability import until_available
@@ -85,6 +86,7 @@ class LiveSession:
         self._number: int | None = None
         self._answered_at = deque[int](maxlen=MOST_ANSWERS)
         self._overheard = deque[tuple[str, str]](maxlen=MOST_OVERHEARD)
+        self._corrected: Mapping[str, Sequence[JsonObject]] = {}
 
     async def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> PushedMessage | None:
         """Push what somebody said; a blank text is nothing. Raises :class:`StoreError` as :meth:`SessionClient.push`.
@@ -136,7 +138,9 @@ class LiveSession:
         """Know who said so from now on, although it may be pushed later."""
         self._overheard.append((named(speaker), _storable(text)))
 
-    async def record(self, query: str = "", known: Sequence[Said] = (), *, whole: bool = False) -> list[JsonObject]:
+    async def record(
+        self, query: str = "", known: Sequence[HistoryMessage] = (), *, whole: bool = False
+    ) -> list[JsonObject]:
         """Return what belongs before ``query`` in a prompt, as chat messages: summary, memories, what was said lately.
 
         Everything is quoted as in every prompt of this package. What the prompt has already is left out: ``known``, by
@@ -147,6 +151,7 @@ class LiveSession:
         state = await self.client.remembered()
         if state is None:
             return []
+        self._corrected = corrected_messages(state)
         built = await build_for_state(
             state, self._builder, query, max_prompt_tokens=self._max_prompt_tokens, whole=True, **self._turn
         )
@@ -156,6 +161,25 @@ class LiveSession:
         own = [*known, *([("user", query)] if query.strip() and not whole else ())]
         there = {number for run in aligned(own, [*map(_role_and_content, messages)]).values() for number in run}
         return [one for number, one in enumerate(messages) if number not in there]
+
+    def corrected_in(self, record: Sequence[JsonObject]) -> dict[int, FirstWording]:
+        """Return a check of its first wording for each message of a :meth:`record` that was corrected, by number."""
+        published = [self._corrected.get(str(one["content"]), ()) for one in record]
+        return {number: partial(self._is_first_wording, one) for number, one in enumerate(published) if one}
+
+    def _is_first_wording(self, published: Sequence[JsonObject], text: str) -> bool:
+        """Return whether one of these corrected messages said ``text`` at first.
+
+        The state has a digest of speaker and text, and both may have been corrected.
+        """
+        words = _storable(text).strip()
+        heard_from = {name for name, said in self._overheard if said.strip() == words}
+        return any(
+            said_at_first(one, speaker, wording)
+            for one in published
+            for speaker in {str(one.get("speaker")), UNKNOWN, *heard_from}
+            for wording in {words, words + CUT_OFF if is_assistants(one) else words.removeprefix(f"{speaker}: ")}
+        )
 
     def with_speaker(self, text: str) -> str | None:
         """Return a text after the name of who said it, by what was heard last; None where that is not known.
@@ -167,7 +191,7 @@ class LiveSession:
         return lines_of([lines[number] for number in run]) if run else None
 
     async def record_or_nothing(
-        self, query: str = "", known: Sequence[Said] = (), *, whole: bool = False
+        self, query: str = "", known: Sequence[HistoryMessage] = (), *, whole: bool = False
     ) -> list[JsonObject]:
         """Return :meth:`record`; where it cannot be had, nothing, and the log says why: a reply goes out without it."""
         try:
@@ -214,20 +238,22 @@ async def with_record(
     query = said[question][1] if question is not None else ""
     record = await live.record_or_nothing(query, whole=True)
     together: list[T] = []
-    for own, told in merged(said, [_role_and_content(one) for one in record]):
+    for own, told in merged(said, [*map(_role_and_content, record)], live.corrected_in(record)):
         if own is None:
             together.extend(made(record[number]) for number in told)
             continue
-        text = lines_of([str(record[number]["content"]) for number in told])
+        contents = [str(record[number]["content"]) for number in told]
+        text = lines_of(contents) if said[own][0] == "user" else " ".join(contents)
         if own == question and not told:
             prefix = f"{speaker}: " if speaker and not query.startswith(f"{speaker}: ") else ""
             text = live.with_speaker(query) or f"{prefix}{query}"
-        together.append(said_as(messages[own], text) if text and text != said[own][1] else messages[own])
+        is_new = bool(text) and text.split() != said[own][1].split()
+        together.append(said_as(messages[own], text) if is_new else messages[own])
     return together
 
 
 def lines_of(messages: Sequence[str]) -> str:
-    """Return what was said after the names of those who said it: a line each, and one for what somebody went on to
+    """Return what people said after the names of those who said it: a line each, and one for what somebody went on to
     say. Nobody is named who is not known."""
     lines: list[tuple[str, list[str]]] = []
     for message in messages:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.integrations.alignment import merged
+from context_builder.integrations.alignment import MOST_PARTS, MOST_STEPS, RecordSearch, merged
 
 SUMMARY, MEMORY = ("system", "Conversation so far"), ("system", "Relevant memory: Ida: Hello.")
 HELLO, HI = ("user", "Ida: Hello."), ("assistant", "Hi.")
@@ -74,17 +74,27 @@ def test_without_a_question_what_was_said_last_stands_last() -> None:
 
 
 def test_what_was_corrected_is_there_as_corrected() -> None:
-    said, corrected = (
-        ("user", "We sail with the grey boat at nine."),
-        ("user", "Ida: We sail with the great boat at nine."),
-    )
-    own = [*plain(HELLO), said, HI, *plain(ASKED)]
-    assert texts(own, HELLO, corrected, CARA, HI) == [
-        *(HELLO[1], corrected[1], CARA[1], HI[1]),
-        "When does it leave?",
+    said, corrected = ("user", "We sail at eight."), ("user", "Ida: We sail at nine.")
+    own, record = [*plain(HELLO), said, HI, *plain(ASKED)], [HELLO, corrected, CARA, HI]
+    places = merged(own, record, {1: said[1].__eq__, 2: "Something else.".__eq__})
+    assert [(place.own, *place.told) for place in places] == [(0, 0), (1, 1), (None, 2), (2, 3), (3,)]
+
+
+def test_what_is_merely_alike_replaces_nothing() -> None:
+    own = [("user", "yes we should sail today"), HI, *plain(ASKED)]
+    no = ("user", "Ben: no we should not sail today")
+    assert texts(own, no, HI) == [own[0][1], no[1], HI[1], own[2][1]]
+
+
+def test_what_was_said_after_an_answer_stands_behind_it() -> None:
+    own = [*plain(HELLO), ("user", "Said elsewhere?"), HI]
+    assert texts(own, HELLO, ASKED, HI, CARA) == [HELLO[1], ASKED[1], "Said elsewhere?", HI[1], CARA[1]]
+
+
+def test_a_systems_message_within_the_talk_is_told_once() -> None:
+    assert texts([*plain(HELLO, HI), ("user", "And?")], HELLO, SUMMARY, HI, MEMORY) == [
+        *(SUMMARY[1], HELLO[1], HI[1], MEMORY[1], "And?")
     ]
-    assert texts([said, HI], corrected, HI) == [corrected[1], HI[1]]
-    assert said[1] in texts([*plain(HELLO), said], HELLO, corrected)  # which may be of something said before
 
 
 def test_what_is_older_than_the_record_stays_before_it() -> None:
@@ -95,3 +105,30 @@ def test_what_is_older_than_the_record_stays_before_it() -> None:
 def test_the_same_again_and_again_takes_no_time() -> None:
     own = [("user", "a " * 50_000), *[("user", "a")] * 300]
     assert len(merged(own, [("user", "Ida: a")] * 100)) == 301
+
+
+def test_a_search_ends_after_so_many_steps_and_loses_nothing() -> None:
+    record, own = [("user", "A: ok")] * 200, [("user", f"{'ok ' * 20}{number}") for number in range(200)]
+    search = RecordSearch(record)
+    assert [search.runs(*one) for one in own][-1] is None
+    assert search.steps <= MOST_STEPS + len(own) * len(record) + 2 * MOST_PARTS**2
+    places = merged([*own, ("user", "ok")], record)
+    assert [place.own for place in places if place.own is not None] == [*range(201)]
+    assert [number for place in places for number in place.told] == [*range(200)]
+    assert places[-1].told == (199,)
+
+
+def test_the_same_text_is_looked_for_once() -> None:
+    search = RecordSearch([("user", "A: ok")] * 200)
+    search.runs("user", "ok ok ok no")
+    before = search.steps
+    assert search.runs("user", "ok ok ok no") == {}
+    assert search.steps == before + 200
+
+
+def test_a_question_that_was_corrected_before_its_answer_is_told_once() -> None:
+    first = {2: "When does it sail?".__eq__}
+    places = merged([*plain(HELLO, HI), ("user", "When does it sail?")], [HELLO, HI, ASKED], first)
+    assert [(place.own, *place.told) for place in places] == [(0, 0), (1, 1), (2, 2)]
+    again = merged([("user", "When does it sail?")], [ASKED, BOAT], {0: first[2]})
+    assert [(place.own, *place.told) for place in again] == [(None, 0), (None, 1), (0,)]

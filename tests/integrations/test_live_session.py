@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
+from functools import partial
 
 import pytest
 from redis.asyncio import Redis
 
 from context_builder.errors import DatabaseUnavailable, SessionIdError
 from context_builder.integrations.live_session import LiveSession, named, with_record
+from context_builder.session.messages.revision import MessageReference
 from context_builder.storage.redis import client_for
 from context_builder.testing import InMemoryStore
 from tests.integrations.conftest import heard, queued
@@ -55,6 +57,27 @@ async def test_an_answer_stands_behind_its_question(live: LiveSession, meeting: 
     assert [one["content"] for one in (await live.record())[-2:]] == talk
     whole = await live.record("We label the clips by hand.", whole=True)
     assert [one["content"] for one in whole if one["role"] != "system"] == talk
+
+
+async def test_a_correction_stands_where_its_message_was(live: LiveSession, meeting: Redis) -> None:
+    await live.client.rename_speaker("Alice", "Al")
+    await live.answer("By hand, then.")
+    await live.client.correct(MessageReference(number=1), text="We label the clips by ear.")
+    await wait_until(lambda: heard(meeting, "We label the clips by ear."), "the correction is heard")
+    live.overhear("Alice", "We label the clips by hand.")
+    said = [("user", "We label the clips by hand."), ("user", "We label the clips by band."), ("user", "So?")]
+    together = await with_record(live, said, *AS_PAIRS)
+    talk = [text for role, text in together if role != "system"]
+    assert talk == ["Al: We label the clips by ear.", said[1][1], "By hand, then.", said[2][1]]
+
+
+async def test_an_answer_with_a_colon_names_nobody(live: LiveSession, meeting: Redis) -> None:
+    for text in ("Plan: sail.", "Plan: swim."):
+        await live.answer(text)
+        await wait_until(partial(heard, meeting, text), "the answer is heard")
+    said = [("user", "We label the clips by hand."), ("assistant", "Plan: sail.\nPlan: swim."), ("user", "So?")]
+    together = await with_record(live, said, *AS_PAIRS)
+    assert [text for role, text in together if role == "assistant"] == [said[1][1]]
 
 
 async def test_who_spoke_is_known_before_the_session_publishes_it(live: LiveSession) -> None:

@@ -288,6 +288,13 @@ def identity_of(consilience: bool, number: int | None, speaker: str, text: str, 
     return _digest([consilience, number, speaker, text, when], _IDENTITY_BYTES)
 
 
+def said_at_first(published: Mapping[str, Any], speaker: str, text: str) -> bool:
+    """Return whether a message that was corrected since, as a state shows it, is what ``speaker`` said in ``text``."""
+    came = published.get("timestamp_raw", published.get("timestamp"))
+    identity = identity_of(published.get("type") == "consilience", published.get("message_number"), speaker, text, came)
+    return bool(identity.hex() == published.get("origin"))
+
+
 def stamp_of(timestamp: Any) -> str:
     """Return a digest that tells timestamps from each other; empty where there is none."""
     return "" if timestamp is None else _digest(_publishable(timestamp), _STAMP_BYTES).hex()
