@@ -7,7 +7,7 @@ from typing import Final
 
 from context_builder.redaction.codes import CodeList
 from context_builder.redaction.named_secrets import NAME, SECRET_KINDS, Syntax, is_secret_value
-from context_builder.redaction.secret import Secret, masked, placeholder
+from context_builder.redaction.secret import Secret, masked, merged, placeholder
 from context_builder.redaction.secret_patterns import secret_formats, secrets_in
 from context_builder.redaction.secret_values import NameKind, is_like_a_password, is_mixed, is_random, kind_of_name
 from context_builder.redaction.secrets_across_lines import LINE_ENDS, Columns, broken_secrets, known_until
@@ -65,8 +65,7 @@ class LineContext:
         found = secrets_in(line, without_context=not is_public)
         below = self._value_below(line)
         if told := [*([below] if below else ()), *self._columns.secrets(line), *self._codes.secrets(line)]:
-            apart = (one for one in found if all(one.end <= its.start or its.end <= one.start for its in told))
-            found = sorted((*apart, *told))
+            found = merged((*told, *found))
         elif self._broken_off and (rest := _GOES_ON.match(line)) and _is_rest(rest):
             found = [Secret(*rest.span(1), self._broken_off)]
         if line and not line.isspace():
