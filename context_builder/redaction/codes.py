@@ -11,20 +11,28 @@ from context_builder.redaction.secret import Secret, has_one_of
 from context_builder.redaction.secret_values import is_dummy, is_label, is_like_a_password, is_mixed
 
 _PIN_HINTS: Final = ("pin", "code", "otp", "cvv", "cvc", "puk", "geheimzahl", "combination")
+_SEED_HINTS: Final = ("phrase", "words")
 _CODES_HINTS: Final = ("code", "key", "secret", "seed", "totp", "bitlocker")
 _HINTS: Final = (
     *_PIN_HINTS, "login", "log in", "logon", "log on", "sign in", "signin", "cred", "zugang", "wifi", "wi-fi", "wlan",
     "pass", "kennwort", "contrase", "senha", "phrase", "2fa", "mfa", "recovery", "backup", "bitlocker",
-    "authenticat",
+    "authenticat", "seed", "mnemonic", "wallet", "secret",
 )  # fmt: skip
 """Every line with the name of such a secret has one of these, in lower case."""
 
 _DIGIT: Final = rf"(?:\d|(?:(?:double|triple)\s)?(?:{'|'.join(DIGIT_WORDS)}))"
+_COUNTED: Final = (
+    "area|bytes|char(?:acter)?s|days|digits|dollars|edition|euros?|files|functions|hours|items|lines|minutes|months|pages"
+    "|people|percent|points|release|review|rows|seconds|steps|tests|times|tokens|users|version|words|years?"
+)
+"""What behind a number tells that it is a count, a year or a place."""
 _NUMBER: Final = (
-    rf"(?:\d{{4,12}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|{_DIGIT}(?:,?[ -]{_DIGIT}){{3,11}})(?![\w%]|[.,:/]\d)"
+    r"(?!(?:19|20)\d\d[–-](?:\d\d){1,2}(?!\d))"  # a date, or two years
+    rf"(?:\d{{4,12}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|{_DIGIT}(?:,?[ -]{_DIGIT}){{3,11}})"
+    rf"(?![\w%]|[.,:/–-]\d|[ -](?:{_COUNTED})\b)"
 )
 _IS: Final = (
-    r"[\"'`*]{0,3}(?:\s(?:for|of|to)(?:\s[\w'’-]{1,20}){1,3}?)?"
+    r"[\"'`*]{0,3}(?:\s(?:for|of|to)(?:\s(?!\d{4})[\w'’-]{1,20}){1,3}?)?"
     r"(?:\s{0,3}(?:[:=#|(–-]|->|→)|\s(?:is|was|ist|lautet|est|es|è)(?:\s(?:now|still|(?:set|changed|reset)\sto)|:)?"
     r"|\s(?:changed|set)\sto|['’]s(?=\s))\s{0,3}[\"'`*(]{0,2}"
 )
@@ -34,9 +42,9 @@ _PIN_NAME: Final = (
     r"(?:pin|code|combination)|(?:code|combination)\s(?:for|of|to)\s(?:the|my|our|your)\s(?:[\w-]{1,20}\s)?(?:alarm|door|garage|gate|house|lock"
     r"|locker|lockbox|phone|safe|vault))(?:[ -](?:code|number))?|puk|t?otp|geheimzahl)"
 )
-_PIN: Final = re.compile(rf"\b{_PIN_NAME}{_IS}(?P<value>(?:[A-Z]-)?{_NUMBER})", re.IGNORECASE)
+_PIN: Final = re.compile(rf"\b(?<!gpio\s){_PIN_NAME}{_IS}(?P<value>(?:[A-Z]-)?{_NUMBER})", re.IGNORECASE)
 _PIN_TOLD_FIRST: Final = re.compile(
-    rf"(?<![\w.,:/-])(?P<value>{_NUMBER})\s(?:is|was|as)\s(?:the|my|our|your|his|her|their)\s(?:[\w-]{{1,20}}\s)?"
+    rf"(?<![\w.,:/-])(?<!ticket\s)(?<!issue\s)(?P<value>{_NUMBER})\s(?:is|was|as)\s(?:the|my|our|your|his|her|their)\s(?:[\w-]{{1,20}}\s)?"
     rf"{_PIN_NAME}\b",
     re.IGNORECASE,
 )
@@ -64,20 +72,40 @@ _SPELLED: Final = re.compile(
 
 _LOGIN: Final = re.compile(
     r"\b(?:log(?:ged|ging)?[ -]?(?:in|on)|logins?|sign(?:ed)?[ -]?in|credentials?|creds|zugang(?:sdaten)?|wi-?fi|wlan)"
-    r"(?:\s(?:as|with|using|via|is|are|for|of|to|the|data|details|network|user|username|mit|als)){0,4}\s{0,2}[:=]?\s{0,2}"
+    r"(?:\s(?:as|with|using|via|is|are|for|of|to|the|data|details|network|user|username|mit|als)){0,4}\s{0,2}(?P<tells>[:=])?\s{0,2}"
     r"(?P<user>[\w.@+-]{2,64})(?P<between>\s{0,2}[/|:;]\s{0,2}|\s(?:and|with|und|mit)\s|,?\s)"
     r"(?P<value>[^\s\"'`,;<>()/|]{6,64})",
     re.IGNORECASE,
 )
+_MARKS: Final = ("/", "|", ":", ";")
+"""Between a user's name and a password; words and blanks are between others too."""
+
+_SEED_NAME: Final = r"\b(?:seed|recovery|mnemonic|backup|secret|wallet)[ -](?:phrase|words)"
+_SEED_WORD: Final = (
+    r"(?!(?:the|and|for|are|was|were|with|from|has|had|your|their|them|not|but|his|her|its|our|been)\b)[a-z]{3,8}"
+)
+"""A word as BIP 39 lists them, which has none of those that sentences are made of."""
+_NUMBERED: Final = rf"\d{{1,2}}[.):]?\s{{0,3}}{_SEED_WORD}"
 _SEED_PHRASE: Final = re.compile(
-    rf"\b(?:seed|recovery|mnemonic|backup|secret|wallet)\s(?:phrase|words){_IS}(?P<value>(?:[a-z]{{3,8}},?\s){{11,23}}[a-z]{{3,8}})"
-    r"(?![a-z])"
+    rf"{_SEED_NAME}{_IS}(?P<value>(?:\d{{1,2}}[.):]?\s{{0,3}})?{_SEED_WORD}"
+    rf"(?:,?\s{{1,3}}(?:\d{{1,2}}[.):]?\s{{0,3}})?{_SEED_WORD}){{11,23}})(?![^\W_])",
+    re.IGNORECASE,
+)
+_SEED_ENDS: Final = re.compile(
+    rf"{_SEED_NAME}(?:\s(?:is|was|below|follows|here)|\s?\([^()]{{0,40}}\)){{0,2}}[\s:*=-]{{0,8}}$", re.IGNORECASE
+)
+_SEED_ALONE: Final = re.compile(
+    rf"[\s>|*#\"'`-]{{0,16}}(?P<value>{_NUMBERED}(?:[\s,|]{{1,8}}{_NUMBERED}){{0,23}}"
+    rf"|{_SEED_WORD}(?:,?\s{{1,3}}{_SEED_WORD}){{5,23}})[\s|*\"'`.,]{{0,8}}$",
+    re.IGNORECASE,
 )
 
 _CODES_NAME: Final = re.compile(
-    r"\b(?:(?:activation|authenticator|backup|emergency|licen[cs]e|mfa|one[ -]time|product|recovery|rescue|scratch"
-    r"|setup|totp|two[ -]factor|2fa)\s(?:codes?|keys?|secret|seed)|totp|2fa|bitlocker(?:\s(?:recovery\s)?key)?)\b"
-    r"(?:\s{0,2}(?:[:=–-]|(?:is|are)\b)){0,3}(?=(?P<ends>[^.!?]{0,60}$)?)",
+    r"\b(?:(?:activation|authenticator|backup|emergency|licen[cs]e|mfa|one[ -]time|(?P<vague>product|setup)|recovery"
+    r"|rescue|scratch|totp|two[ -]factor|2fa)\s(?:codes?|keys?|secret|seed)|totp|2fa"
+    r"|bitlocker(?:\s(?:recovery\s)?key)?)\b"
+    r"(?:\s(?:#?\d{1,2}(?=\s?[:=–-]|\s(?:is|was)\b)|\([^()]{0,40}\)))?"
+    r"(?:\s{0,2}(?:[:=–-]|(?:is|are|was|were)\b)){0,3}(?=(?P<ends>[^.!?]{0,60}$)?)",
     re.IGNORECASE,
 )
 _CODE: Final = (
@@ -85,10 +113,17 @@ _CODE: Final = (
     r"|[A-Za-z0-9]{5}(?:[ -][A-Za-z0-9]{5}){1,7}|[A-Za-z0-9]{6}(?:[ -][A-Za-z0-9]{6}){1,7}|[A-Za-z0-9]{6,64})(?![\w-])"
 )
 _CODES: Final = re.compile(
-    rf"[\s>|*#\"'`(-]{{0,16}}(?:\d{{1,2}}[.)]\s{{1,3}})?(?P<value>{_CODE}(?:[\s,;|]{{1,3}}{_CODE}){{0,15}})"
+    r"[\s>|*#\"'`(~-]{0,16}(?:\[[ x]?\]\s{1,3}|\d{1,2}[.)]\s{1,3})?"
+    rf"(?P<value>{_CODE})"
 )
-_LIST_ENDS: Final = re.compile(r"[\s|\"'`).,;]{0,8}$")
-_ONE: Final = re.compile(_CODE)
+_NEXT_CODE: Final = re.compile(rf"[\s,;|]{{1,3}}(?:(?:and|or|und|oder|&)\s)?(?P<value>{_CODE})")
+_MOST_CODES: Final = 16
+_LIST_ENDS: Final = re.compile(
+    r"[\s|\"'`).,;~]{0,8}(?:[(\[:→✓✗x–-]{0,2}\s?(?:already\s|not\s)?(?:(?:un)?used|spent|free|gone|left|lost|new|old|valid"
+    r"|expired|done|taken|benutzt|verbraucht|frei)\b[^|]{0,30})?$",
+    re.IGNORECASE,
+)
+_WORD_WITH_NUMBER: Final = re.compile(r"\d?[A-Za-z]?[a-z]{5,}\d{1,4}")
 _BASE32: Final = re.compile(r"[A-Z2-7 -]{14,99}")
 _LEAST_LENGTH: Final = 8
 _LONGEST_NAME: Final = 120
@@ -107,7 +142,8 @@ def codes_in(line: str) -> Iterator[Secret]:
             yield Secret(*match.span("value"), "PASSWORD")
     for match in _LOGIN.finditer(line):
         value = match["value"].rstrip(".!?)")
-        if _is_chosen(value, is_marked=not match["between"].isspace()):
+        between = match["between"].strip()
+        if _is_chosen(value, is_marked=between in _MARKS or (between == "," and bool(match["tells"]))):
             yield Secret(match.start("value"), match.start("value") + len(value), "PASSWORD")
     for name in _CODES_NAME.finditer(line):
         if found := _codes(line, name.end()):
@@ -120,31 +156,52 @@ class CodeList:
     def __init__(self) -> None:
         self._is_open = False
         self._is_pin = False
+        self._is_seed = False
 
     def secrets(self, line: str) -> Iterator[Secret]:
         """Yield the codes of the next line, if it is one of the list; any other line with words ends it."""
         if self._is_pin and (pin := _PIN_ALONE.match(line)):
             yield Secret(*pin.span("value"), "PIN")
-        elif self._is_open and (found := _codes(line, 0)) and _LIST_ENDS.match(line, found.end):
+        elif self._is_seed and (words := _SEED_ALONE.match(line)):
+            yield Secret(*words.span("value"), "PASSWORD")
+        elif self._is_open and (found := codes_alone(line)):
             yield found
         elif any(map(str.isalnum, line)):
             end = line[-_LONGEST_NAME:]
             names = _CODES_NAME.finditer(end) if has_one_of(_CODES_HINTS, end.lower()) else ()
-            self._is_open = any(name["ends"] is not None for name in names)
+            self._is_open = any(name["ends"] is not None and not name["vague"] for name in names)
+            self._is_seed = has_one_of(_SEED_HINTS, end.lower()) and bool(_SEED_ENDS.search(end))
             self._is_pin = has_one_of(_PIN_HINTS, end.lower()) and bool(_PIN_ENDS.search(end))
 
 
+def codes_alone(text: str) -> Secret | None:
+    """Return the codes that are all of a line or of a cell, but for whether they are used."""
+    found = _codes(text, 0)
+    return found if found and _LIST_ENDS.match(text, found.end) else None
+
+
+def names_codes(head: str) -> bool:
+    """Return whether the head of a column says that codes are below it."""
+    return has_one_of(_CODES_HINTS, head.lower()) and bool(_CODES_NAME.fullmatch(head))
+
+
 def _codes(line: str, start: int) -> Secret | None:
-    """Return the codes at ``start``, as one secret."""
-    found = _CODES.match(line, start)
-    if found is None or not all(map(_is_code, _ONE.findall(found["value"]))):
-        return None
-    return Secret(*found.span("value"), "KEY")
+    """Return the codes at ``start``, up to what is none, as one secret."""
+    first = code = _CODES.match(line, start)
+    end = 0
+    for _ in range(_MOST_CODES):
+        if code is None or not _is_code(code["value"]):
+            break
+        end = code.end()
+        code = _NEXT_CODE.match(line, end)
+    return Secret(first.start("value"), end, "KEY") if first and end else None
 
 
 def _is_code(value: str) -> bool:
-    """Return whether a code has digits, as words have none, or the letters of base32 alone."""
-    return len(value) >= _LEAST_LENGTH and (any(map(str.isdigit, value)) or bool(_BASE32.fullmatch(value)))
+    """Return whether a code has digits, and is no word with a number, or has the letters of base32 alone."""
+    if len(value) < _LEAST_LENGTH or _WORD_WITH_NUMBER.fullmatch(value):
+        return False
+    return any(map(str.isdigit, value)) or bool(_BASE32.fullmatch(value))
 
 
 def _is_chosen(value: str, *, is_marked: bool) -> bool:

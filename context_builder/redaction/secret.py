@@ -23,13 +23,27 @@ def placeholder(kind: str) -> str:
 
 
 def masked(text: str, secrets: Iterable[Secret]) -> str:
-    """Return a text with placeholders for secrets, which are in order and apart."""
+    """Return a text with placeholders for secrets, those that overlap being one."""
     shown: list[str] = []
     at = 0
-    for secret in secrets:
+    for secret in merged(secrets):
         shown += (text[at : secret.start], placeholder(secret.kind))
         at = secret.end
     return "".join((*shown, text[at:]))
+
+
+def merged(found: Iterable[Secret]) -> list[Secret]:
+    """Return the secrets in order; those that overlap are one, of the kind of the first and longest."""
+    apart: list[Secret] = []
+    for secret in sorted(found, key=lambda one: (one.start, -one.end)):
+        if secret.start >= secret.end:
+            continue
+        if apart and secret.start < apart[-1].end:
+            last = apart[-1]
+            apart[-1] = Secret(last.start, max(last.end, secret.end), last.kind)
+        else:
+            apart.append(secret)
+    return apart
 
 
 def has_one_of(words: Iterable[str], text: str) -> bool:

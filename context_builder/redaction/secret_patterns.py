@@ -23,7 +23,7 @@ from typing import Any, Final
 from context_builder.redaction.codes import codes_in
 from context_builder.redaction.named_secrets import named_secrets
 from context_builder.redaction.readings import readings
-from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of
+from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of, merged
 from context_builder.redaction.secret_values import (
     entropy,
     is_dummy,
@@ -190,7 +190,7 @@ def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
     if not found:
         return found
     found = list(_outside_placeholders(line, found))
-    return _merged((*found, *_said_again(line, found)))
+    return merged((*found, *_said_again(line, found)))
 
 
 def by_form(line: str, *, without_context: bool) -> Iterator[Secret]:
@@ -272,17 +272,3 @@ def _said_again(line: str, found: list[Secret]) -> Iterator[Secret]:
         at = -1
         while (at := line.find(value, at + len(value) if at >= 0 else 0)) >= 0:
             yield Secret(at, at + len(value), kind)
-
-
-def _merged(found: Iterable[Secret]) -> list[Secret]:
-    """Return the secrets in order; those that overlap are one, of the kind of the first and longest."""
-    merged: list[Secret] = []
-    for secret in sorted(found, key=lambda one: (one.start, -one.end)):
-        if secret.start >= secret.end:
-            continue
-        if merged and secret.start < merged[-1].end:
-            last = merged[-1]
-            merged[-1] = Secret(last.start, max(last.end, secret.end), last.kind)
-        else:
-            merged.append(secret)
-    return merged

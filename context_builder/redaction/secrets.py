@@ -7,7 +7,7 @@ from typing import Final
 
 from context_builder.redaction.codes import CodeList
 from context_builder.redaction.named_secrets import NAME, SECRET_KINDS, Syntax, is_secret_value
-from context_builder.redaction.secret import Secret, masked, placeholder
+from context_builder.redaction.secret import Secret, masked, merged, placeholder
 from context_builder.redaction.secret_patterns import secret_formats, secrets_in
 from context_builder.redaction.secret_values import NameKind, is_like_a_password, is_mixed, is_random, kind_of_name
 from context_builder.redaction.secrets_across_lines import LINE_ENDS, Columns, broken_secrets, known_until
@@ -64,14 +64,16 @@ class LineContext:
         is_public = self._is_public or self._name_above == NameKind.HARMLESS
         found = secrets_in(line, without_context=not is_public)
         below = self._value_below(line)
-        if told := [*([below] if below else ()), *self._columns.secrets(line), *self._codes.secrets(line)]:
-            apart = (one for one in found if all(one.end <= its.start or its.end <= one.start for its in told))
-            found = sorted((*apart, *told))
+        listed = [*self._codes.secrets(line)]
+        in_cells = [*self._columns.secrets(line)]
+        if told := [*([below] if below else ()), *(in_cells or listed)]:
+            found = merged((*told, *found))
         elif self._broken_off and (rest := _GOES_ON.match(line)) and _is_rest(rest):
             found = [Secret(*rest.span(1), self._broken_off)]
         if line and not line.isspace():
             self._note(line)
-            self._broken_off = found[-1].kind if found and found[-1].end >= len(line.rstrip()) else ""
+            is_broken = found and found[-1].end >= len(line.rstrip()) and found[-1].kind != "PIN"
+            self._broken_off = found[-1].kind if is_broken else ""
             if _ENDS_MASKED.search(line, max(0, len(line) - 90)):
                 self._broken_off = "KEY"
         return found

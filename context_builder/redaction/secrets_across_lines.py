@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from context_builder.redaction.codes import codes_alone, names_codes
 from context_builder.redaction.named_secrets import SECRET_KINDS, Syntax, is_secret_value, named_secrets
 from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import Secret, has_one_of
@@ -126,6 +127,7 @@ def _ends_whole(line: str) -> bool:
 
 _SEPARATORS: Final = "|\t,;"
 """Between the cells of Markdown and of files of values."""
+_HEAD_HINTS: Final = (*HINTS, "code", "totp", "2fa")
 _LONGEST_HEAD: Final = 400
 _MOST_CELLS: Final = 64
 _MARKS: Final = " \t*_`\"'"
@@ -145,10 +147,11 @@ class Columns:
         self._separator = ""
         self._count = 0
         self._kinds: Mapping[int, NameKind] = MappingProxyType({})
+        self._codes: frozenset[int] = frozenset()
 
     def secrets(self, line: str) -> Iterator[Secret]:
         """Yield the secrets of the next line, in order; one that is no row ends the table."""
-        if self._kinds and line.count(self._separator) == self._count:
+        if (self._kinds or self._codes) and line.count(self._separator) == self._count:
             yield from self._in_cells(line)
         elif not line.isspace() and line:
             self._begin(line)
@@ -159,7 +162,10 @@ class Columns:
         begun = 0
         for place, cell in enumerate(line.split(self._separator)):
             value = cell.strip(_MARKS)
-            if kind := self._kinds.get(place):
+            if place in self._codes:
+                if found := codes_alone(cell):
+                    yield Secret(begun + found.start, begun + found.end, found.kind)
+            elif kind := self._kinds.get(place):
                 start = begun + len(cell) - len(cell.lstrip(_MARKS))
                 if " " not in value and is_secret_value(value, kind, Syntax.TOLD, quoted=False):
                     yield Secret(start, start + len(value), SECRET_KINDS[kind])
@@ -167,8 +173,8 @@ class Columns:
 
     def _begin(self, line: str) -> None:
         """Keep which columns hold secrets, if the line is the head of a table."""
-        self._kinds = {}
-        if len(line) > _LONGEST_HEAD or not has_one_of(HINTS, line.lower()):
+        self._kinds, self._codes = {}, frozenset()
+        if len(line) > _LONGEST_HEAD or not has_one_of(_HEAD_HINTS, line.lower()):
             return
         separator = next((one for one in _SEPARATORS if one in line), "")
         cells = [cell.strip(_MARKS) for cell in line.split(separator)] if separator else []
@@ -176,6 +182,7 @@ class Columns:
         if len(cells) <= _MOST_CELLS and is_table and all(map(_HEADING.fullmatch, cells)):
             kinds = {place: kind_of_name(cell) for place, cell in enumerate(cells) if cell}
             self._kinds = {place: kind for place, kind in kinds.items() if kind > NameKind.KEY}
+            self._codes = frozenset(place for place, cell in enumerate(cells) if names_codes(cell))
             self._separator, self._count = separator, len(cells) - 1
 
 

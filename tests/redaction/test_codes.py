@@ -8,6 +8,8 @@ from context_builder.redaction import SecretRedactor
 
 PASSWORD = "Xy7qRt9Lm"
 BASE32 = "JBSWY3DPEHPK3PXP"
+SEED = " ".join(["witch", "share"] * 6)
+NUMBERED = " ".join(f"{place}. {word}" for place, word in enumerate(SEED.split(), 1))
 
 SECRET = (
     *(("PIN: 4711", "4711"), ("my pin is 4 7 1 1", "4 7 1 1"), ("die PIN ist 4711", "4711"), ("CVV: 123", "123")),
@@ -30,7 +32,19 @@ SECRET = (
     *(("| user | password |\n|---|---|\n| ann | rain4you |", "rain4you"), ("1. password\n2. rain4you", "rain4you")),
     *(("my password, spelled: r a i n 4 y o u", "i n 4"), ("password spelled out: X-y-7-q-R", "7-q")),
     *(("the password is capital X, small y, seven, dash, papa", "seven"), ("password: romeo alpha nine zulu", "zulu")),
-    *((f"seed phrase: {'witch share ' * 6}".strip(), "witch"),),
+    *((f"seed phrase: {SEED}", "witch"), (f"Seed phrase: {SEED}", "witch"), (f"SEED PHRASE:{SEED.upper()}", "WITCH")),
+    *((f"Recovery phrase: {SEED.title()}", "Witch"), (f"My seed phrase:\n\n> {SEED}", "witch")),
+    *((f"seed phrase (24 words):\n{NUMBERED}", "share"), (f"seed words: {NUMBERED}", "share")),
+    *(("Seed phrase:\n" + NUMBERED.replace("e ", "e\n"), "share"), ("recovery phrase\n" + "witch share " * 3, "share")),
+    *((f"recovery codes: 8f3a-91bc {word} 77d2-0c4e", "77d2") for word in ("and", "or", "und", ", and", "&")),
+    *(("backup code 1: 8f3a-91bc", "91bc"), ("backup code #2 is 8f3a-91bc", "91bc")),
+    *(("backup codes (print them): 8f3a-91bc", "91bc"), ("my recovery code was 8f3a-91bc", "91bc")),
+    *(("backup codes: 8f3a-91bc thanks", "91bc"), ("backup codes: 8f3a-91bc, 77d2-0c4e already used", "0c4e")),
+    *((f"backup codes:\n- 77d2-0c4e{used}\n- 8f3a-91bc", "77d2") for used in (" - used", " (used 3 May)", " unused")),
+    *((f"backup codes:\n- 77d2-0c4e{used}\n- 8f3a-91bc", "91bc") for used in (" - used", " (used 3 May)", ": free")),
+    *(("backup codes:\n[x] 77d2-0c4e\n[ ] 8f3a-91bc", "91bc"), ("backup codes:\n~~77d2-0c4e~~", "77d2")),
+    *(("| user | backup codes |\n|---|---|\n| ann | 8f3a-91bc |\n| bob | 77d2-0c4e |", "77d2"),),
+    *(("user,password,recovery code\nann,rain4you,8f3a-91bc", "91bc"), ("name\tbackup codes\nann\t8f3a-91bc", "91bc")),
 )  # fmt: skip
 
 TALK = (
@@ -69,6 +83,25 @@ TALK = (
     "| password |\n|---|\n| required |",
     "1. password\n2. user name",
     "- tokens\n- 4096",
+    "sign in with GitHub and Office365",
+    "credentials for users and Windows11",
+    "login with Anna and Sarah1999",
+    "log in to v2.3.1, build20240501",
+    "totp 2024-11-27 review",
+    "verification code of 2024-2025",
+    "safe code 2019 edition",
+    "gate code is 1000 lines",
+    "alarm code - 2019 version",
+    "the PIN code 94103 area",
+    "ticket 12345 is the door code",
+    "GPIO pin: 1234",
+    "product codes:\n- A1234567\n- B1234567",
+    "setup code:\nfoobar1234\nimport numpy1",
+    "recovery key for the vault\nmodel2024",
+    "license keys\nWindows11 Office365",
+    "Seed phrase: write them down and keep them in a place where only your family can find them one day",
+    "recovery phrase:\nnever share them with anyone, ever",
+    "seed words:\n- apples\n- pears",
 )
 
 
@@ -77,6 +110,16 @@ def test_a_short_secret_is_masked(text: str, secret: str) -> None:
     shown = SecretRedactor().redact(text)
     assert secret not in shown
     assert "§§secret(" in shown
+
+
+def test_what_follows_a_pin_on_the_next_line_stays() -> None:
+    assert SecretRedactor().redact("my pin is 4711\n2024-11-27") == "my pin is §§secret(PIN)\n2024-11-27"
+
+
+def test_of_a_table_only_the_cells_with_secrets_are_masked() -> None:
+    table = "| user | password | backup codes | note |\n|---|---|---|---|\n| abcd1234 | rain4you | {} | efgh5678 |"
+    masked = "| abcd1234 | §§secret(PASSWORD) | §§secret(KEY) | efgh5678 |"
+    assert SecretRedactor().redact(table.format("8f3a-91bc, 77d2-0c4e")).endswith(masked)
 
 
 @pytest.mark.parametrize("text", TALK)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_builder.redaction import SecretRedactor
+from context_builder.redaction.codes import CodeList
+from context_builder.redaction.secret import Secret, masked
+from context_builder.redaction.secret_patterns import secrets_in
+from context_builder.redaction.secrets import LineContext
+from context_builder.redaction.secrets_across_lines import Columns
 
 REDACTOR = SecretRedactor()
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq0\nabcd==\n-----END RSA PRIVATE KEY-----"
@@ -108,6 +114,37 @@ def test_any_cut_of_any_text_gives_the_same(parts, data):
     cut = data.draw(st.integers(0, len(text)))
     stream = REDACTOR.stream()
     assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close() == REDACTOR.redact(text)
+
+
+HEADS = ("password", "backup codes", "recovery key", "2fa secret", "user", "PIN", "license key", "spare")
+CELLS = (
+    *("abcd1234", "hunter22xy", "efgh5678", "8f3a-91bc 77d2-0c4e", "JBSWY3DPEHPK3PXP", "4711", "ann", "rain4you"),
+    *("password is kQ3x9Lw2Pz", "recovery codes: 5k2m-44xz and 6b9t-83qw", "key=zyx98wvu"),
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(HEADS), min_size=1, max_size=4),
+    st.lists(st.sampled_from(CELLS), min_size=1, max_size=4, unique=True),
+    st.sampled_from(["{}", "| {} |", "{}:", "- {}"]),
+    st.sampled_from([" | ", ",", "\t", " "]),
+)
+def test_secrets_never_overlap_and_nothing_of_one_is_shown(heads, cells, form, between):
+    head, line = form.format(between.join(heads)), form.removesuffix(":").format(between.join(cells))
+    context, columns, codes = LineContext(), Columns(), CodeList()
+    for one in (context, columns, codes):
+        list(one.secrets(head))
+    spans = context.secrets(line)
+    assert all(one.start < one.end <= after.start for one, after in pairwise(spans))
+    shown = masked(line, spans)
+    for found in (*secrets_in(line), *(list(columns.secrets(line)) or codes.secrets(line))):
+        assert not any(line[at : at + 8] in shown for at in range(found.start, found.end - 7))
+
+
+def test_secrets_that_overlap_are_masked_as_one():
+    overlapping = [Secret(8, 14, "PASSWORD"), Secret(0, 12, "KEY"), Secret(2, 4, "PIN"), Secret(14, 16, "PIN")]
+    assert masked("0123456789abcdefgh", overlapping) == "§§secret(KEY)§§secret(PIN)gh"
 
 
 def test_what_is_safe_to_show_is_shown_line_by_line():
