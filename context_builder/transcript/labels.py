@@ -33,7 +33,10 @@ _PREFIX: Final = re.compile(
     rf"(?P<mark>(?:[-–—>]+\s*)?)(?P<label>[^\s:\uff1a][^:\uff1a\n]{{0,{LONGEST_LABEL - 1}}}?)"
     r"\s?(?::(?:\s+|$)|\uff1a\s*)"
 )
-_NAME: Final = re.compile(r"[^\W\d_][\w.'’()\- ]{0,39}")
+_NAME: Final = re.compile(r"[^\W\d_][\w.'’()\- ]{0,39}(?:[№#]\s?\d{1,3})?")
+_COUNTED: Final = re.compile(r"(?P<stem>[^\W\d_][^\n]{0,39}?)\s*(?:№|#|\b[Nn](?:r|o|º)\.?)?\s?\d{1,3}")
+"""A name with a number, such as ``Спикер №2``."""
+
 _BESIDE: Final = re.compile(r"\s*(?:\([^()]*\)|\|.*)$")
 _TELEPHONE: Final = re.compile(r"\+\d[\d*() -]{5,24}|\d[\d() -]{0,12}\*[\d*() -]{3,20}")
 _MOST_WORDS: Final = 4
@@ -95,6 +98,8 @@ class Labels:
             again = {one for one in names if counts[one] + below[one] > 1}
             bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
             again |= {one for one in bold if len(bold) > 1 and is_written_as_name(one)}
+            stems = {one["stem"] for name in again if (one := _COUNTED.fullmatch(name))}
+            again |= {name for name in names if (one := _COUNTED.fullmatch(name)) and one["stem"] in stems}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
         alone = [

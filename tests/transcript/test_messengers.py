@@ -199,10 +199,12 @@ def lines_of(*entries: JSON) -> str:
 
 def test_chats_of_one_object_a_line(tmp_path: Path) -> None:
     signal = {"sourceName": "Ida", "timestamp": 1683097200000}
+    edited = {"timestamp": 1683097209000, "message": "The pump came."}
     post = {"user": "ida", "message": "The pump came.", "create_at": 1683097200000}
     files = {
         "signal-cli": lines_of(
-            {"envelope": {**signal, "dataMessage": {"timestamp": 1683097200000, "message": "The pump came."}}},
+            {"envelope": {**signal, "dataMessage": {"timestamp": 1683097200000, "message": "The pump went."}}},
+            {"envelope": {**signal, "editMessage": {"targetSentTimestamp": 1683097200000, "dataMessage": edited}}},
             {"envelope": {**signal, "typingMessage": {"action": "STARTED"}}},
         ),
         "signal-export": lines_of({"date": "2023-05-03 09:00:00", "sender": "Ida", "body": "The pump came."}),
