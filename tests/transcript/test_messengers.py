@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,16 @@ def test_who_wrote_what_in_which_order(tmp_path: Path, name: str) -> None:
 def test_odd_values_are_told_of(tmp_path: Path, document: object) -> None:
     with pytest.raises(TranscriptError):
         transcript(tmp_path, "a.json", document)
+
+
+def test_parts_of_a_thread_in_a_zip_are_one(tmp_path: Path) -> None:
+    parts = [[("Bo", 4, "Forty."), ("Ida", 3, "How many?")], [("Bo", 2, "It failed."), ("Ida", 1, "So?")]]
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for number, part in enumerate(parts, start=1):
+            said = [{"sender_name": who, "timestamp_ms": 1683097200000 + at, "content": text} for who, at, text in part]
+            packed.writestr(f"inbox/bo_1/message_{number}.json", json.dumps({"participants": [], "messages": said}))
+    content = (tmp_path / "a.zip").read_bytes()
+    assert heard(tmp_path, "b.zip", content) == ["Ida | So?", "Bo | It failed.", "Ida | How many?", "Bo | Forty."]
 
 
 def lines_of(*entries: JSON) -> str:
