@@ -6,6 +6,7 @@ Nothing is written: the files of a ``.zip`` are read where they are, whatever th
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 import zlib
@@ -51,6 +52,9 @@ _IN_THE_OTHER: Final = 2**32 - 1
 """Stands in the plain record for a size that the other one has."""
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ _-]?\d*)?\.json", re.IGNORECASE)
+_PART: Final = re.compile(r"message_\d{1,4}\.json")
+"""Is a part of one thread in an export of Messenger or Instagram."""
+
 _HIDDEN: Final = ("__MACOSX", ".")
 
 T = TypeVar("T")
@@ -237,10 +241,21 @@ def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source],
     if chats and (others := sorted({*names} - {*chats})):
         source.notes.append(f"read {chats[0]}; not read: {', '.join(others)[:400]}")
     names = chats or names
+    folders = {PurePosixPath(name).parent for name in names}
+    if len(names) > 1 and len(folders) == 1 and all(_PART.fullmatch(PurePosixPath(name).name) for name in names):
+        return read(names[0], _one_thread(files, names, source), source)
     if len(names) > 1:
         listed = ", ".join(sorted(names))[:400]
         raise ValueError(f"holds {len(names)} transcripts; unpack it and name one: {listed}")
     return read(names[0], files[names[0]](), source)
+
+
+def _one_thread(files: Files, names: Iterable[str], source: Source) -> bytes:
+    """Return the parts of a thread as one document; their messages are put in order by who reads it."""
+    parts = [_parsed(files, name, source, lambda part: part if isinstance(part, dict) else {}) or {} for name in names]
+    lists = [part["messages"] for part in parts if isinstance(part.get("messages"), list)]
+    whole = {**next(iter(parts), {}), "messages": [one for messages in lists for one in messages]}
+    return json.dumps(whole).encode()
 
 
 def _is_about(name: str) -> bool:

@@ -33,8 +33,16 @@ _PREFIX: Final = re.compile(
     rf"(?P<mark>(?:[-–—>]+\s*)?)(?P<label>[^\s:\uff1a][^:\uff1a\n]{{0,{LONGEST_LABEL - 1}}}?)"
     r"\s?(?::(?:\s+|$)|\uff1a\s*)"
 )
-_NAME: Final = re.compile(r"[^\W\d_][\w.'’()\- ]{0,39}")
+_NAME: Final = re.compile(r"[^\W\d_][\w.'’()\- ]{0,39}(?:[№#]\s?\d{1,3})?")
+_COUNTED: Final = re.compile(r"(?P<stem>[^\W\d_][^\n]{0,39}?)\s*(?:№|#|\b[Nn](?:r|o|º)\.?)?\s?\d{1,3}")
+"""A name with a number, such as ``Спикер №2``."""
+
 _BESIDE: Final = re.compile(r"\s*(?:\([^()]*\)|\|.*)$")
+_OF_PARTY: Final = re.compile(
+    r"(?:[\w.'’-]{1,40} ){1,7}(?P<last>[^\W\d_][\w.'’-]{1,40}) \([^()]{1,40}\)(?: [-–] [^:]{1,40})?"
+)
+"""A function, a name, and the party in brackets, as parliaments write them: ``Poseł Anna Nowak (PiS)``."""
+
 _TELEPHONE: Final = re.compile(r"\+\d[\d*() -]{5,24}|\d[\d() -]{0,12}\*[\d*() -]{3,20}")
 _MOST_WORDS: Final = 4
 _PARTICLES: Final = frozenset(
@@ -95,12 +103,15 @@ class Labels:
             again = {one for one in names if counts[one] + below[one] > 1}
             bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
             again |= {one for one in bold if len(bold) > 1 and is_written_as_name(one)}
+            stems = {one["stem"] for name in again if (one := _COUNTED.fullmatch(name))}
+            again |= {name for name in names if (one := _COUNTED.fullmatch(name)) and one["stem"] in stems}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
         alone = [
             one["label"]
             for one in prefixes
-            if one.end() == len(one.string.rstrip()) and is_written_as_name(one["label"])
+            if one.end() == len(one.string.rstrip())
+            and (is_written_as_name(one["label"]) or _names_party(one["label"]))
         ]
         self._names |= set(alone) if len(alone) > 1 else set()
         self._bracketed = _bracketed(first_lines)
@@ -146,6 +157,11 @@ def is_written_as_name(label: str) -> bool:
     """Return whether a label is a name as meetings have it, such as with pronouns, or a telephone number."""
     name = _BESIDE.sub("", label)
     return (is_name(name) and _is_capitalized(name)) or bool(_TELEPHONE.fullmatch(label))
+
+
+def _names_party(label: str) -> bool:
+    found = _OF_PARTY.fullmatch(label)
+    return found is not None and label[0].isupper() and found["last"][0].isupper()
 
 
 def _is_capitalized(label: str) -> bool:

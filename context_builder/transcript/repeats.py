@@ -55,8 +55,12 @@ def without(text: str, count: int) -> str:
 
 def once(said: Sequence[Utterance]) -> list[Utterance]:
     """Return the utterances with each thing said once, in the same order."""
-    said = grown(said)
-    return _without_windows(_rolled_out(said) if _rolls(said) else said)
+    return _without_windows(rolled_out(grown(said)))
+
+
+def rolled_out(said: Sequence[Utterance]) -> Sequence[Utterance]:
+    """Return captions without the words that each shows of the one before; those that do not roll as they were."""
+    return [*_rolled_out(said)] if _rolls(said) else said
 
 
 def grown(said: Sequence[Utterance]) -> Sequence[Utterance]:

@@ -104,7 +104,8 @@ def speaker_name(label: object) -> str:
     if name.lower() == "unknown speaker":
         return UNKNOWN_SPEAKER
     is_told_apart = len(name) <= 4 and (name.isdigit() or (name[:-1].isdigit() and name[-1].isalpha()))
-    return f"Speaker {name}" if len(name) == 1 or is_told_apart else name
+    is_letter = len(name) == 1 and unicodedata.category(name) != "Lo"  # a syllable or an ideograph may be a name
+    return f"Speaker {name}" if is_letter or is_told_apart else name
 
 
 def channel_name(channel: object, speaker: object = None) -> str:

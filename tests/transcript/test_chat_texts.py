@@ -190,3 +190,18 @@ def test_whatsapp_with_other_digits_and_colons(
 def test_what_stands_below_a_file_in_whatsapp_is_said(tmp_path: Path) -> None:
     text = "[03.05.23, 09:00:12] ida: \u200eimage omitted\nThe pump came.\n[03.05.23, 09:01:12] bo: Which one?\n"
     assert heard(tmp_path, "_chat.txt", text) == [IDA, BO]
+
+
+@pytest.mark.parametrize("day", ["Wed, May 3, 2023,", "Mi., 3. Mai 2023,", "mer. 3 mai 2023 à", "st 3. 5. 2023"])
+def test_elements_text_has_what_was_said_alone(day: str, tmp_path: Path) -> None:
+    text = (
+        f"{day} 09:00:01 - Ida joined the room\n{day} 09:00:05 - Ida: It costs\nnote: fifteen.\n"
+        f'{day} 09:00:20 - Bo: <@ida:example.org "It costs ..."> Sure?\n'
+        f"{day} 09:00:31 - Ida sent an image.\n(Media omitted)\n{day} 09:01:00 - * Ida nods\n"
+    )
+    found = transcript(tmp_path, "a.txt", text)
+    assert [(one.speaker, one.text, str(found.said_at(one))[:19]) for one in found.utterances] == [
+        ("Ida", "It costs note: fifteen.", "2023-05-03 09:00:05"),
+        ("Bo", "Sure?", "2023-05-03 09:00:20"),
+        ("Ida", "nods", "2023-05-03 09:01:00"),
+    ]

@@ -372,3 +372,8 @@ def test_a_zip_of_conversations_names_what_else_it_holds(tmp_path: Path) -> None
     )
     assert [one.text for one in found.utterances] == ["Which plant?"]
     assert found.notes == ("read conversations.json; not read: chat.html, user.json",)
+
+
+def test_a_name_of_one_syllable_is_a_name_also_in_a_table(tmp_path: Path) -> None:
+    table = "Date,User,Message\n2023-05-03 09:00:12,보,네.\n2023-05-03 09:00:40,林,好。\n2023-05-03 09:01:05,A,Yes.\n"
+    assert heard(tmp_path, "a.csv", table) == ["보 | 네.", "林 | 好。", "Speaker A | Yes."]

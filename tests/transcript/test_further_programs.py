@@ -209,6 +209,15 @@ TIMED: dict[str, tuple[str, str | bytes]] = {
 
 
 MORE_TIMED: dict[str, tuple[str, str | bytes]] = {
+    "aTrain": (
+        "talk.txt",
+        "Transcription for a.mp3\n\nIda Lind\n[00:00:01] - Shall we sail?\n\nBo Berg\n[00:00:04] - Not in this wind.\n",
+    ),
+    "a speaker and a range, both in brackets": (
+        "talk.txt",
+        "[Ida Lind] [00:00:01.000 --> 00:00:03.204]: Shall we sail?\n"
+        "[Bo Berg] [00:00:04.000 --> 00:00:05.000]: Not in this wind.\n",
+    ),
     "Spruce": (
         "talk.stl",
         "//Font\n$FontName = Arial\n\n00:00:01:00 , 00:00:02:00 , Ida Lind: Shall we|sail?\n"
@@ -254,6 +263,25 @@ def test_who_said_what_and_when(name: str, tmp_path: Path) -> None:
     found = transcript(tmp_path, file, content).utterances
     assert [(one.speaker, one.text) for one in found] == [(who, text) for who, text, _ in TURNS]
     assert [one.at for one in found] == pytest.approx([1.0, 4.0])
+
+
+RANGES = {
+    "aTrain's for MAXQDA": "SPEAKER_00\n[00:00:01] - Shall we sail? [00:00:04] - Not in this wind. \n",
+    "pyannote-whisper": "1.00 3.44 SPEAKER_00  Shall we sail?\n4.00 4.84 SPEAKER_00  Not in this wind.\n",
+    "whisper_streaming": "2691.4399 1000 1380 Shall we sail?\n6914.5501 4000 4940 Not in this wind.\n",
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_times_before_what_is_said_are_not_said(name: str, tmp_path: Path) -> None:
+    found = transcript(tmp_path, "talk.txt", RANGES[name]).utterances
+    assert [(one.text, one.at) for one in found] == [(ASKED, 1.0), (SAID, 4.0)]
+    assert {one.speaker for one in found} <= {"SPEAKER_00", "Unknown"}
+
+
+def test_a_heading_above_times_with_names_is_nobody(tmp_path: Path) -> None:
+    text = f"Our talk\n[00:00:01] - Ida Lind: {ASKED}\n[00:00:04] - Bo Berg: {SAID}\n"
+    assert heard(tmp_path, "talk.txt", text) == TALK
 
 
 MOMENT = 1683104401

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.transcript.labels import spoken
+from context_builder.transcript.labels import Labels, spoken
 
 
 def told(*entries: str) -> list[str]:
@@ -91,4 +91,19 @@ def test_two_speakers_in_an_entry_and_a_colon_in_its_second_line() -> None:
 def test_times_and_addresses_are_no_names() -> None:
     assert told("10:30: we begin", "https://example.org", "11:45: we stop") == [
         "None | 10:30: we begin", "None | https://example.org", "None | 11:45: we stop",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", [" №", " #", " Nr. ", " No. "])
+def test_a_name_with_a_number_may_stand_once_where_another_comes_again(sign: str) -> None:
+    lines = [
+        f"Sprecher{sign}1: It is here.",
+        "And there.",
+        "And so.",
+        f"Sprecher{sign}2: No.",
+        f"Sprecher{sign}1: Yes.",
+    ]
+    labels = Labels(lines)
+    assert [labels.line(line).speaker for line in lines] == [
+        f"Sprecher{sign}1", None, None, f"Sprecher{sign}2", f"Sprecher{sign}1",
     ]  # fmt: skip

@@ -452,6 +452,21 @@ def test_speechmatics_segment_that_comes_again_corrects_what_it_said() -> None:
     ]
 
 
+def test_edits_of_signal_name_the_moment_of_what_they_edit() -> None:
+    def told(at: int, text: str, edits: int | None = None, who: str = "Ida") -> dict[str, Any]:
+        data = {"timestamp": at, "message": text}
+        message = {"targetSentTimestamp": edits, "dataMessage": data} if edits else data
+        return {"envelope": {"sourceName": who, "timestamp": at, "editMessage" if edits else "dataMessage": message}}
+
+    sent = [told(1, "fifteen"), told(2, "fifty", 1), told(3, "five hundred", 2), told(3, "five hundred", 2)]
+    assert heard(LiveSpeech(), *sent, told(4, "five", 1, "Bo")) == [
+        ("Ida", "fifteen"),
+        ("corrects", "fifty", None),
+        ("corrects", "five hundred", None),
+        ("Bo", "five"),
+    ]
+
+
 def test_edits_of_chats_are_corrections() -> None:
     hello = {"type": "message", "channel": "C1", "user": "U1", "text": "fifteen", "ts": "1355517523.000005"}
     changed = {**hello, "subtype": "message_changed", "ts": "1355517529.1", "message": {**hello, "text": "fifty"}}

@@ -382,3 +382,20 @@ def test_times_with_frames_above_a_name_and_what_it_says(tmp_path: Path) -> None
         ("Speaker 1", "Thin ice.", 1.0),
         ("Ida Lind", "Turn back.", 4.0),
     ]
+
+
+def test_jitsis_transcript_has_what_was_said_alone(tmp_path: Path) -> None:
+    heading = (
+        "Transcript of conference held at 3 May, 2023 in room a@b.example.org\n"
+        "Initial people present at 11:59:00 PM:\nIda Berg\n\nTranscript, started at 11:59:00 PM:\n" + "_" * 80
+    )
+    said = (
+        "<11:59:01 PM> Bo Dahl joined the conference\n<11:59:02 PM> Ida Berg: \n<11:59:26 PM> Ida Berg: It failed\n"
+        "              on Monday.\n<11:59:39 PM> Bo Dahl raised their hand\n<12:00:05 AM> Bo Dahl: How many: forty?\n"
+    )
+    end = "_" * 80 + "\n\n\nEnd of transcript at 4 May, 2023 12:02:10 AM\n"
+    found = transcript(tmp_path, "a.txt", f"{heading}\n{said}{end}")
+    assert [(one.speaker, one.text, str(found.said_at(one))[:19]) for one in found.utterances] == [
+        ("Ida Berg", "It failed on Monday.", "2023-05-03 23:59:26"),
+        ("Bo Dahl", "How many: forty?", "2023-05-04 00:00:05"),
+    ]

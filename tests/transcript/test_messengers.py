@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -193,16 +194,28 @@ def test_odd_values_are_told_of(tmp_path: Path, document: object) -> None:
         transcript(tmp_path, "a.json", document)
 
 
+def test_parts_of_a_thread_in_a_zip_are_one(tmp_path: Path) -> None:
+    parts = [[("Bo", 4, "Forty."), ("Ida", 3, "How many?")], [("Bo", 2, "It failed."), ("Ida", 1, "So?")]]
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for number, part in enumerate(parts, start=1):
+            said = [{"sender_name": who, "timestamp_ms": 1683097200000 + at, "content": text} for who, at, text in part]
+            packed.writestr(f"inbox/bo_1/message_{number}.json", json.dumps({"participants": [], "messages": said}))
+    content = (tmp_path / "a.zip").read_bytes()
+    assert heard(tmp_path, "b.zip", content) == ["Ida | So?", "Bo | It failed.", "Ida | How many?", "Bo | Forty."]
+
+
 def lines_of(*entries: JSON) -> str:
     return "\n".join(json.dumps(one) for one in entries)
 
 
 def test_chats_of_one_object_a_line(tmp_path: Path) -> None:
     signal = {"sourceName": "Ida", "timestamp": 1683097200000}
+    edited = {"timestamp": 1683097209000, "message": "The pump came."}
     post = {"user": "ida", "message": "The pump came.", "create_at": 1683097200000}
     files = {
         "signal-cli": lines_of(
-            {"envelope": {**signal, "dataMessage": {"timestamp": 1683097200000, "message": "The pump came."}}},
+            {"envelope": {**signal, "dataMessage": {"timestamp": 1683097200000, "message": "The pump went."}}},
+            {"envelope": {**signal, "editMessage": {"targetSentTimestamp": 1683097200000, "dataMessage": edited}}},
             {"envelope": {**signal, "typingMessage": {"action": "STARTED"}}},
         ),
         "signal-export": lines_of({"date": "2023-05-03 09:00:00", "sender": "Ida", "body": "The pump came."}),

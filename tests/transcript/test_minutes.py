@@ -169,3 +169,10 @@ def test_two_named_speakers_in_a_cue(tmp_path: Path) -> None:
     assert heard(tmp_path, "a.srt", said) == [
         "Ida | Where is it?", "Bo | There.", "Ida | Thanks.", "Bo | Lock it.", "Ida | I will.",
     ]  # fmt: skip
+
+
+def test_functions_and_parties_beside_names_on_lines_of_their_own(tmp_path: Path) -> None:
+    chair, member = "Przewodniczący poseł Jan Kowalski (KO)", "Poseł Anna Maria Nowak-Wiśniewska (PiS) – spoza komisji"
+    said = [(chair, "Otwieram posiedzenie."), (member, "Ile?"), (chair, "Czterdzieści."), (member, "Dziękuję.")]
+    text = "\n\n".join(f"{who}:\n{words}" for who, words in said)
+    assert heard(tmp_path, "a.txt", text) == [f"{who} | {words}" for who, words in said]

@@ -184,3 +184,20 @@ def test_cues_that_mark_each_word_of_a_sentence_are_said_once() -> None:
 
 def test_milliseconds_may_have_a_fraction_of_their_own() -> None:
     assert said("00:00:08,249.0999 --> 00:00:09,251.79\nYes\n") == [("Unknown", "Yes", 8.249)]
+
+
+def test_captions_that_roll_may_mark_another_speaker() -> None:
+    cues = [
+        ("00.160", "03.429", "&gt;&gt; Is<00:00:00.960><c> the</c><00:00:01.520><c> pump</c>"),
+        ("03.429", "03.439", "&gt;&gt; Is the pump"),
+        (
+            "03.439",
+            "05.749",
+            "&gt;&gt; Is the pump\nhere?<00:00:04.160><c> &gt;&gt;</c><00:00:04.400><c> Yes. &gt;&gt;</c>",
+        ),
+        ("05.749", "05.759", "here? &gt;&gt; Yes. &gt;&gt;"),
+        ("05.759", "07.990", "here? &gt;&gt; Yes. &gt;&gt;\nI<00:00:06.000><c> see.</c>"),
+    ]
+    rolling = "\n\n".join(f"00:00:{start} --> 00:00:{end}\n \n{text}" for start, end, text in cues)
+    said = read_subtitles(Source("a.vtt", f"WEBVTT\n\n{rolling}\n")).utterances
+    assert [one.text for one in said] == ["Is the pump", "here?", "Yes.", "I see."]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from context_builder.transcript.fields import plain
@@ -25,14 +26,15 @@ _RANGE: Final = re.compile(rf"\s*{_BETWEEN}:?\s*")
 
 _WHO: Final = r"\s*(?P<who>[^\s:\[\]][^:\[\]\n]{0,78}?):?\s*"
 _OFFSET: Final = rf"(?P<start>(?:\d{{1,3}}:)?\d{{1,3}}:\d{{2}}(?:[.,:]\d{{1,6}})?{HALF}?)"
-_NAMED_RANGE: Final = re.compile(rf"{_WHO}{_BETWEEN}:?\s+(?P<text>\S.*)")
+_NAMED_RANGE: Final = re.compile(rf"\s*\[?(?P<who>[^\s:\[\]][^:\[\]\n]{{0,78}}?)\]?:?\s*{_BETWEEN}:?\s+(?P<text>\S.*)")
 _NAMED_FORMS: Final = (
     re.compile(rf"{_WHO}\[{_OFFSET}\]:?\s+(?P<text>\S.*)"),
     re.compile(rf"{_WHO}\({_OFFSET}\):?\s+(?P<text>\S.*)"),
     re.compile(rf"{_WHO},\s?{_OFFSET}:\s+(?P<text>\S.*)"),
     _NAMED_RANGE,
 )
-"""``SPEAKER_00 [0.00s - 2.50s]: …``, ``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
+"""``SPEAKER_00 [0.00s - 2.50s]: …``, also in brackets,
+``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
 
 _BEFORE: Final = re.compile(
     r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:;,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\)|"
@@ -76,6 +78,17 @@ _ALONE: Final = re.compile(
 _FISHER: Final = re.compile(r"(\d{1,6}\.\d{1,3}) (\d{1,6}\.\d{1,3}) (?=[^\s:][^:\n]{0,39}: )")
 """Two times before who speaks, as the corpora of the LDC have them."""
 
+_DIARIZED: Final = re.compile(
+    r"(?P<start>\d{1,6}\.\d{2}) (?P<end>\d{1,6}\.\d{2}) (?P<who>SPEAKER_\d{1,4}|None)\s+(?P<text>\S.*)"
+)
+"""Two times, a speaker of pyannote's, and what was said, as pyannote-whisper has them."""
+
+_EMITTED: Final = re.compile(r"\d{1,9}\.\d{4} (?P<start>\d{1,9}) (?P<end>\d{1,9}) (?P<text>.*)")
+"""When a line was written, and two times, all in milliseconds, as whisper_streaming has them."""
+
+_ITEM_OF_SPEAKER: Final = re.compile(r"(?:^|(?<=\s))\[(\d{1,3}:\d{2}:\d{2})\] - ")
+"""Begins what was said at a time, below its speaker, in aTrain's texts."""
+
 _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 """A time as f4, MAXQDA and others write it, behind a paragraph or before it: ``#00:01:02-5#``."""
 
@@ -114,7 +127,8 @@ class _Line:
 
 def read_lines(source: Source) -> Transcript:
     """Return what the lines say; those before the first label of a file that has some are its heading."""
-    written = _with_colons(_unlisted([_mark_before(line) for line in source.text.split("\n")]))
+    written = _with_ranges(_with_speakers_above(source.text.split("\n")))
+    written = _with_colons(_unlisted([_mark_before(line) for line in written]))
     heading, written, first = _without_frame(written)
     lines = [*_lines(written, first, source)]
     if (of_day := since_first_of_day([line.time for line in lines if line.at is not None])) is not None:
@@ -198,6 +212,51 @@ def _named_paragraphs(lines: list[str]) -> list[str]:
         return lines
     begins = set(starts)
     return [f"{line.strip()}:" if place in begins else line for place, line in enumerate(lines)]
+
+
+def _with_ranges(lines: list[str]) -> list[str]:
+    """Return lines with their times as a range in brackets, where all have them without, as of whisper_streaming."""
+    told = [line for line in lines if line.strip()]
+    if told and all(_EMITTED.fullmatch(line) for line in told):
+        return [
+            f"[{int(one['start']) / 1000:.3f} --> {int(one['end']) / 1000:.3f}] {one['text']}"
+            if (one := _EMITTED.fullmatch(line))
+            else line
+            for line in lines
+        ]
+    if told and all(_DIARIZED.fullmatch(line) for line in told):
+        return [
+            f"[{one['start']} --> {one['end']}] {'' if one['who'] == 'None' else one['who'] + ': '}{one['text']}"
+            if (one := _DIARIZED.fullmatch(line))
+            else line
+            for line in lines
+        ]
+    return lines
+
+
+def _with_speakers_above(lines: list[str]) -> list[str]:
+    """Return a line for each time with its speaker, where who speaks is named on a line above those with times."""
+    above = {
+        place: name
+        for place, (line, below) in enumerate(pairwise(lines))
+        if _ITEM_OF_SPEAKER.match(below)
+        and not _ITEM_OF_SPEAKER.match(line)
+        and 0 < len(name := line.strip()) <= 60
+        and not re.search(r"[\[\]:.?!]", name)
+    }
+    if len(above) < 2 and not any(re.fullmatch(r"SPEAKER_\d{1,4}", name) for name in above.values()):
+        return lines
+    found: list[str] = []
+    who = UNKNOWN_SPEAKER
+    for place, line in enumerate(lines):
+        if place in above:
+            who = above[place]
+        elif _ITEM_OF_SPEAKER.match(line):
+            _, *parts = _ITEM_OF_SPEAKER.split(line)
+            found += [f"[{at}] {who}: {text.strip()}" for at, text in zip(parts[::2], parts[1::2], strict=True)]
+        else:
+            found.append(line)
+    return found
 
 
 def _mark_before(line: str) -> str:

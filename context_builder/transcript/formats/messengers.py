@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,11 +23,12 @@ Names = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Is what a message says: ``at`` is a moment as the program writes it."""
+    """Is what a message says: ``at`` is a moment as the program writes it, ``edits`` that of the message it edits."""
 
     who: object
     text: object
     at: object
+    edits: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,17 @@ def _teams(one: Object) -> Iterator[Said]:
 def _signal_cli(one: Object) -> Iterator[Said]:
     envelope = inner(one, "envelope") or inner(one, "params", "envelope")
     message = inner(envelope, "dataMessage") or inner(envelope, "syncMessage", "sentMessage")
-    message = inner(envelope, "editMessage", "dataMessage") or message
+    edit = inner(envelope, "editMessage") or inner(message, "editMessage")
+    message = inner(edit, "dataMessage") or message
     who = optional_text(envelope, "sourceName", "sourceNumber", "source")
-    yield Said(who, message.get("message"), message.get("timestamp") or envelope.get("timestamp"))
+    at = message.get("timestamp") or envelope.get("timestamp")
+    yield Said(who, message.get("message"), at, edit.get("targetSentTimestamp"))
+
+
+def signal_message(one: Object) -> Said | None:
+    """Return what a message of signal-cli says; None for a message of another program."""
+    messenger = messenger_of(one)
+    return next(messenger.said(one)) if messenger and messenger.said is _signal_cli else None
 
 
 def _signal_export(one: Object) -> Iterator[Said]:
@@ -267,16 +276,22 @@ def read_messages(messages: object, source: Source) -> Transcript:
     return of_chat(_said(messages, source))
 
 
-def _said(messages: object, source: Source) -> Iterator[tuple[float, Utterance]]:
+def _said(messages: object, source: Source) -> Iterable[tuple[float, Utterance]]:
     listed = [*each_object(messages, "messages", source)]
     names = {**dict(_people(one for _, one in listed)), **source.names}
+    said: list[tuple[float, Utterance]] = []
+    places: dict[tuple[str, object], int] = {}  # of messages and their edits, by who wrote them and when
     for where, message in listed:
         messenger = messenger_of(message)
         for one in messenger.said(message) if messenger else ():
             if isinstance(one.text, str) and (text := plain(one.text)):
                 with source.one_entry():
                     who = names.get(str(one.who)) or name_of(one.who or UNKNOWN_SPEAKER)
-                    yield _moment(one.at, where), Utterance(who, text)
+                    at = _moment(one.at, where)
+                    place = len(said) if one.edits is None else places.get((who, str(one.edits)), len(said))
+                    places[who, str(one.at)] = place
+                    said[place : place + 1] = [(said[place][0] if place < len(said) else at, Utterance(who, text))]
+    return said
 
 
 def _people(messages: Iterator[Object]) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from context_builder.transcript.fields import optional_text, parse
 from context_builder.transcript.labels import LabelledLine, spoken
 from context_builder.transcript.moments import iso
 from context_builder.transcript.offsets import CLOCK, offset
-from context_builder.transcript.repeats import TOUCHING, once
+from context_builder.transcript.repeats import TOUCHING, once, rolled_out
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
@@ -114,7 +114,7 @@ def is_subtitles(text: str) -> bool:
 
 def read_subtitles(source: Source) -> Transcript:
     """Return the transcript in subtitles; what cannot be read of them is noted by line."""
-    found = _highlighted_once(cues(source))
+    found = _unrolled(_highlighted_once(cues(source)))
     said = once([*_utterances(found)])
     return Transcript(said, next((cue.began for cue in found if cue.began is not None), None))
 
@@ -164,6 +164,31 @@ def _highlighted_once(found: list[Cue]) -> list[Cue]:
         else:
             kept.append(cue)
         marked = now
+    return kept
+
+
+def _unrolled(found: list[Cue]) -> list[Cue]:
+    """Return the cues of captions that roll and mark another speaker (``>>``) with what each adds to the one before.
+
+    A mark stands anywhere in a line that is shown again, so the words are compared before the marks part them.
+    """
+    texts = [plain(" ".join(cue.lines)) for cue in found]
+    if not any(">>" in text for text in texts) or any(_VOICE.search(line) for cue in found for line in cue.lines):
+        return found
+    shown = [
+        Utterance(UNKNOWN_SPEAKER, text, cue.at, until=cue.until)
+        for cue, text in zip(found, texts, strict=True)
+        if text
+    ]
+    new = rolled_out(shown)
+    if new is shown:
+        return found
+    kept: list[Cue] = []
+    mark = ""  # that ends a caption, and is of the next one
+    for one in new:
+        text = mark + one.text
+        mark = ">> " if text.endswith(">>") else ""
+        kept.append(Cue(one.at, one.until, lines=[html.escape(text.removesuffix(mark.strip()), quote=False)]))
     return kept
 
 

@@ -6,7 +6,7 @@ https://discord.com/developers/docs/events/gateway-events#message-create and htt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Final
 
 from context_builder.transcript.fields import inner, optional_text, parse
@@ -102,7 +102,10 @@ def messenger_message(message: Message) -> Message | None:
 def read_messenger(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what a message of another chat program says, or corrects."""
     if (one := messenger_message(message)) is not None:
-        key = ("messenger", str(one.get("_id") or one.get("id") or inner(one, "envelope").get("timestamp")))
+        key: Hashable = ("messenger", str(one.get("_id") or one.get("id")))
+        if (signal := messengers.signal_message(one)) is not None:
+            edited = ("signal", str(signal.who), str(signal.edits)) if signal.edits is not None else None
+            key = stream.first_of(("signal", str(signal.who), str(signal.at)), edited)
         for said in messengers.read_messages([one], Source("event")).utterances:
             if one.get("edit_at") and stream.was_said(key):  # an edit of Mattermost's names nobody
                 yield from stream.corrected(key, text=said.text)

@@ -54,6 +54,7 @@ class Stream:
         self._newest: OrderedDict[Hashable, list[tuple[float, float, list[str]]]] = OrderedDict()
         self._said: OrderedDict[Hashable, Utterance] = OrderedDict()
         self._parts: OrderedDict[Hashable, tuple[Hashable, str]] = OrderedDict()
+        self._first: OrderedDict[Hashable, Hashable] = OrderedDict()
 
     @property
     def holds(self) -> bool:
@@ -147,6 +148,14 @@ class Stream:
                 None if after.speaker == before.speaker else after.speaker,
             )
         ]
+
+    def first_of(self, key: Hashable, edited: Hashable | None = None) -> Hashable:
+        """Return the key of the message that one with a key edits, and an edit of that one too, or its own key."""
+        if edited is None:
+            return key
+        self._first[key] = self._first.get(edited, edited)
+        self._forget(self._first)
+        return self._first[key]
 
     def said_or_corrected(self, key: Hashable, said: Utterance) -> list[Heard]:
         """Return what was said under a key; where something was before, its correction, if it is the same speaker's."""

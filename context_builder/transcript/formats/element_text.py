@@ -1,0 +1,93 @@
+"""Element's export of a Matrix room as plain text: ``Wed, May 3, 2023, 09:00:05 - Ida: …``, in the language it had.
+
+A reply begins with the words that it answers, ``<@ida:example.org "The pump …"> Are you sure?``, cut off after 32.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.moments import of_chat
+from context_builder.transcript.offsets import offset
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import Transcript, Utterance, name_of
+
+_STAMP: Final = re.compile(
+    r"(?P<day>[^\n:]{8,60}?),?\s+(?:[^\W\d_]{1,3}\s)?"
+    r"(?P<time>[0-2]?\d[:.][0-5]\d[:.][0-5]\d(?:\s?[AaPp]\.?\s?[Mm]\.?)?) - (?P<rest>\S.*)"
+)
+_NAMED_DAY: Final = re.compile(r"(?=.*(?<!\d)(?:19|20)\d\d(?!\d))(?=.*[^\W\d_]).*")
+_DOTTED: Final = re.compile(r"\d\.\s?\d{1,2}\.")
+_MOST_UNREAD: Final = 20
+"""Texts that look like a day and are none, after which no more are tried: it takes long to find that out."""
+
+_WEEKDAY: Final = re.compile(r"^[^\W\d_]+\.?,?\s+")
+_SENDER: Final = re.compile(r"(?:(?P<name>[^:\n\"]{1,120}):\s|\* (?P<who>\S{1,120}) )(?P<text>.*)", re.DOTALL)
+_QUOTE: Final = re.compile(r"\s*<@[^\s<>\"]{1,255} \".{0,60}?\">(?=\s)", re.DOTALL)
+_OMITTED: Final = re.compile(r"\(Media omitted\)\s*$")
+
+
+def is_element_text(text: str) -> bool:
+    """Return whether a text begins with a day that names its month, a time, and a hyphen."""
+    found = _STAMP.fullmatch(text.lstrip().partition("\n")[0].rstrip())
+    return found is not None and _day(found["day"]) is not None
+
+
+def read_element_text(source: Source) -> Transcript:
+    """Return what was said; who joins, and what is sent besides text, stands without a colon and is left out."""
+    return of_chat(_said(source))
+
+
+def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
+    days = _Days()
+    entries: list[tuple[int, datetime, str, list[str]]] = []
+    for number, line in enumerate(source.text.split("\n"), start=1):
+        found = _STAMP.fullmatch(line.strip())
+        if found and (day := days.of(found["day"])) is not None:
+            entries.append((number, day, found["time"], [found["rest"]]))
+        elif entries:
+            entries[-1][3].append(line)
+    for number, day, time, lines in entries:
+        told = "\n".join(lines).rstrip()
+        sent = _SENDER.fullmatch(told)
+        if sent is None or _OMITTED.search(told):
+            continue
+        with source.one_entry(number):
+            at = day + timedelta(seconds=offset(re.sub(r"(?<=\d)\.(?=\d)", ":", time)))
+            if text := plain(_QUOTE.sub("", sent["text"], count=1)):
+                yield at.astimezone().timestamp(), Utterance(name_of(sent["name"] or sent["who"]), text)
+
+
+class _Days:
+    """Knows the beginnings of days as they are written, in any language; each is parsed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, datetime] = {}
+        self._unread: set[str] = set()
+
+    def of(self, text: str) -> datetime | None:
+        """Return the day that a text is, without a zone; None for another text."""
+        if text not in self._known and text not in self._unread and len(self._unread) < _MOST_UNREAD:
+            if (found := _day(text)) is not None:
+                self._known[text] = found
+            else:
+                self._unread.add(text)
+        return self._known.get(text)
+
+
+def _day(text: str) -> datetime | None:
+    import dateparser
+
+    if not _NAMED_DAY.fullmatch(text):
+        return None
+    order = {"DATE_ORDER": "DMY"} if _DOTTED.search(text) else {}
+    settings = {"REQUIRE_PARTS": ["day", "month", "year"], "RELATIVE_BASE": datetime(2000, 1, 1), **order}
+    for written in (text, _WEEKDAY.sub("", text)):
+        found: datetime | None = dateparser.parse(written.strip(), settings=settings)
+        if found is not None:
+            return found.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    return None
