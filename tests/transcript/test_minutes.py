@@ -53,6 +53,65 @@ def test_a_time_within_what_somebody_says_is_text(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "a.txt",
+            "Ida: The meeting is\nat 9:30 tomorrow\nBo: And the next one\nat 10:15 on Friday\nIda: Good.\n",
+            ["Ida | The meeting is at 9:30 tomorrow", "Bo | And the next one at 10:15 on Friday", "Ida | Good."],
+        ),
+        (
+            "a.txt",
+            "Ida: Wir treffen uns\num 9.30 Uhr am Bahnhof\nBo: Und dann\num 10.15 Uhr im Haus\nIda: Gut.\n",
+            ["Ida | Wir treffen uns um 9.30 Uhr am Bahnhof", "Bo | Und dann um 10.15 Uhr im Haus", "Ida | Gut."],
+        ),
+        (
+            "a.txt",
+            "Ida: How much?\nBo: in euros\n4.50 coffee\n9.05 cake\nIda: Thanks.\n",
+            ["Ida | How much?", "Bo | in euros 4.50 coffee 9.05 cake", "Ida | Thanks."],
+        ),
+        (
+            "a.txt",
+            "Ida: Agenda\n1.01 Budget\n1.02 Boat\n1.03 Ropes\nBo: Good.\nIda: So.\nBo: Yes.\n",
+            ["Ida | Agenda 1.01 Budget 1.02 Boat 1.03 Ropes", "Bo | Good.", "Ida | So.", "Bo | Yes."],
+        ),
+        (
+            "a.txt",
+            "[00:00:01] Ida: We begin\nat 9:30 sharp\n[00:00:05] Bo: and end\nat 10:30 sharp\n",
+            ["Ida | We begin at 9:30 sharp", "Bo | and end at 10:30 sharp"],
+        ),
+        ("a.txt", "at 9:30 tea\nat 10:30 cake\n", ["Unknown | at 9:30 tea", "Unknown | at 10:30 cake"]),
+        (
+            "chat.txt",
+            "[03/05/23, 09:00:00] Ida: Shall we meet\nat 9:30 in the hall\n"
+            "[03/05/23, 09:01:00] Bo: No, later\nat 10:15 maybe\n",
+            ["Ida | Shall we meet at 9:30 in the hall", "Bo | No, later at 10:15 maybe"],
+        ),
+        (
+            "m.eml",
+            "From: ida@x.org\nTo: bo@x.org\nDate: Wed, 3 May 2023 09:00:00 +0000\nSubject: plan\n\n"
+            "We meet\nat 9:30 in the hall\nat 10:15 in the bar\n",
+            ["ida@x.org | We meet at 9:30 in the hall at 10:15 in the bar"],
+        ),
+        (
+            "captions",
+            "WEBVTT\n\n00:01.000 --> 00:02.000\nat 9:30 tea\n\n00:03.000 --> 00:04.000\nat 10:30 cake\n",
+            ["Unknown | at 9:30 tea", "Unknown | at 10:30 cake"],
+        ),
+    ],
+)  # fmt: skip
+def test_lines_that_begin_with_a_time_are_as_they_were_said(
+    tmp_path: Path, name: str, text: str, expected: list[str]
+) -> None:
+    assert heard(tmp_path, name, text) == expected
+
+
+def test_minutes_with_a_heading_of_labels(tmp_path: Path) -> None:
+    text = "Datum: 3. Mai 2023\nAnwesend: Ida, Bo\n\n9.02 Uhr Ida: Guten Tag.\n9.05 Uhr Bo: Hallo.\n"
+    assert heard(tmp_path, "minutes.txt", text) == ["Ida | Guten Tag.", "Bo | Hallo."]
+
+
 def test_a_recording_that_begins_again_is_no_night(tmp_path: Path) -> None:
     told = transcript(tmp_path, "a.txt", "10:58 Ida: Stop.\n0:03 Bo: Go on.\n0:10 Ida: Now.\n").utterances
     assert [one.at for one in told] == [658, 3, 10]
