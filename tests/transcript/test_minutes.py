@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,56 @@ def test_who_and_when_however_they_are_written(tmp_path: Path, text: str) -> Non
         ("Ida Lind", "Shall we sail?", 3),
         ("Bo Berg", "No.", 3668),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Ida  0:03\nWe rest for\n5 minutes\nthen run\nBo  0:10\nI say\n10 minutes\nis fine\n",
+            ["Ida | We rest for 5 minutes then run", "Bo | I say 10 minutes is fine"],
+        ),
+        (
+            "We rest for\n5 minutes\nthen run\n10 minutes\n",
+            ["Unknown | " + one for one in ("We rest for", "5 minutes", "then run", "10 minutes")],
+        ),
+        (
+            "Ida: How long?\nBo: Not now.\nAbout 5 minutes\nIda: So?\nAbout 10 minutes\nBo: Good.\n",
+            ["Ida | How long?", "Bo | Not now. About 5 minutes", "Ida | So? About 10 minutes", "Bo | Good."],
+        ),
+        (
+            "Ida 999 hours 99 minutes 99 seconds\nHello.\nBo 3 hours\nYes.\nBo 4 hours\nNo.\n",
+            [
+                "Unknown | " + one
+                for one in (
+                    "Ida 999 hours 99 minutes 99 seconds", "Hello.", "Bo 3 hours", "Yes.", "Bo 4 hours", "No.",
+                )
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_times_in_words_that_people_say_are_text(tmp_path: Path, text: str, expected: list[str]) -> None:
+    assert heard(tmp_path, "a.txt", text) == expected
+
+
+def test_times_in_words_between_those_of_a_page_are_text(tmp_path: Path) -> None:
+    text = (
+        "Ida Lind\n1 minute 3 seconds1:03\nIda Lind 1 minute 3 seconds\nWe rest for\n5 minutes\nthen run.\n"
+        "Bo Berg\n1 minute 8 seconds1:08\nBo Berg 1 minute 8 seconds\nAbout 90 seconds\nNote: fine.\nCall (10:30)\n"
+    )
+    for page in (text, re.sub(r"(?<=seconds)1:0\d", "", text)):
+        assert heard(tmp_path, "talk.txt", page) == [
+            "Ida Lind | We rest for 5 minutes then run.", "Bo Berg | About 90 seconds Note: fine. Call (10:30)",
+        ]  # fmt: skip
+
+
+def test_each_number_counts_in_its_own_unit(tmp_path: Path) -> None:
+    text = (
+        "Ida 59 Minuten 5 Sekunden\nHallo.\nBo 1 Stunde\nJa.\nIda 1 hour 5 seconds\nNein.\nBo 2 timmar 3 minuter\nSå.\n"
+    )
+    assert [(one.speaker, one.at) for one in transcript(tmp_path, "a.txt", text).utterances] == [
+        ("Ida", 3545), ("Bo", 3600), ("Ida", 3605), ("Bo", 7380),
+    ]  # fmt: skip
 
 
 def test_times_in_bold_without_names(tmp_path: Path) -> None:
