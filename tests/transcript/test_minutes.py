@@ -216,6 +216,20 @@ def test_captions_that_grow_are_said_once(tmp_path: Path) -> None:
     assert heard(tmp_path, "a.txt", "Ida: Yes.\nIda: Yes, I do.\nBo: Fine.\n")[:2] == ["Ida | Yes.", "Ida | Yes, I do."]
 
 
+def test_a_line_in_a_record_that_looks_like_a_field_is_text(tmp_path: Path) -> None:
+    records = (
+        "Name: Ida\nText: First point.\nNote: the boat is late.\nFrom: me.\nTime: 09:02:03\n----\n"
+        "Name: Bo\nText: My list:\nMessage: none\nTime: 09:02:09\nPS: so it is.\n----\n"
+        "Name: Cy\nText: So.\nTime: 09:02:12\nDate: 3 May.\n"
+    )
+    told = transcript(tmp_path, "a.txt", records).utterances
+    assert [(one.speaker, one.text, one.at) for one in told] == [
+        ("Ida", "First point. Note: the boat is late. From: me.", 0),
+        ("Bo", "My list: Message: none PS: so it is.", 6),
+        ("Cy", "So. Date: 3 May.", 9),
+    ]
+
+
 @pytest.mark.parametrize(
     ("first", "second"), [("05/23/2023, 09:02 AM", "05/23/2023, 09:03 AM"), ("23.5.2023, 9:02", "23.5.2023, 9:03")]
 )
