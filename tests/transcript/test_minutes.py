@@ -216,6 +216,17 @@ def test_captions_that_grow_are_said_once(tmp_path: Path) -> None:
     assert heard(tmp_path, "a.txt", "Ida: Yes.\nIda: Yes, I do.\nBo: Fine.\n")[:2] == ["Ida | Yes.", "Ida | Yes, I do."]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["Ida: No.", "Ida: No, wait, stop.", "Bo: What is it?", "Ida: Yes.", "Ida: Yes, now go.", "Bo: Good."],
+        ["Ida: No", "Ida: No wait stop", "Bo: What?", "Ida: Yes", "Ida: Yes now go", "Bo: Good", "Ida: So", "Bo: Yes"],
+    ],
+)
+def test_who_begins_again_with_the_same_word_is_heard_twice(tmp_path: Path, said: list[str]) -> None:
+    assert heard(tmp_path, "a.txt", "\n".join(said)) == [one.replace(": ", " | ") for one in said]
+
+
 def test_a_line_in_a_record_that_looks_like_a_field_is_text(tmp_path: Path) -> None:
     records = (
         "Name: Ida\nText: First point.\nNote: the boat is late.\nFrom: me.\nTime: 09:02:03\n----\n"
