@@ -46,8 +46,14 @@ _POINT: Final = re.compile(rf"\s*[\[(]?{_HOUR}\.{_MINUTE}[\])]?\s+(?:[-–—|]\
 _LABEL: Final = re.compile(r"\s*(?P<name>[^\s:\uff1a\[][^:\uff1a\n]{0,79}?)\s?(?::(?=\s|$)|\uff1a)")
 _DASHED: Final = re.compile(r"(?P<name>[^\s:\uff1a][^:\uff1a\n]{0,79}?)\s[-–—|]\s+\S")
 _FIGURES: Final = re.compile(r"\s*(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?\s?(?:[AaPp]\.?[Mm]\.?)?\s*(?:[-–—|]\s*)?")
-_TIMED: Final = re.compile(r"\s*[\[(]\d{1,3}:\d{2}|.*(?:\s{2}|\t|[\[(])(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?\s*:?\s*$")
-"""A line with a time in figures before or behind a name, as other files have it."""
+_BRACKETED: Final = re.compile(r"\s*[\[(]\d{1,3}:\d{2}")
+_HEADING: Final = re.compile(
+    r"\s*(?P<name>\S.{0,79}?)(?P<gap>\s{1,8}[\[(]?|[\[(])(?:\d{1,2}:)?\d{1,3}:\d{2}(?:\s?[AaPp]\.?[Mm]\.?)?[\])]?\s*:?\s*"
+)
+"""Lines with a time in figures before or behind a name, as other files have them."""
+
+_SAID: Final = re.compile(r"[.?!…,;:\uff1a]\s*$|[:\uff1a]\s")
+"""What no title has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,9 @@ def _are_entries(lines: Sequence[str], found: Mapping[int, _Entry], *, again: bo
     if (again or not have_labels) and len(names) == len(found):
         return False
     first = min(found)
-    gap = max((place for place in range(first) if not lines[place].strip()), default=0)
+    gap = max((place + 1 for place in range(first) if not lines[place].strip()), default=0)
+    if any(not have_labels or _SAID.search(line) for line in lines[gap:first]):
+        return False
     told = {*found, *(one.labelled for one in found.values())} | (set(range(gap)) if have_labels else set())
     return not any(_is_of_other(line) for place, line in enumerate(lines) if place not in told)
 
@@ -126,7 +134,10 @@ def _are_entries(lines: Sequence[str], found: Mapping[int, _Entry], *, again: bo
 def _is_of_other(line: str) -> bool:
     """Return whether a line without such a time has a label, or a time in figures beside a name."""
     label = _LABEL.match(_FIGURES.sub("", line, count=1) if _FIGURES.match(line) else line)
-    return bool(_TIMED.match(line)) or bool(label and (_is_written(label["name"]) or " " not in label["name"]))
+    if label and (_is_written(label["name"]) or " " not in label["name"]):
+        return True
+    behind = _HEADING.fullmatch(line)
+    return bool(_BRACKETED.match(line)) or bool(behind and (behind["gap"] != " " or _is_written(behind["name"])))
 
 
 def _first(line: str, forms: Sequence[re.Pattern[str]]) -> re.Match[str] | None:

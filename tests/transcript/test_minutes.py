@@ -82,6 +82,16 @@ def test_a_time_within_what_somebody_says_is_text(tmp_path: Path) -> None:
             "[00:00:01] Ida: We begin\nat 9:30 sharp\n[00:00:05] Bo: and end\nat 10:30 sharp\n",
             ["Ida | We begin at 9:30 sharp", "Bo | and end at 10:30 sharp"],
         ),
+        (
+            "a.txt",
+            "Ida 9:02\nWe meet\nat 9:30 Bo: No.\nBo 9:05\nYes.\nat 10:30 Ida: So.\nBo 9:06\nGood.\n",
+            ["Ida | We meet at 9:30 Bo: No.", "Bo | Yes. at 10:30 Ida: So.", "Bo | Good."],
+        ),
+        (
+            "a.txt",
+            "The plan is\nat 9:30 Bo\nthen at noon\nat 10:30 Bo\nthen all\n",
+            ["Unknown | " + one for one in ("The plan is", "at 9:30 Bo", "then at noon", "at 10:30 Bo", "then all")],
+        ),
         ("a.txt", "at 9:30 tea\nat 10:30 cake\n", ["Unknown | at 9:30 tea", "Unknown | at 10:30 cake"]),
         (
             "chat.txt",
