@@ -7,9 +7,11 @@ for hour and minute. CLDR (https://cldr.unicode.org) and the languages' own styl
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.offsets import since_first
 
 _HOUR: Final = r"(?P<hour>[01]?\d|2[0-3])"
@@ -41,36 +43,101 @@ _BEHIND: Final = re.compile(
 _POINT: Final = re.compile(rf"\s*[\[(]?{_HOUR}\.{_MINUTE}[\])]?\s+(?:[-–—|]\s+)?(?P<second>(?!))?", re.IGNORECASE)
 """``9.02 Ida: …``, which may be the number of a section, too."""
 
-_HEAD: Final = re.compile(r"[^\W\d_][^:\uff1a\n]{0,79}?\s?(?:[:\uff1a]|$)")
-"""A name with a colon, or a line that may be one."""
+_LABEL: Final = re.compile(r"\s*(?P<name>[^\s:\uff1a\[][^:\uff1a\n]{0,79}?)\s?(?::(?=\s|$)|\uff1a)")
+_DASHED: Final = re.compile(r"(?P<name>[^\s:\uff1a][^:\uff1a\n]{0,79}?)\s[-–—|]\s+\S")
+_FIGURES: Final = re.compile(r"\s*(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?\s?(?:[AaPp]\.?[Mm]\.?)?\s*(?:[-–—|]\s*)?")
+_BRACKETED: Final = re.compile(r"\s*[\[(]\d{1,3}:\d{2}")
+_HEADING: Final = re.compile(
+    r"\s*(?P<name>\S.{0,79}?)(?P<gap>\s{1,8}[\[(]?|[\[(])(?:\d{1,2}:)?\d{1,3}:\d{2}(?:\s?[AaPp]\.?[Mm]\.?)?[\])]?\s*:?\s*"
+)
+"""Lines with a time in figures before or behind a name, as other files have them."""
+
+_SAID: Final = re.compile(r"[.?!…,;:\uff1a]\s*$|[:\uff1a]\s")
+"""What no title has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Is a line with a time as English writes it, and the name beside it, or in the label that stands in a line."""
+
+    line: str
+    name: str
+    labelled: int | None
 
 
 def with_clocks(text: str) -> str:
     """Return a text whose lines begin with times of the day as English writes them; any other is as it was.
 
-    Two lines at least begin with one, and names stand behind all of them, or they begin most of the lines.
+    Two lines at least have a time and the name of who speaks: in a label, or else some name comes again. Where a line
+    without a time has a label or a time in figures, the times are part of what is said, and all is as it was.
     """
     lines = text.split("\n")
-    behind = [_BEHIND.match(line[:100]) for line in lines]
-    if sum(one is not None for one in behind) > 1:
-        pairs = zip(lines, behind, strict=True)
-        return "\n".join(
-            f"{one['name']} ({_in_english(one)}){line[one.end() :]}" if one else line for line, one in pairs
-        )
-    found = {place: one for place, line in enumerate(lines) if (one := _first(line, _FORMS)) is not None}
-    if len(found) < 2:
-        found = {place: one for place, line in enumerate(lines) if (one := _first(line, (_POINT,))) is not None}
-        if not _ascend([_minutes(one) for one in found.values()]):
+    for forms in ((_BEHIND,), _FORMS, (_POINT,)):
+        clocks = {place: clock for place, line in enumerate(lines) if (clock := _first(line, forms)) is not None}
+        if len(clocks) < 2:
+            continue
+        found = {place: one for place, clock in clocks.items() if (one := _entry(lines, place, clock))}
+        if forms[0] is _BEHIND and len(found) < 2:
+            continue
+        is_point = forms[0] is _POINT
+        if is_point and not _ascend([_minutes(clocks[place]) for place in found]):
             return text
-    rests = {place: lines[place][one.end() :] for place, one in found.items()}
-    headed = sum(not rest.strip() or bool(_HEAD.match(rest)) for rest in rests.values())
-    told = sum(bool(line.strip()) for line in lines)
-    is_point = any(one.re is _POINT for one in found.values())
-    if len(found) < 2 or (headed < len(found) and (is_point or len(found) < told / 2)):
-        return text
-    for place, one in found.items():
-        lines[place] = f"[{_in_english(one)}] {rests[place]}" if rests[place].strip() else _in_english(one)
-    return "\n".join(lines)
+        if not _are_entries(lines, found, again=is_point):
+            return text
+        return "\n".join(found[place].line if place in found else line for place, line in enumerate(lines))
+    return text
+
+
+def _entry(lines: Sequence[str], place: int, clock: re.Match[str]) -> _Entry | None:
+    """Return the entry that begins in a line with a time; None where no name stands beside it."""
+    rest = lines[place][clock.end() :]
+    below = next((at for at in range(place + 1, len(lines)) if lines[at].strip()), None)
+    has_text = below is not None and _first(lines[below], (*_FORMS, _BEHIND)) is None
+    time = _in_english(clock)
+    if clock.re is _BEHIND:
+        name, line = clock["name"], f"{clock['name']} ({time}){rest}"
+        labelled = place if rest.strip() else None
+        return _Entry(line, name, labelled) if _is_written(name) and (rest.strip() or has_text) else None
+    if not rest.strip():
+        label = _LABEL.match(lines[below]) if below is not None and has_text else None
+        return _Entry(time, label["name"], below) if label and _is_written(label["name"]) else None
+    line = f"[{time}] {rest}"
+    if label := _LABEL.match(rest):
+        return _Entry(line, label["name"], place) if _is_written(label["name"]) else None
+    if clock.re is _POINT:
+        return None
+    if dashed := _DASHED.match(rest):
+        return _Entry(line, dashed["name"], None) if _is_written(dashed["name"]) else None
+    return _Entry(line, rest.strip(), None) if _is_written(rest.strip()) and has_text else None
+
+
+def _is_written(name: str) -> bool:
+    return is_written_as_name(name.replace(",", ""))
+
+
+def _are_entries(lines: Sequence[str], found: Mapping[int, _Entry], *, again: bool) -> bool:
+    """Return whether such lines are entries of minutes; some name comes ``again`` if it must, or has no label."""
+    if len(found) < 2:
+        return False
+    names = {one.name for one in found.values()}
+    have_labels = all(one.labelled is not None for one in found.values())
+    if (again or not have_labels) and len(names) == len(found):
+        return False
+    first = min(found)
+    gap = max((place + 1 for place in range(first) if not lines[place].strip()), default=0)
+    if any(not have_labels or _SAID.search(line) for line in lines[gap:first]):
+        return False
+    told = {*found, *(one.labelled for one in found.values())} | (set(range(gap)) if have_labels else set())
+    return not any(_is_of_other(line) for place, line in enumerate(lines) if place not in told)
+
+
+def _is_of_other(line: str) -> bool:
+    """Return whether a line without such a time has a label, or a time in figures beside a name."""
+    label = _LABEL.match(_FIGURES.sub("", line, count=1) if _FIGURES.match(line) else line)
+    if label and (_is_written(label["name"]) or " " not in label["name"]):
+        return True
+    behind = _HEADING.fullmatch(line)
+    return bool(_BRACKETED.match(line)) or bool(behind and (behind["gap"] != " " or _is_written(behind["name"])))
 
 
 def _first(line: str, forms: Sequence[re.Pattern[str]]) -> re.Match[str] | None:

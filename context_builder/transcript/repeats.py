@@ -32,6 +32,8 @@ _NEAR: Final = 3
 _SURE: Final = 3
 """Words of a text that grows, of which the last may change."""
 
+_SENTENCE_ENDS: Final = (".", "?", "!", "…", "。", "？", "！")
+
 _LONGEST: Final = 400
 """Words of an overlap that is looked for."""
 
@@ -66,21 +68,28 @@ def rolled_out(said: Sequence[Utterance]) -> Sequence[Utterance]:
 def grown(said: Sequence[Utterance]) -> Sequence[Utterance]:
     """Return the utterances without the earlier states of those that grow, as captions do that are saved all the time.
 
-    Those with an end may roll instead, and are as they were.
+    Half of all that follow on another do, or half of those by the same speaker and one twice in a row. What ends a
+    sentence was said, and stays. Those with an end may roll instead, and are as they were.
     """
     if any(one.until is not None for one in said):
         return said
-    pairs = [(before, after) for before, after in pairwise(said) if before.speaker == after.speaker]
-    grows = [_goes_on(before.text, after.text) for before, after in pairs]
-    if sum(grows) < 2 or sum(grows) < _SHARE * len(grows):
+    grows = [_grows(before, after) for before, after in pairwise(said)]
+    alike = sum(before.speaker == after.speaker for before, after in pairwise(said))
+    has_chain = any(one and more for one, more in pairwise(grows))
+    if sum(grows) < 2 or sum(grows) < _SHARE * (alike if has_chain else len(grows)):
         return said
     kept: list[Utterance] = []
     for one in said:
-        if kept and kept[-1].speaker == one.speaker and _goes_on(kept[-1].text, one.text):
+        if kept and _grows(kept[-1], one):
             kept[-1] = replace(kept[-1], text=one.text, until=one.until)
         else:
             kept.append(one)
     return kept
+
+
+def _grows(before: Utterance, after: Utterance) -> bool:
+    is_whole = before.text.rstrip(" \"'”’»)").endswith(_SENTENCE_ENDS)
+    return before.speaker == after.speaker and not is_whole and _goes_on(before.text, after.text)
 
 
 def _goes_on(before: str, after: str) -> bool:

@@ -96,15 +96,21 @@ TEXTS: Final = (
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
     TextFormat("proceedings", proceedings.is_proceedings, proceedings.read_proceedings),
+)
+PLAIN: Final = (
     TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),
     TextFormat("lines", lambda _: True, lines.read_lines),
 )
+"""What has no marks of its own, and where times may be those of minutes; the first that fits is taken."""
 
 
 def read_text(source: Source) -> Transcript:
     """Return the transcript in a text, in the format that it shows by itself."""
-    source.text = with_clocks(markdown.unmarked(_with_few_spaces(source.text)))
-    return next(one for one in TEXTS if one.matches(source.text)).read(source)
+    source.text = markdown.unmarked(_with_few_spaces(source.text))
+    if known := next((one for one in TEXTS if one.matches(source.text)), None):
+        return known.read(source)
+    source.text = with_clocks(source.text)
+    return next(one for one in PLAIN if one.matches(source.text)).read(source)
 
 
 def _read_fenced(source: Source) -> Transcript:

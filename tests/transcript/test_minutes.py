@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,75 @@ def test_a_time_within_what_somebody_says_is_text(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "a.txt",
+            "Ida: The meeting is\nat 9:30 tomorrow\nBo: And the next one\nat 10:15 on Friday\nIda: Good.\n",
+            ["Ida | The meeting is at 9:30 tomorrow", "Bo | And the next one at 10:15 on Friday", "Ida | Good."],
+        ),
+        (
+            "a.txt",
+            "Ida: Wir treffen uns\num 9.30 Uhr am Bahnhof\nBo: Und dann\num 10.15 Uhr im Haus\nIda: Gut.\n",
+            ["Ida | Wir treffen uns um 9.30 Uhr am Bahnhof", "Bo | Und dann um 10.15 Uhr im Haus", "Ida | Gut."],
+        ),
+        (
+            "a.txt",
+            "Ida: How much?\nBo: in euros\n4.50 coffee\n9.05 cake\nIda: Thanks.\n",
+            ["Ida | How much?", "Bo | in euros 4.50 coffee 9.05 cake", "Ida | Thanks."],
+        ),
+        (
+            "a.txt",
+            "Ida: Agenda\n1.01 Budget\n1.02 Boat\n1.03 Ropes\nBo: Good.\nIda: So.\nBo: Yes.\n",
+            ["Ida | Agenda 1.01 Budget 1.02 Boat 1.03 Ropes", "Bo | Good.", "Ida | So.", "Bo | Yes."],
+        ),
+        (
+            "a.txt",
+            "[00:00:01] Ida: We begin\nat 9:30 sharp\n[00:00:05] Bo: and end\nat 10:30 sharp\n",
+            ["Ida | We begin at 9:30 sharp", "Bo | and end at 10:30 sharp"],
+        ),
+        (
+            "a.txt",
+            "Ida 9:02\nWe meet\nat 9:30 Bo: No.\nBo 9:05\nYes.\nat 10:30 Ida: So.\nBo 9:06\nGood.\n",
+            ["Ida | We meet at 9:30 Bo: No.", "Bo | Yes. at 10:30 Ida: So.", "Bo | Good."],
+        ),
+        (
+            "a.txt",
+            "The plan is\nat 9:30 Bo\nthen at noon\nat 10:30 Bo\nthen all\n",
+            ["Unknown | " + one for one in ("The plan is", "at 9:30 Bo", "then at noon", "at 10:30 Bo", "then all")],
+        ),
+        ("a.txt", "at 9:30 tea\nat 10:30 cake\n", ["Unknown | at 9:30 tea", "Unknown | at 10:30 cake"]),
+        (
+            "chat.txt",
+            "[03/05/23, 09:00:00] Ida: Shall we meet\nat 9:30 in the hall\n"
+            "[03/05/23, 09:01:00] Bo: No, later\nat 10:15 maybe\n",
+            ["Ida | Shall we meet at 9:30 in the hall", "Bo | No, later at 10:15 maybe"],
+        ),
+        (
+            "m.eml",
+            "From: ida@x.org\nTo: bo@x.org\nDate: Wed, 3 May 2023 09:00:00 +0000\nSubject: plan\n\n"
+            "We meet\nat 9:30 in the hall\nat 10:15 in the bar\n",
+            ["ida@x.org | We meet at 9:30 in the hall at 10:15 in the bar"],
+        ),
+        (
+            "captions",
+            "WEBVTT\n\n00:01.000 --> 00:02.000\nat 9:30 tea\n\n00:03.000 --> 00:04.000\nat 10:30 cake\n",
+            ["Unknown | at 9:30 tea", "Unknown | at 10:30 cake"],
+        ),
+    ],
+)  # fmt: skip
+def test_lines_that_begin_with_a_time_are_as_they_were_said(
+    tmp_path: Path, name: str, text: str, expected: list[str]
+) -> None:
+    assert heard(tmp_path, name, text) == expected
+
+
+def test_minutes_with_a_heading_of_labels(tmp_path: Path) -> None:
+    text = "Datum: 3. Mai 2023\nAnwesend: Ida, Bo\n\n9.02 Uhr Ida: Guten Tag.\n9.05 Uhr Bo: Hallo.\n"
+    assert heard(tmp_path, "minutes.txt", text) == ["Ida | Guten Tag.", "Bo | Hallo."]
+
+
 def test_a_recording_that_begins_again_is_no_night(tmp_path: Path) -> None:
     told = transcript(tmp_path, "a.txt", "10:58 Ida: Stop.\n0:03 Bo: Go on.\n0:10 Ida: Now.\n").utterances
     assert [one.at for one in told] == [658, 3, 10]
@@ -87,6 +157,56 @@ def test_who_and_when_however_they_are_written(tmp_path: Path, text: str) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Ida  0:03\nWe rest for\n5 minutes\nthen run\nBo  0:10\nI say\n10 minutes\nis fine\n",
+            ["Ida | We rest for 5 minutes then run", "Bo | I say 10 minutes is fine"],
+        ),
+        (
+            "We rest for\n5 minutes\nthen run\n10 minutes\n",
+            ["Unknown | " + one for one in ("We rest for", "5 minutes", "then run", "10 minutes")],
+        ),
+        (
+            "Ida: How long?\nBo: Not now.\nAbout 5 minutes\nIda: So?\nAbout 10 minutes\nBo: Good.\n",
+            ["Ida | How long?", "Bo | Not now. About 5 minutes", "Ida | So? About 10 minutes", "Bo | Good."],
+        ),
+        (
+            "Ida 999 hours 99 minutes 99 seconds\nHello.\nBo 3 hours\nYes.\nBo 4 hours\nNo.\n",
+            [
+                "Unknown | " + one
+                for one in (
+                    "Ida 999 hours 99 minutes 99 seconds", "Hello.", "Bo 3 hours", "Yes.", "Bo 4 hours", "No.",
+                )
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_times_in_words_that_people_say_are_text(tmp_path: Path, text: str, expected: list[str]) -> None:
+    assert heard(tmp_path, "a.txt", text) == expected
+
+
+def test_times_in_words_between_those_of_a_page_are_text(tmp_path: Path) -> None:
+    text = (
+        "Ida Lind\n1 minute 3 seconds1:03\nIda Lind 1 minute 3 seconds\nWe rest for\n5 minutes\nthen run.\n"
+        "Bo Berg\n1 minute 8 seconds1:08\nBo Berg 1 minute 8 seconds\nAbout 90 seconds\nNote: fine.\nCall (10:30)\n"
+    )
+    for page in (text, re.sub(r"(?<=seconds)1:0\d", "", text)):
+        assert heard(tmp_path, "talk.txt", page) == [
+            "Ida Lind | We rest for 5 minutes then run.", "Bo Berg | About 90 seconds Note: fine. Call (10:30)",
+        ]  # fmt: skip
+
+
+def test_each_number_counts_in_its_own_unit(tmp_path: Path) -> None:
+    text = (
+        "Ida 59 Minuten 5 Sekunden\nHallo.\nBo 1 Stunde\nJa.\nIda 1 hour 5 seconds\nNein.\nBo 2 timmar 3 minuter\nSå.\n"
+    )
+    assert [(one.speaker, one.at) for one in transcript(tmp_path, "a.txt", text).utterances] == [
+        ("Ida", 3545), ("Bo", 3600), ("Ida", 3605), ("Bo", 7380),
+    ]  # fmt: skip
+
+
 def test_times_in_bold_without_names(tmp_path: Path) -> None:
     told = transcript(tmp_path, "a.md", "**[00:04]** Welcome.\n\n**[00:09 - 00:12]** That is all.\n").utterances
     assert [(one.speaker, one.text, one.at) for one in told] == [
@@ -104,6 +224,31 @@ def test_captions_that_grow_are_said_once(tmp_path: Path) -> None:
         assert heard(tmp_path, name, content) == [f"Ida | {states[-1]}", "Bo | And?"]
     assert [one.at for one in transcript(tmp_path, "captions.txt", text).utterances] == [0, 14]
     assert heard(tmp_path, "a.txt", "Ida: Yes.\nIda: Yes, I do.\nBo: Fine.\n")[:2] == ["Ida | Yes.", "Ida | Yes, I do."]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["Ida: No.", "Ida: No, wait, stop.", "Bo: What is it?", "Ida: Yes.", "Ida: Yes, now go.", "Bo: Good."],
+        ["Ida: No", "Ida: No wait stop", "Bo: What?", "Ida: Yes", "Ida: Yes now go", "Bo: Good", "Ida: So", "Bo: Yes"],
+    ],
+)
+def test_who_begins_again_with_the_same_word_is_heard_twice(tmp_path: Path, said: list[str]) -> None:
+    assert heard(tmp_path, "a.txt", "\n".join(said)) == [one.replace(": ", " | ") for one in said]
+
+
+def test_a_line_in_a_record_that_looks_like_a_field_is_text(tmp_path: Path) -> None:
+    records = (
+        "Name: Ida\nText: First point.\nNote: the boat is late.\nFrom: me.\nTime: 09:02:03\n----\n"
+        "Name: Bo\nText: My list:\nMessage: none\nTime: 09:02:09\nPS: so it is.\n----\n"
+        "Name: Cy\nText: So.\nTime: 09:02:12\nDate: 3 May.\n"
+    )
+    told = transcript(tmp_path, "a.txt", records).utterances
+    assert [(one.speaker, one.text, one.at) for one in told] == [
+        ("Ida", "First point. Note: the boat is late. From: me.", 0),
+        ("Bo", "My list: Message: none PS: so it is.", 6),
+        ("Cy", "So. Date: 3 May.", 9),
+    ]
 
 
 @pytest.mark.parametrize(

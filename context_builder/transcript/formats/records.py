@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from context_builder.transcript.formats.turns import is_list, read_turns, turn_of, who_of
+from context_builder.transcript.formats.turns import is_list, read_turns, told_by, turn_of, who_of
 from context_builder.transcript.formats.turns import text_of as said_in
 from context_builder.transcript.offsets import since_first
 from context_builder.transcript.source import Source
@@ -49,17 +50,32 @@ def read_records(source: Source) -> Transcript:
 
 
 def _records(text: str) -> Iterator[dict[str, str]]:
-    """Yield the fields of each record; a line that has none goes on with the field above it."""
+    """Yield the fields of each record; any other line goes on with its text, also one that looks like a field.
+
+    Most records, and two at least, have a field, at the same place unless lists of turns call it so; a file that has
+    none that tells who or what has others.
+    """
+    lines = text.split("\n")
+    loose = [record for record in _parsed(lines, lambda _: True) if record]
+    places = Counter((key, "" if told_by(key) else place) for record in loose for place, key in enumerate(record))
+    shared = {key for (key, _), count in places.items() if count > 1 and count > len(loose) / 2}
+    told = {told_by(key) for key in shared}
+    yield from _parsed(lines, lambda key: key in shared or told_by(key) in {"who", "text"} - told)
+
+
+def _parsed(lines: Sequence[str], is_field: Callable[[str], bool]) -> Iterator[dict[str, str]]:
     record: dict[str, str] = {}
     last = ""
-    for line in text.split("\n"):
-        field = _FIELD.fullmatch(line)
+    for line in lines:
+        is_rule = bool(_RULE.fullmatch(line))
+        field = None if is_rule else _FIELD.fullmatch(line)
         key = field["key"].strip().lower() if field else ""
-        if _RULE.fullmatch(line) or (field and key in record and key == next(iter(record))):
+        if is_rule or (field and key in record and key == next(iter(record))):
             yield record
             record, last = {}, ""
-        if field and (not last or key not in record) and not _RULE.fullmatch(line):
+        if field and key not in record and (not record or is_field(key)):
             record[key], last = field["value"], key
-        elif last and line.strip() and not _RULE.fullmatch(line):
-            record[last] = f"{record[last]} {line.strip()}"
+        elif last and line.strip() and not is_rule:
+            goes_on = next((one for one in record if told_by(one) == "text"), last)
+            record[goes_on] = f"{record[goes_on]} {line.strip()}".strip()
     yield record

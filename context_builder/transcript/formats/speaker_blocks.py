@@ -7,8 +7,10 @@ when the meeting was.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from context_builder.transcript.fields import plain
@@ -75,17 +77,30 @@ _IN_WORDS: Final = re.compile(
 )
 """``0 minutes 3 seconds0:03``, ``Ida Lind 0 minutes 3 seconds``: what Teams' page says to those who listen to it."""
 
+_UNIT_ENDS: Final = 60
+_LONGEST: Final = 360_000
+"""Seconds that no recording takes; a hundred hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class _InWords:
+    """Is a line with a time in words: who speaks, if it says so, the seconds, and whether figures beside say the same.
+
+    The seconds are None where there is no such time.
+    """
+
+    name: str
+    seconds: int | None
+    has_figures: bool
+
 
 def _with_figures(lines: list[str]) -> list[str]:
     """Return lines with times in figures for those in words; a name with a time that stands above already is left out.
 
-    A file has two such lines at least.
+    A file has two such lines at least, and no headings in figures.
     """
-    found = [one if len(line) < 160 and (one := _IN_WORDS.fullmatch(line.strip())) else None for line in lines]
-    found = [
-        one if one and (not one["name"].strip() or is_written_as_name(one["name"].strip())) else None for one in found
-    ]
-    if sum(one is not None for one in found) < 2:
+    found = _sure([_in_words(lines, place) for place in range(len(lines))], lines)
+    if sum(one is not None for one in found) < 2 or _is_talk(lines, found):
         return lines
     kept: list[str] = []
     for line, one in zip(lines, found, strict=True):
@@ -94,29 +109,99 @@ def _with_figures(lines: list[str]) -> list[str]:
             is_again = _ALONE.fullmatch(line.strip()) and kept and kept[above].endswith(f"  {_in_full(line)}")
             kept.append("" if is_again else line)
             continue
-        time = _in_full(one["time"] or _in_figures(one["words"]))
-        name = one["name"].strip()
-        if not name and kept and _may_be_name(kept[above]):
+        time = _figures(one.seconds or 0)
+        if not one.name and kept and _may_be_name(kept[above]):
             kept[above:] = [f"{kept[above].strip()}  {time}"]
-        elif not (kept and kept[above] == f"{name}  {time}"):
-            kept.append(f"{name}  {time}".strip())
+        elif not (kept and kept[above] == f"{one.name}  {time}"):
+            kept.append(f"{one.name}  {time}".strip())
     return kept
 
 
+def _in_words(lines: Sequence[str], place: int) -> _InWords | None:
+    line = lines[place]
+    found = _IN_WORDS.fullmatch(line.strip()) if len(line) < 160 else None
+    if found is None or ((name := found["name"].strip()) and not is_written_as_name(name)):
+        return None
+    seconds = _seconds(found["words"])
+    figures = found["time"] or (_time_alone(lines[place + 1]) if place + 1 < len(lines) else "")
+    has_figures = bool(figures) and seconds is not None and _in_full(figures) == _figures(seconds)
+    return None if found["time"] and not has_figures else _InWords(name, seconds, has_figures)
+
+
+def _sure(found: Sequence[_InWords | None], lines: Sequence[str]) -> list[_InWords | None]:
+    """Return the times in words that are those of headings: people speak of five minutes, too.
+
+    They have figures beside, or stand below a name that comes again; a name in the same line says them once more. In
+    files without such, all have a name in the same line, and they ascend.
+    """
+    names = _names_of(lines, found)
+    again = Counter(names)
+    heads = [
+        one is not None and (one.has_figures or (not one.name and again[name] > 1 and name != ""))
+        for one, name in zip(found, names, strict=True)
+    ]
+    if not any(heads):
+        named = [one if one and one.name else None for one in found]
+        times = [one.seconds for one in named if one]
+        return named if None not in times and times == sorted(time for time in times if time is not None) else []
+    last: int | None = None
+    kept: list[_InWords | None] = []
+    for one, is_head in zip(found, heads, strict=True):
+        last = one.seconds if one and is_head else last
+        kept.append(one if one and last is not None and one.seconds == last and (is_head or one.name) else None)
+    return kept
+
+
+def _names_of(lines: Sequence[str], found: Sequence[_InWords | None]) -> list[str]:
+    """Return for each line the name that goes with its time in words: in the line, or alone above it."""
+    names, above = [], ""
+    for line, one in zip(lines, found, strict=True):
+        names.append("" if one is None else one.name or (above if is_written_as_name(above) else ""))
+        above = line.strip() or above
+    return names
+
+
+def _is_talk(lines: Sequence[str], found: Sequence[_InWords | None]) -> bool:
+    """Return whether lines are what people say with times in words: as many headings are in figures.
+
+    Where all times have just a name in the same line, a label or a sentence above the first one tells so, too.
+    """
+    rest = ["" if one else line for line, one in zip(lines, found, strict=True)]
+    for place, one in enumerate(found[:-1]):
+        if one and one.has_figures and _ALONE.fullmatch(rest[place + 1].strip()):
+            rest[place + 1] = ""
+    heads = sum(one is not None and (one.has_figures or not one.name) for one in found)
+    in_figures = len(_headings(rest))
+    if heads or in_figures:
+        return in_figures >= heads
+    first = next(place for place, one in enumerate(found) if one)
+    labels = [line.partition(": ")[0] for line in rest if ": " in line[:80]]
+    return any(map(is_written_as_name, labels)) or any(_SENTENCE.fullmatch(line.strip()) for line in lines[:first])
+
+
 def _in_full(time: str) -> str:
-    minutes, second = divmod(int(offset(time.strip(" []()"))), 60)
+    return _figures(int(offset(time.strip(" []()"))))
+
+
+def _figures(seconds: int) -> str:
+    minutes, second = divmod(seconds, 60)
     return f"{minutes // 60}:{minutes % 60:02}:{second:02}"
 
 
-def _in_figures(words: str) -> str:
-    """Return the time of words such as ``1 hour 2 minutes 30 seconds``; of two numbers, minutes and seconds."""
-    numbers = [int(one) for one in re.findall(r"\d+", words)]
-    first = re.findall(_UNIT, words, re.IGNORECASE)[0].lower()
-    if len(numbers) == 1:
-        numbers = [0, *numbers] if first.startswith(("s", "秒")) else [*numbers, 0]
-    if len(numbers) < 3 and first.startswith(("h", "st", "or", "u", "t", "時")):
-        numbers = [numbers[0], *numbers[1:], 0][:3]
-    return ":".join(f"{one:02}" for one in numbers)
+def _seconds(words: str) -> int | None:
+    """Return the seconds of words such as ``1 hour 2 minutes 30 seconds``; None where that is no time."""
+    parts = [(int(number), _unit(unit)) for number, unit in re.findall(rf"(\d+) ?({_UNIT})", words, re.IGNORECASE)]
+    in_order = all(large > small for (_, large), (_, small) in pairwise(parts))
+    in_range = all(number < _UNIT_ENDS for number, _ in parts[1:])
+    seconds = sum(number * unit for number, unit in parts)
+    return seconds if in_order and in_range and seconds < _LONGEST else None
+
+
+def _unit(name: str) -> int:
+    """Return the seconds of a unit."""
+    if name.lower().startswith(("h", "st", "or", "u", "t", "時")):
+        return 3600
+    return 60 if name.lower().startswith(("m", "分")) else 1
 
 
 _BOLD: Final = re.compile(

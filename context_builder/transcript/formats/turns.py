@@ -124,6 +124,12 @@ def _plainly(key: str) -> str:
     return "".join(one for one in key.lower() if one.isalnum())
 
 
+def told_by(key: str) -> str:
+    """Return what a field of this name tells of a turn: ``text``, ``who``, ``start`` or ``end``; nothing of another."""
+    kinds = (("text", _TEXT), ("who", _WHO), ("start", _WHEN), ("end", _UNTIL))
+    return next((kind for kind, names in kinds if _plainly(key) in names), "")
+
+
 def turn_of(entry: Object) -> dict[str, Any]:
     """Return the fields of a turn by their names without capitals and underscores; a turn may be in a wrapper alone."""
     while len(entry) == 1 and isinstance(only := next(iter(entry.values())), dict):
