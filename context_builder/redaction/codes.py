@@ -21,13 +21,15 @@ _HINTS: Final = (
 """Every line with the name of such a secret has one of these, in lower case."""
 
 _DIGIT: Final = rf"(?:\d|(?:(?:double|triple)\s)?(?:{'|'.join(DIGIT_WORDS)}))"
+_DATE: Final = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
+"""Of eight digits."""
 _COUNTED: Final = (
     "area|bytes|char(?:acter)?s|days|digits|dollars|edition|euros?|files|functions|hours|items|lines|minutes|months|pages"
     "|people|percent|points|release|rows|seconds|tokens|users|version|words|years?"
 )
 """What behind a number tells that it is a count, a year or a place."""
 _NUMBER: Final = (
-    r"(?!(?:19|20)\d\d[–-](?:19|20)?\d\d(?!\d))"  # a date, or two years
+    rf"(?!(?:19|20)\d\d[–-](?:19|20)?\d\d(?!\d)|{_DATE}(?!\d))"  # a date, or two years
     rf"(?:\d{{4,12}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|{_DIGIT}(?:,?[ -]{_DIGIT}){{3,11}})"
     rf"(?![\w%]|[.,:/–-]\d|[ -](?:{_COUNTED})\b)"
 )
@@ -128,7 +130,7 @@ _LIST_ENDS: Final = re.compile(
     r"|old|valid|expired|done|taken|benutzt|verbraucht|frei)\b[^|]{0,30})?\s{0,4}$",
     re.IGNORECASE,
 )
-_WORD_WITH_NUMBER: Final = re.compile(r"\d?[A-Za-z]?[a-z]{5,}\d{1,4}")
+_NO_CODE: Final = re.compile(rf"\d?[A-Za-z]?[a-z]{{5,}}\d{{1,4}}|{_DATE}")
 _BASE32: Final = re.compile(r"[A-Z2-7 -]{14,99}")
 _LEAST_LENGTH: Final = 8
 _LONGEST_NAME: Final = 120
@@ -204,8 +206,8 @@ def _codes(line: str, start: int) -> Secret | None:
 
 
 def _is_code(value: str) -> bool:
-    """Return whether a code has digits, and is no word with a number, or has the letters of base32 alone."""
-    if len(value) < _LEAST_LENGTH or _WORD_WITH_NUMBER.fullmatch(value):
+    """Return whether a code has digits, and is no date or word with a number, or has the letters of base32 alone."""
+    if len(value) < _LEAST_LENGTH or _NO_CODE.fullmatch(value):
         return False
     return any(map(str.isdigit, value)) or bool(_BASE32.fullmatch(value))
 

@@ -92,6 +92,8 @@ TALK = (
     "login with Anna and Sarah1999",
     "log in to v2.3.1, build20240501",
     "totp 2024-11-27 review",
+    "totp: 20241127",
+    "recovery codes:\n20241127",
     "verification code of 2024-2025",
     "safe code 2019 edition",
     "gate code is 1000 lines",
