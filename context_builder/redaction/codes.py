@@ -11,23 +11,25 @@ from context_builder.redaction.secret import Secret, has_one_of
 from context_builder.redaction.secret_values import is_dummy, is_label, is_like_a_password, is_mixed
 
 _PIN_HINTS: Final = ("pin", "code", "otp", "cvv", "cvc", "puk", "geheimzahl", "combination")
-_SEED_HINTS: Final = ("phrase", "words")
-_CODES_HINTS: Final = ("code", "key", "secret", "seed", "totp", "bitlocker")
+_SEED_HINTS: Final = ("phrase", "words", "mnemonic", "seed", "bip39", "bip-39")
+_CODES_HINTS: Final = ("code", "key", "secret", "seed", "totp", "bitlocker", "2fa")
 _HINTS: Final = (
     *_PIN_HINTS, "login", "log in", "logon", "log on", "sign in", "signin", "cred", "zugang", "wifi", "wi-fi", "wlan",
     "pass", "kennwort", "contrase", "senha", "phrase", "2fa", "mfa", "recovery", "backup", "bitlocker",
-    "authenticat", "seed", "mnemonic", "wallet", "secret",
+    "authenticat", "seed", "mnemonic", "bip39", "bip-39",
 )  # fmt: skip
 """Every line with the name of such a secret has one of these, in lower case."""
 
 _DIGIT: Final = rf"(?:\d|(?:(?:double|triple)\s)?(?:{'|'.join(DIGIT_WORDS)}))"
+_DATE: Final = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
+"""Of eight digits."""
 _COUNTED: Final = (
     "area|bytes|char(?:acter)?s|days|digits|dollars|edition|euros?|files|functions|hours|items|lines|minutes|months|pages"
-    "|people|percent|points|release|review|rows|seconds|steps|tests|times|tokens|users|version|words|years?"
+    "|people|percent|points|release|rows|seconds|tokens|users|version|words|years?"
 )
 """What behind a number tells that it is a count, a year or a place."""
 _NUMBER: Final = (
-    r"(?!(?:19|20)\d\d[–-](?:\d\d){1,2}(?!\d))"  # a date, or two years
+    rf"(?!(?:19|20)\d\d[–-](?:19|20)?\d\d(?!\d)|{_DATE}(?!\d))"  # a date, or two years
     rf"(?:\d{{4,12}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|{_DIGIT}(?:,?[ -]{_DIGIT}){{3,11}})"
     rf"(?![\w%]|[.,:/–-]\d|[ -](?:{_COUNTED})\b)"
 )
@@ -80,19 +82,20 @@ _LOGIN: Final = re.compile(
 _MARKS: Final = ("/", "|", ":", ";")
 """Between a user's name and a password; words and blanks are between others too."""
 
-_SEED_NAME: Final = r"\b(?:seed|recovery|mnemonic|backup|secret|wallet)[ -](?:phrase|words)"
+_SEED_NAME: Final = r"\b(?:(?:seed|recovery|mnemonic|backup|secret|wallet)[ _-](?:phrase|words|seed)|mnemonic|bip-?39)"
 _SEED_WORD: Final = (
-    r"(?!(?:the|and|for|are|was|were|with|from|has|had|your|their|them|not|but|his|her|its|our|been)\b)[a-z]{3,8}"
+    r"(?!(?:the|and|for|are|was|were|with|from|has|had|your|their|them|not|but|his|her|its|our|been"
+    r"|which|should|without|would|could|some|these|those|many|most)\b)[a-z]{3,8}"
 )
 """A word as BIP 39 lists them, which has none of those that sentences are made of."""
 _NUMBERED: Final = rf"\d{{1,2}}[.):]?\s{{0,3}}{_SEED_WORD}"
 _SEED_PHRASE: Final = re.compile(
-    rf"{_SEED_NAME}{_IS}(?P<value>(?:\d{{1,2}}[.):]?\s{{0,3}})?{_SEED_WORD}"
+    rf"{_SEED_NAME}(?:,[\w\s'’]{{1,30}}(?=:))?(?:{_IS}|\s{{1,3}})(?P<value>(?:\d{{1,2}}[.):]?\s{{0,3}})?{_SEED_WORD}"
     rf"(?:,?\s{{1,3}}(?:\d{{1,2}}[.):]?\s{{0,3}})?{_SEED_WORD}){{11,23}})(?![^\W_])",
     re.IGNORECASE,
 )
 _SEED_ENDS: Final = re.compile(
-    rf"{_SEED_NAME}(?:\s(?:is|was|below|follows|here)|\s?\([^()]{{0,40}}\)){{0,2}}[\s:*=-]{{0,8}}$", re.IGNORECASE
+    rf"{_SEED_NAME}(?:\s(?:is|was|below|follows|here)|\s?\([^()]{{0,40}}\)){{0,2}}[\s:*=|-]{{0,8}}$", re.IGNORECASE
 )
 _SEED_ALONE: Final = re.compile(
     rf"[\s>|*#\"'`-]{{0,16}}(?P<value>{_NUMBERED}(?:[\s,|]{{1,8}}{_NUMBERED}){{0,23}}"
@@ -100,11 +103,13 @@ _SEED_ALONE: Final = re.compile(
     re.IGNORECASE,
 )
 
+_CODES_SAID: Final = r"(?=\s?[:=–-]|\s(?:is|are|was|were)\b)"
 _CODES_NAME: Final = re.compile(
-    r"\b(?:(?:activation|authenticator|backup|emergency|licen[cs]e|mfa|one[ -]time|(?P<vague>product|setup)|recovery"
-    r"|rescue|scratch|totp|two[ -]factor|2fa)\s(?:codes?|keys?|secret|seed)|totp|2fa"
-    r"|bitlocker(?:\s(?:recovery\s)?key)?)\b"
-    r"(?:\s(?:#?\d{1,2}(?=\s?[:=–-]|\s(?:is|was)\b)|\([^()]{0,40}\)))?"
+    r"(?<![^\W_])(?:(?:activation|authenticator|backup|emergency|licen[cs]e|mfa|one[ -]time|(?P<vague>product|setup)"
+    r"|recovery|rescue|scratch|totp|two[ -]factor|2fa)[\s_-]?(?:codes?|keys?|secret|seed)|totp|2fa"
+    r"|bitlocker(?:\s(?:recovery\s)?key)?)\b[\"'`*]{0,3}"
+    rf"(?:\s(?:#?\d{{1,2}}{_CODES_SAID}|\([^()]{{0,40}}\)|(?:I|we|you)\s\w{{2,10}}{_CODES_SAID}"
+    rf"|(?:for|of|from|to)(?:\s[\w'’.-]{{1,20}}){{1,3}}?{_CODES_SAID}))?"
     r"(?:\s{0,2}(?:[:=–-]|(?:is|are|was|were)\b)){0,3}(?=(?P<ends>[^.!?]{0,60}$)?)",
     re.IGNORECASE,
 )
@@ -112,18 +117,20 @@ _CODE: Final = (
     r"(?:[A-Za-z0-9]{2}(?:[ -][A-Za-z0-9]{2}){3,31}|[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){1,11}"
     r"|[A-Za-z0-9]{5}(?:[ -][A-Za-z0-9]{5}){1,7}|[A-Za-z0-9]{6}(?:[ -][A-Za-z0-9]{6}){1,7}|[A-Za-z0-9]{6,64})(?![\w-])"
 )
+_NUMBER_IN_LIST: Final = r"(?:\[[ x]?\]\s{1,3}|\d{1,2}[.)]\s{1,3}|(?:un)?used:?\s{1,3})?"
 _CODES: Final = re.compile(
-    r"[\s>|*#\"'`(~-]{0,16}(?:\[[ x]?\]\s{1,3}|\d{1,2}[.)]\s{1,3})?"
-    rf"(?P<value>{_CODE})"
+    rf"[\s>|*#\"'`(\[~-]{{0,16}}?{_NUMBER_IN_LIST}[\"'`~]{{0,2}}(?P<value>{_CODE})", re.IGNORECASE
 )
-_NEXT_CODE: Final = re.compile(rf"[\s,;|]{{1,3}}(?:(?:and|or|und|oder|&)\s)?(?P<value>{_CODE})")
+_NEXT_CODE: Final = re.compile(
+    rf"[\s,;|\"'`]{{1,8}}(?:(?:and|or|und|oder|&)\s)?{_NUMBER_IN_LIST}[\"'`]?(?P<value>{_CODE})", re.IGNORECASE
+)
 _MOST_CODES: Final = 16
 _LIST_ENDS: Final = re.compile(
-    r"[\s|\"'`).,;~]{0,8}(?:[(\[:→✓✗x–-]{0,2}\s?(?:already\s|not\s)?(?:(?:un)?used|spent|free|gone|left|lost|new|old|valid"
-    r"|expired|done|taken|benutzt|verbraucht|frei)\b[^|]{0,30})?$",
+    r"[\s|\"'`).,;~\]]{0,8}(?:[✓✗✔✘☑✅❌]|[(\[:→/–-]{0,2}\s?(?:already\s|not\s)?(?:(?:un)?used|spent|free|gone|left|lost|new"
+    r"|old|valid|expired|done|taken|benutzt|verbraucht|frei)\b[^|]{0,30})?\s{0,4}$",
     re.IGNORECASE,
 )
-_WORD_WITH_NUMBER: Final = re.compile(r"\d?[A-Za-z]?[a-z]{5,}\d{1,4}")
+_NO_CODE: Final = re.compile(rf"\d?[A-Za-z]?[a-z]{{5,}}\d{{1,4}}|{_DATE}")
 _BASE32: Final = re.compile(r"[A-Z2-7 -]{14,99}")
 _LEAST_LENGTH: Final = 8
 _LONGEST_NAME: Final = 120
@@ -182,7 +189,8 @@ def codes_alone(text: str) -> Secret | None:
 
 def names_codes(head: str) -> bool:
     """Return whether the head of a column says that codes are below it."""
-    return has_one_of(_CODES_HINTS, head.lower()) and bool(_CODES_NAME.fullmatch(head))
+    names = _CODES_NAME.finditer(head) if has_one_of(_CODES_HINTS, head.lower()) else ()
+    return any(name.end() == len(head) and not name["vague"] for name in names)
 
 
 def _codes(line: str, start: int) -> Secret | None:
@@ -198,8 +206,8 @@ def _codes(line: str, start: int) -> Secret | None:
 
 
 def _is_code(value: str) -> bool:
-    """Return whether a code has digits, and is no word with a number, or has the letters of base32 alone."""
-    if len(value) < _LEAST_LENGTH or _WORD_WITH_NUMBER.fullmatch(value):
+    """Return whether a code has digits, and is no date or word with a number, or has the letters of base32 alone."""
+    if len(value) < _LEAST_LENGTH or _NO_CODE.fullmatch(value):
         return False
     return any(map(str.isdigit, value)) or bool(_BASE32.fullmatch(value))
 

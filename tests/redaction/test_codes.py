@@ -42,8 +42,12 @@ SECRET = (
     *(("backup codes: 8f3a-91bc thanks", "91bc"), ("backup codes: 8f3a-91bc, 77d2-0c4e already used", "0c4e")),
     *((f"backup codes:\n- 77d2-0c4e{used}\n- 8f3a-91bc", "77d2") for used in (" - used", " (used 3 May)", " unused")),
     *((f"backup codes:\n- 77d2-0c4e{used}\n- 8f3a-91bc", "91bc") for used in (" - used", " (used 3 May)", ": free")),
+    *((f"my backup code {what} 8f3a-91bc", "91bc") for what in ("for the lab:", "of the lab is", "I got was", "= [")),
+    *(('"backup_codes": ["8f3a-91bc", "77d2-0c4e"]', "0c4e"), ("backup codes: 1) 8f3a-91bc 2) 77d2-0c4e", "0c4e")),
+    *((f"{name} {SEED}", "witch") for name in ("mnemonic:", "BIP39:", "secret seed phrase", "seed phrase, keep it:")),
+    *(("PIN: 2024-1234", "1234"), ("OTP 482913 times out", "482913"), ("backup codes:\n- 77d2-0c4e ✓", "77d2")),
     *(("backup codes:\n[x] 77d2-0c4e\n[ ] 8f3a-91bc", "91bc"), ("backup codes:\n~~77d2-0c4e~~", "77d2")),
-    *(("| user | backup codes |\n|---|---|\n| ann | 8f3a-91bc |\n| bob | 77d2-0c4e |", "77d2"),),
+    *(("| user | 2FA backup codes |\n|---|---|\n| ann | 8f3a-91bc |\n| bob | `77d2-0c4e` |", "77d2"),),
     *(("user,password,recovery code\nann,rain4you,8f3a-91bc", "91bc"), ("name\tbackup codes\nann\t8f3a-91bc", "91bc")),
 )  # fmt: skip
 
@@ -88,6 +92,8 @@ TALK = (
     "login with Anna and Sarah1999",
     "log in to v2.3.1, build20240501",
     "totp 2024-11-27 review",
+    "totp: 20241127",
+    "recovery codes:\n20241127",
     "verification code of 2024-2025",
     "safe code 2019 edition",
     "gate code is 1000 lines",
@@ -102,6 +108,10 @@ TALK = (
     "Seed phrase: write them down and keep them in a place where only your family can find them one day",
     "recovery phrase:\nnever share them with anyone, ever",
     "seed words:\n- apples\n- pears",
+    "my seed phrase is twelve words long which nobody else should ever see without asking first please",
+    "name,product key,price\nfoo,SKU12345,12",
+    "two-factor codes are 2factor12 things",
+    "recovery codes for the team\nare at page 12345678",
 )
 
 

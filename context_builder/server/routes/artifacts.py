@@ -257,8 +257,6 @@ async def delete_artifact(
         try:
             is_erased = await services.knowledge.erase(caller.tenant_id, ref, over=over, decided=decided)
         except ArtifactChanged:
-            if if_match is not None:
-                raise
             continue
         if not is_erased:
             raise not_found(Missing.ARTIFACT)
