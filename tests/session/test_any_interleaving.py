@@ -157,7 +157,7 @@ class AnyInterleaving(RuleBasedStateMachine):
             self.subject.finish(work, BIOLOGY, self.clock.now())
         else:
             self.subject.finish(work, points_of(work), self.clock.now())
-            self.live.summarized += work.entries
+            self.live.summarized += [] if work.again else work.entries
 
     def write_down(self) -> None:
         changes = self.subject.take_changes()
