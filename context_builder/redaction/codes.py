@@ -94,9 +94,13 @@ _SEED_PHRASE: Final = re.compile(
     rf"(?:,?\s{{1,3}}(?:\d{{1,2}}[.):]?\s{{0,3}})?{_SEED_WORD}){{11,23}})(?![^\W_])",
     re.IGNORECASE,
 )
+_SEED_TOLD: Final = r"(?:\s(?:is|was|below|follows|here)\b|\s?\([^()]{0,40}\))"
 _SEED_ENDS: Final = re.compile(
-    rf"{_SEED_NAME}(?:\s(?:is|was|below|follows|here)|\s?\([^()]{{0,40}}\)){{0,2}}[\s:*=|-]{{0,8}}$", re.IGNORECASE
+    rf"(?:^[\W_]{{0,16}}{_SEED_NAME}{_SEED_TOLD}{{0,2}}|{_SEED_NAME}(?:{_SEED_TOLD}{{1,2}}|{_SEED_TOLD}{{0,2}}\s{{0,3}}[:=|]))"
+    r"[\s:*=|-]{0,8}$",
+    re.IGNORECASE,
 )
+"""A line that ends with the name of a seed phrase, which stands alone or says that the phrase follows."""
 _SEED_ALONE: Final = re.compile(
     rf"[\s>|*#\"'`-]{{0,16}}(?P<value>{_NUMBERED}(?:[\s,|]{{1,8}}{_NUMBERED}){{0,23}}"
     rf"|{_SEED_WORD}(?:,?\s{{1,3}}{_SEED_WORD}){{5,23}})[\s|*\"'`.,]{{0,8}}$",

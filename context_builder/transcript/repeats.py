@@ -73,7 +73,7 @@ def grown(said: Sequence[Utterance]) -> Sequence[Utterance]:
     """
     if any(one.until is not None for one in said):
         return said
-    grows = [_grows(before, after) for before, after in pairwise(said)]
+    grows = [_grows(before, after, exactly=True) for before, after in pairwise(said)]
     alike = sum(before.speaker == after.speaker for before, after in pairwise(said))
     has_chain = any(one and more for one, more in pairwise(grows))
     if sum(grows) < 2 or sum(grows) < _SHARE * (alike if has_chain else len(grows)):
@@ -87,16 +87,18 @@ def grown(said: Sequence[Utterance]) -> Sequence[Utterance]:
     return kept
 
 
-def _grows(before: Utterance, after: Utterance) -> bool:
+def _grows(before: Utterance, after: Utterance, *, exactly: bool = False) -> bool:
     is_whole = before.text.rstrip(" \"'”’»)").endswith(_SENTENCE_ENDS)
-    return before.speaker == after.speaker and not is_whole and _goes_on(before.text, after.text)
+    return before.speaker == after.speaker and not is_whole and _goes_on(before.text, after.text, exactly=exactly)
 
 
-def _goes_on(before: str, after: str) -> bool:
-    """Return whether a text has all words of another one at its beginning, whose last may have been heard wrong."""
+def _goes_on(before: str, after: str, *, exactly: bool) -> bool:
+    """Return whether a longer text begins with all words of another one, whose last may have been heard wrong."""
     known, now = words(before), words(after)
-    known = known[:-1] if len(known) > _SURE else known
-    return len(now) > len(known) > 0 and now[: len(known)] == known
+    if len(now) <= len(known):
+        return False
+    known = known[:-1] if len(known) > _SURE and not exactly else known
+    return len(known) > 0 and now[: len(known)] == known
 
 
 def _touch(before: Utterance, after: Utterance, most: float) -> bool:

@@ -52,6 +52,7 @@ SECRET = (
 )  # fmt: skip
 
 TALK = (
+    "I can't find my seed phrase\nmaybe look inside desk drawer upstairs",
     "Connect pin 13 and pins 1 2 3 4.",
     "the pin is 1.26.4, not 2.0",
     "pin 10 000 dollars on it",

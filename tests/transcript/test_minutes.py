@@ -321,3 +321,40 @@ def test_functions_and_parties_beside_names_on_lines_of_their_own(tmp_path: Path
     said = [(chair, "Otwieram posiedzenie."), (member, "Ile?"), (chair, "Czterdzieści."), (member, "Dziękuję.")]
     text = "\n\n".join(f"{who}:\n{words}" for who, words in said)
     assert heard(tmp_path, "a.txt", text) == [f"{who} | {words}" for who, words in said]
+
+
+def test_who_speaks_once_has_a_heading_too_where_others_have(tmp_path: Path) -> None:
+    text = "Ida Lind\n\n0 minutes 3 seconds\n\nGood.\n\nBo Ek\n\n0 minutes 15 seconds\n\nNo.\n\n"
+    assert heard(tmp_path, "t.txt", f"{text}Ida Lind\n\n0 minutes 20 seconds\n\nWhy?\n") == [
+        "Ida Lind | Good.",
+        "Bo Ek | No.",
+        "Ida Lind | Why?",
+    ]
+
+
+def test_wrapped_lines_between_times_name_nobody(tmp_path: Path) -> None:
+    text = "[00:00:01] - Ida: Hello and welcome\nto the show today\n[00:00:05] - Bo: Two guests\nfrom the harbour\n"
+    assert heard(tmp_path, "t.txt", f"{text}[00:00:09] - Ida: Let us begin.\n") == [
+        "Ida | Hello and welcome to the show today",
+        "Bo | Two guests from the harbour",
+        "Ida | Let us begin.",
+    ]
+
+
+def test_sentences_that_begin_alike_are_all_said(tmp_path: Path) -> None:
+    said = ["Ida: I will call the bank", "Ida: I will call the port", "Ida: I will call the yard", "Bo: thanks"]
+    assert heard(tmp_path, "t.txt", "\n".join(said)) == [line.replace(": ", " | ") for line in said]
+
+
+def test_captions_that_roll_and_mark_speakers_keep_the_names_of_a_second_line(tmp_path: Path) -> None:
+    cues = ["IDA: good morning\nBO: hello there", "BO: hello there\nCY: how are you", "CY: how are you\n>> IDA: fine"]
+    cues.append(">> IDA: fine\nBO: and CY")
+    times = [f"00:0{place}.000 --> 00:0{place + 1}.000" for place in range(len(cues))]
+    text = "\n\n".join(["WEBVTT", *(f"{time}\n{cue}" for time, cue in zip(times, cues, strict=True))])
+    assert heard(tmp_path, "t.vtt", text) == [
+        "IDA | good morning",
+        "BO | hello there",
+        "CY | how are you",
+        "IDA | fine",
+        "BO | and CY",
+    ]

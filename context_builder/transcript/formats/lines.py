@@ -234,6 +234,13 @@ def _with_ranges(lines: list[str]) -> list[str]:
     return lines
 
 
+_NUMBERED_SPEAKER: Final = re.compile(r"SPEAKER_\d{1,4}")
+
+
+def _begins_a_paragraph(lines: Sequence[str], place: int) -> bool:
+    return place == 0 or not lines[place - 1].strip()
+
+
 def _with_speakers_above(lines: list[str]) -> list[str]:
     """Return a line for each time with its speaker, where who speaks is named on a line above those with times."""
     above = {
@@ -243,8 +250,9 @@ def _with_speakers_above(lines: list[str]) -> list[str]:
         and not _ITEM_OF_SPEAKER.match(line)
         and 0 < len(name := line.strip()) <= 60
         and not re.search(r"[\[\]:.?!]", name)
+        and (_NUMBERED_SPEAKER.fullmatch(name) or (_begins_a_paragraph(lines, place) and is_written_as_name(name)))
     }
-    if len(above) < 2 and not any(re.fullmatch(r"SPEAKER_\d{1,4}", name) for name in above.values()):
+    if len(above) < 2 and not any(map(_NUMBERED_SPEAKER.fullmatch, above.values())):
         return lines
     found: list[str] = []
     who = UNKNOWN_SPEAKER

@@ -144,11 +144,25 @@ def _sure(found: Sequence[_InWords | None], lines: Sequence[str]) -> list[_InWor
         named = [one if one and one.name else None for one in found]
         times = [one.seconds for one in named if one]
         return named if None not in times and times == sorted(time for time in times if time is not None) else []
+    heads = _with_those_between(found, names, heads)
     last: int | None = None
     kept: list[_InWords | None] = []
     for one, is_head in zip(found, heads, strict=True):
         last = one.seconds if one and is_head else last
         kept.append(one if one and last is not None and one.seconds == last and (is_head or one.name) else None)
+    return kept
+
+
+def _with_those_between(found: Sequence[_InWords | None], names: Sequence[str], heads: Sequence[bool]) -> list[bool]:
+    """Return the headings with those of people who speak once: below a name, at a time between their neighbours'."""
+    sure = [(place, one.seconds) for place, one in enumerate(found) if one and heads[place] and one.seconds is not None]
+    kept = [*heads]
+    for place, one in enumerate(found):
+        if one is None or one.name or not names[place] or one.seconds is None:
+            continue
+        low = next((seconds for at, seconds in reversed(sure) if at <= place), None)
+        high = next((seconds for at, seconds in sure if at >= place), one.seconds)
+        kept[place] = kept[place] or (low is not None and low <= one.seconds <= high)
     return kept
 
 

@@ -183,12 +183,18 @@ def _unrolled(found: list[Cue]) -> list[Cue]:
     new = rolled_out(shown)
     if new is shown:
         return found
+    whole = {(cue.at, text): cue.lines for cue, text in zip(found, texts, strict=True)}
     kept: list[Cue] = []
     mark = ""  # that ends a caption, and is of the next one
     for one in new:
-        text = mark + one.text
-        mark = ">> " if text.endswith(">>") else ""
-        kept.append(Cue(one.at, one.until, lines=[html.escape(text.removesuffix(mark.strip()), quote=False)]))
+        lines = [html.escape(one.text, quote=False)]
+        if not one.text.endswith(">>"):
+            lines = whole.get((one.at, one.text), lines)
+        lines = [html.escape(mark) + lines[0], *lines[1:]]
+        mark = ">> " if one.text.endswith(">>") else ""
+        if mark:
+            lines[0] = lines[0].removesuffix("&gt;&gt;")
+        kept.append(Cue(one.at, one.until, lines=lines))
     return kept
 
 
