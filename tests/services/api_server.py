@@ -86,7 +86,7 @@ class ApiServer:
         shown = {"Authorization": f"Bearer {credential}"} if credential is not None else {}
         headers = shown | options.pop("headers", {})
         return httpx.AsyncClient(
-            **{"base_url": self.url, "headers": headers, "timeout": 10, "verify": trusted_authorities(), **options}
+            **{"base_url": self.url, "headers": headers, "timeout": 30, "verify": trusted_authorities(), **options}
         )
 
     def close(self) -> None:
