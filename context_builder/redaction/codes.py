@@ -34,7 +34,7 @@ _NUMBER: Final = (
     rf"(?![\w%]|[.,:/–-]\d|[ -](?:{_COUNTED})\b)"
 )
 _IS: Final = (
-    r"[\"'`*]{0,3}(?:\s(?:for|of|to)(?:\s(?!\d{4})[\w'’-]{1,20}){1,3}?)?"
+    r"[\"'`*]{0,3}(?:\s(?:for|of|to)(?:\s(?!\d{4}(?!\s(?:is|was|ist)\b))[\w'’-]{1,20}){1,3}?)?"
     r"(?:\s{0,3}(?:[:=#|(–-]|->|→)|\s(?:is|was|ist|lautet|est|es|è)(?:\s(?:now|still|(?:set|changed|reset)\sto)|:)?"
     r"|\s(?:changed|set)\sto|['’]s(?=\s))\s{0,3}[\"'`*(]{0,2}"
 )

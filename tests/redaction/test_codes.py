@@ -12,6 +12,7 @@ SEED = " ".join(["witch", "share"] * 6)
 NUMBERED = " ".join(f"{place}. {word}" for place, word in enumerate(SEED.split(), 1))
 
 SECRET = (
+    *(("The PIN for card 1234 is 9876", "9876"), ("the PIN of room 1204 is 9876", "9876")),
     *(("PIN: 4711", "4711"), ("my pin is 4 7 1 1", "4 7 1 1"), ("die PIN ist 4711", "4711"), ("CVV: 123", "123")),
     *(("pin number: four seven one one", "seven one"), ("the gate code is now 2271.", "2271"), ("PIN 4711", "4711")),
     *(("your verification code is G-482913", "482913"), ("safe combination: 12-34-56", "34")),
