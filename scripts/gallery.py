@@ -180,7 +180,7 @@ async def summaries(said: Sequence[tuple[float, Message]], analyst: Analyst) -> 
 async def _understand(subject: Conversation, analyst: Analyst, clock: ManualClock) -> None:
     while subject.summary_due(clock.now()) and (task := subject.next_summary_task()) is not None:
         subject.finish(task, await analyst.summarize(task.request), clock.now())
-    if (compact := analyst.compact) is not None and (rewriting := subject.next_compaction_task()) is not None:
+    while (compact := analyst.compact) is not None and (rewriting := subject.next_compaction_task()) is not None:
         subject.finish(rewriting, await compact(rewriting.request), clock.now())
     subject.take_changes()
 

@@ -191,13 +191,14 @@ class ConversationContext:
 
     async def _compact(self) -> None:
         """Let a model rewrite the oldest points where the summary is near its budget; otherwise whole points leave."""
-        if (compact := self._analyst.compact) is None or (task := self._conversation.next_compaction_task()) is None:
+        if (compact := self._analyst.compact) is None:
             return
-        try:
-            await self._carry_out(task, compact(task.request))
-        except AnalystError as error:
-            log.warning("analysis.failed", task="compaction", kind=type(error).__name__, error=str(error))
-        self._settle()
+        while (task := self._conversation.next_compaction_task()) is not None:
+            try:
+                await self._carry_out(task, compact(task.request))
+            except AnalystError as error:
+                log.warning("analysis.failed", task="compaction", kind=type(error).__name__, error=str(error))
+            self._settle()
 
     async def _find_keywords(self) -> None:
         while (task := self._conversation.next_keyword_task(self._clock.now())) is not None:

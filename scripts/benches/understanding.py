@@ -57,7 +57,7 @@ from context_builder.tokens.counter import TokenCounter, estimate_tokens
 from scripts.benches.harness.report import NONE, Line, Report, Row, parser, rows_of, run, timing
 from tests.analysis.points_with_evidence import TRUE, WRITTEN
 from tests.analysis.talk_in_languages import TALKS
-from tests.services.model_answers import TASKS, answer, task_of
+from tests.services.model_answers import answer, task_of
 from tests.services.model_server import ModelServer
 
 Phrase = tuple[str, ...]
@@ -502,6 +502,9 @@ class Listening:
         if self.conversation.summary_due(now) and (summary := self.conversation.next_summary_task()):
             self._jobs.start(summary, tasks)
             started += 1
+        if compaction := self.conversation.next_compaction_task():
+            self._jobs.start(compaction, tasks)
+            started += 1
         while keywords := self.conversation.next_keyword_task(now):
             self._jobs.start(keywords, tasks)
             started += 1
@@ -551,7 +554,8 @@ async def measure_prompts(rows: Sequence[Row], plain: TextAnalyst, report: Repor
     what = "dollars for an hour of meeting, by the default models at list prices"
     report.add(Line(what, f"{total:.3f}", f"< {MOST_DOLLARS:.2f}", total < MOST_DOLLARS))
     report.add(Line("… if the provider's prompt cache held nothing", f"{uncached:.3f}"))
-    report.add(Line("… keywords + domains + summary", " + ".join(f"{spent[task]:.3f}" for task in TASKS[:3])))
+    of_tasks = ("keywords", "domains", "summary", "compaction", "verification")
+    report.add(Line(f"… {' + '.join(of_tasks)}", " + ".join(f"{spent[task]:.3f}" for task in of_tasks)))
 
 
 def _cached(sent: Sequence[tuple[float, dict[str, Any]]]) -> Iterator[tuple[dict[str, Any], int]]:

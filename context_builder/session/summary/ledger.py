@@ -31,9 +31,13 @@ from context_builder.session.summary.token_budget import cost_of, fit, is_bindin
 RESERVE: Final = 1.5
 """Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
 
-COMPACT_TO: Final = 0.88
-"""Part of the budget that the points are to take once they were rewritten: little room stays empty, and as a rule a
-summary or two fit beside them."""
+COMPACT_FROM: Final = 0.9
+"""Part of the budget from which on a model rewrites points: a summary adds about a tenth, so that as a rule what
+matters was rewritten before anything is hidden."""
+
+COMPACT_TO: Final = 0.8
+"""Part of the budget that the points are to take once they were rewritten: a summary fits beside them, so that they
+are not asked about after each."""
 
 MOST_SAVED: Final = 0.2
 """Part of the budget that one rewriting is to save at most: asked for more, a model cuts causes and reasons, too."""
@@ -216,19 +220,19 @@ class Ledger:
         self.points = fit(self.points, int(RESERVE * self._budget), self._count)
         self.shown = fit(self.points, self._budget, self._count)
 
-    def compaction(self) -> CompactionRequest | None:
-        """Return points to be rewritten as fewer sentences; None while all are shown.
+    def compaction(self, apart: Set[int] = frozenset()) -> CompactionRequest | None:
+        """Return points to be rewritten as fewer sentences, none of those ``apart``; None while there is room.
 
         No more is to be saved at once than :data:`MOST_SAVED`. Of the old points those come first whose kind takes
         more than its share of the budget, then those that were rewritten least often, so that no words are written
         anew again and again; of these the oldest. The rest are shown beside them, since they may tell what no longer
         holds.
         """
-        if len(self.shown) == len(self.points):
-            return None
         costs = {point.id: cost_of(point, self._count) for point in self.points}
-        over = sum(costs.values()) - int(COMPACT_TO * self._budget)
-        excess = min(over, int(MOST_SAVED * self._budget))
+        whole = sum(costs.values())
+        if whole <= COMPACT_FROM * self._budget:
+            return None
+        excess = min(whole - int(COMPACT_TO * self._budget), int(MOST_SAVED * self._budget))
         taken = Counter[PointKind]()
         for point in self.points:
             taken[point.kind] += costs[point.id]
@@ -238,7 +242,7 @@ class Ledger:
         )
         chosen: dict[int, int] = {}
         for point in old:
-            if sum(chosen.values()) < SHORTER * excess:
+            if sum(chosen.values()) < SHORTER * excess and point.id not in apart:
                 chosen[point.id] = costs[point.id]
         if len(chosen) < 2:
             return None

@@ -193,6 +193,19 @@ def test_points_that_were_rewritten_stay_in_the_memory_until_they_are_replaced(c
     assert {*part.superseded} & {*kept} == {*[*kept][:2]}
 
 
+def test_where_a_rewriting_saved_too_little_it_is_asked_for_once_more_about_other_points(clock: ManualClock) -> None:
+    subject = conversation(clock, summary_budget=205)
+    for number in range(1, 33):
+        hear(subject, clock, number)
+        summarize_as(subject, clock, DraftPoint(f"enzyme K{number} cuts strand {number}", quoting(number)))
+    asked: list[set[int]] = []
+    while (task := subject.next_compaction_task()) is not None:
+        asked.append({point.id for point in task.request.points})
+        subject.finish(task, CompactionResult((), "stub"), clock.now())
+    assert len(asked) == 2
+    assert not asked[0] & asked[1]
+
+
 def test_what_is_summarized_again_gives_new_points_and_no_message_twice(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, 1)

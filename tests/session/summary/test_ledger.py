@@ -263,6 +263,21 @@ def test_a_ledger_with_room_asks_for_nothing() -> None:
     assert ledger(*(point(f"point {n}", n) for n in range(1, 9)), budget=100).compaction() is None
 
 
+def test_points_are_to_be_rewritten_before_any_is_hidden() -> None:
+    told = [point(f"people measured gene TP{n}", n) for n in range(1, 13)]  # 60 tokens, without the heading
+    assert ledger(*told, budget=67, about=heard(12)).compaction() is None
+    made = ledger(*told, budget=65, about=heard(12))
+    request = made.compaction()
+    assert (request is not None, made.shown) == (True, made.points)
+
+
+def test_what_was_asked_about_just_now_is_left_apart() -> None:
+    request = near_the_budget(budget=55).compaction(apart=frozenset({1, 2}))
+    assert request is not None
+    assert [known.id for known in request.points] == [3, 4, 5, 6]
+    assert near_the_budget().compaction(apart=frozenset(range(1, 6))) is None, "one point alone"
+
+
 def test_near_the_budget_the_oldest_points_are_to_be_rewritten_and_the_newest_left_alone() -> None:
     request = near_the_budget().compaction()
     assert request is not None
