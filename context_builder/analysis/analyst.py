@@ -161,6 +161,8 @@ class DraftPoint:
     by: tuple[str, ...] = ()
     replaces: tuple[int, ...] = ()
     """Ids of the ledger points that this one answers, settles, corrects or completes."""
+    rests_on: tuple[int, ...] = ()
+    """Ids of ledger points that stay, and whose quotes say a number or a name that its own do not."""
     spoken: bool = False
     unconfirmed: bool = False
 

@@ -1,9 +1,9 @@
 """Words that mean a date by when they are said are found here, in several languages, with the date beside them.
 
 "Next Friday" is the first Friday after the day, "this Friday" may be the day itself, "last Friday" the last one before
-it. A week is told by its Monday, and so is "in two weeks", which seldom means a day; a month and a year are told by
-themselves. No date is put beside words near which one was said with its month, or right beside which the day of the
-month was. ``words.json`` has the words of each language.
+it. A week is told by its Monday and its Sunday, and so is "in two weeks", which seldom means a day; a month and a year
+are told by themselves. No date is put beside words near which one was said with its month, or right beside which the
+day of the month was. ``words.json`` has the words of each language.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _RIGHT_BESIDE: Final = 30
 """Characters after words in which the day of the month is looked for."""
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
-_TOLD: Final = re.compile(r"\s*\((?:week of )?\d{4}(?:-\d\d)?(?:-\d\d)?\)")
+_TOLD: Final = re.compile(r"\s*\((?:\d{4}(?:-\d\d)?(?:-\d\d)?|\d{4}-\d\d-\d\d – \d{4}-\d\d-\d\d)\)")
 
 
 class SpokenDate(NamedTuple):
-    """Words, where they end in the text, and the date that they mean: ISO 8601, shorter where it is a month."""
+    """Words, where they end in the text, and the date that they mean: ISO 8601, shorter where it is a month, two of a week."""
 
     words: str
     end: int
@@ -180,7 +180,8 @@ def _date(meaning: _Meaning, day: date) -> str:
     if meaning.on is not None:
         return _iso(day, days=count, weekday=weekday(meaning.on)(1))
     if unit == "week":
-        return f"week of {_iso(day, weeks=count, weekday=MO(-1))}"
+        monday = day + relativedelta(weeks=count, weekday=MO(-1))
+        return f"{monday.isoformat()} – {_iso(monday, days=6)}"
     return _iso(day, **{unit: count})[: _SHOWN[unit]]
 
 

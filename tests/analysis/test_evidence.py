@@ -207,6 +207,34 @@ def test_an_identifier_whose_digits_alone_were_said_is_doubted(said: str, text: 
     assert check(said, text) == Findings(doubts=(Doubt.SUPPORT,))
 
 
+def test_a_number_that_only_a_known_point_says_lets_a_point_rest_on_it() -> None:
+    known = [
+        KnownPoint(
+            7,
+            "Kettle Rock is thirty-two metres deep.",
+            evidence=(Quote(1, "it's thirty-two", "Ana"),),
+            kind=PointKind.CLAIM,
+        ),
+        KnownPoint(8, "Ana cuts the rope.", PointKind.CLAIM),
+    ]
+    checked = EvidenceCheck([AnalystMessage(2, "Tobias", "I make the new rope for Kettle Rock.")], known)
+    quotes = (Quote(2, "I make the new rope for Kettle Rock"),)
+    draft = DraftPoint("Tobias makes the rope for Kettle Rock, thirty-two metres deep.", quotes, by=("Tobias",))
+    assert checked.check(draft).rejected == "number_not_said"
+    completed = checked.completed(draft)
+    assert (completed.rests_on, completed.evidence, checked.check(completed).rejected) == ((7,), quotes, None)
+    unsaid = DraftPoint("Tobias makes the rope for Kettle Rock, ninety-nine metres deep.", quotes, by=("Tobias",))
+    assert checked.check(checked.completed(unsaid)).rejected == "number_not_said"
+
+
+def test_who_is_not_quoted_does_not_hold_a_point_beside_those_who_are() -> None:
+    checked = EvidenceCheck([AnalystMessage(1, "Ana", "The rope is cut."), AnalystMessage(2, "Ben", "And wet.")])
+    both = DraftPoint("The rope is cut.", (Quote(1, "The rope is cut"),), by=("Ana", "Ben"))
+    assert checked.completed(both).by == ("Ana",)
+    other = DraftPoint("The rope is cut.", (Quote(1, "The rope is cut"),), by=("Ben",))
+    assert checked.check(checked.completed(other)).rejected == "speaker_not_quoted"
+
+
 def test_a_number_that_another_message_says_is_quoted_from_the_nearest_that_does() -> None:
     texts = ("Ten hours in all.", "Say ten hours without digits. Or so.", "Eleven hours with the digits.")
     messages = [AnalystMessage(place, "Ana", text) for place, text in enumerate(texts)]

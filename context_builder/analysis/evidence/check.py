@@ -133,9 +133,12 @@ class EvidenceCheck:
         self._speakers = {message.id: message.speaker for message in messages}
         self._known = People([*self._speakers.values(), *(name for point in known for name in point.by)])
         self._minutes = [_Source(point.text) for point in known]
+        self._known_points = {point.id: point for point in known}
 
     def check(self, draft: DraftPoint, replaced: Sequence[KnownPoint] = ()) -> Findings:
-        """Return what is wrong with a point that may replace known ones, whose words then count as evidence too."""
+        """Return what is wrong with a point that may replace known ones, whose words then count as evidence, too, as
+        do those of known points that it rests on.
+        """
         said = self._said(draft)
         if said is None or not draft.text.strip():
             return Findings(Rejection.QUOTE_NOT_SAID if draft.evidence else Rejection.NO_QUOTE)
@@ -143,10 +146,10 @@ class EvidenceCheck:
         before = [name for point in replaced for name in point.by]
         if not all(is_one_of(name, [*quoted, *before]) for name in draft.by):
             return Findings(Rejection.SPEAKER_NOT_QUOTED)
-        texts = [text for point in replaced for text in (point.text, *(quote.text for quote in point.evidence))]
-        known = [*map(_Source, texts)]
+        known = _sources_of(replaced)
+        leaned_on = _sources_of(self._known_points[one] for one in draft.rests_on if one in self._known_points)
         sentence = _Sentence(draft.text, self._known)
-        sources = [*(self._readings[message] for message in draft.cites), *known]
+        sources = [*(self._readings[message] for message in draft.cites), *known, *leaned_on]
         if reason := sentence.rejection(sources, [*self._readings.values(), *self._minutes], self._minutes):
             return Findings(reason)
         doubts = {
@@ -170,16 +173,17 @@ class EvidenceCheck:
         return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
 
     def completed(self, draft: DraftPoint, replaced: Sequence[KnownPoint] = ()) -> DraftPoint:
-        """Return the point with a quote more of each message that says a number or a name which is in none of its own.
+        """Return the point with a quote more of each message that says a number or a name which is in none of its own,
+        or resting on a known point that says it, and without holders who are not quoted beside those who are.
 
-        Of several such messages the one that was said nearest to those that it quotes is taken; where no message has
-        what is missing, the point stays as it is.
+        Of several such messages the one that was said nearest to those that it quotes is taken, of known points the
+        newest; where none has what is missing, the point stays as it is.
         """
         cited = [message for message in draft.cites if message in self._readings]
-        known = [
-            _Source(text) for point in replaced for text in (point.text, *(quote.text for quote in point.evidence))
-        ]
-        missing = _Sentence(draft.text, self._known).missing([*(self._readings[one] for one in cited), *known])
+        draft = self._held_by_quoted(draft, cited, replaced)
+        missing = _Sentence(draft.text, self._known).missing(
+            [*(self._readings[one] for one in cited), *_sources_of(replaced)]
+        )
         if not cited or not missing:
             return draft
         order = {message: place for place, message in enumerate(self._readings)}
@@ -188,11 +192,27 @@ class EvidenceCheck:
             key=lambda message: min(abs(order[message] - order[one]) for one in cited),
         )
         quotes: dict[str, Quote] = {}
+        rests_on: dict[int, None] = {}
         for one in missing[:MOST_COMPLETED]:
             found = (Quote(other, words) for other in others if (words := self._readings[other].words_with(one)))
             if (quote := next(found, None)) is not None:
                 quotes.setdefault(quote.text, quote)
-        return replace(draft, evidence=(*draft.evidence, *quotes.values())) if quotes else draft
+            elif (known := self._known_with(one)) is not None:
+                rests_on.setdefault(known)
+        if not quotes and not rests_on:
+            return draft
+        return replace(draft, evidence=(*draft.evidence, *quotes.values()), rests_on=tuple(rests_on))
+
+    def _held_by_quoted(self, draft: DraftPoint, cited: Sequence[int], replaced: Sequence[KnownPoint]) -> DraftPoint:
+        """Return the point without those of its holders who said none of the quotes, where another of them did."""
+        quoted = [*(self._speakers[message] for message in cited), *(name for point in replaced for name in point.by)]
+        by = tuple(name for name in draft.by if is_one_of(name, quoted))
+        return replace(draft, by=by) if by and by != draft.by else draft
+
+    def _known_with(self, wanted: Figure | Name) -> int | None:
+        """Return the newest known point that says a number or a name."""
+        newest_first = reversed(self._known_points.values())
+        return next((one.id for one in newest_first if any(source.has(wanted) for source in _sources_of([one]))), None)
 
     def was_said(self, message: int, quote: str) -> bool:
         """Return whether the words are a quote of the message."""
@@ -267,6 +287,11 @@ class _Source(CheckedText):
     @property
     def _sentence_places(self) -> list[int]:
         return [0, *(end.end() for end in SENTENCE_END.finditer(self.text)), len(self.text)]
+
+
+def _sources_of(points: Iterable[KnownPoint]) -> list[_Source]:
+    """Return the texts and the quotes of known points."""
+    return [_Source(text) for point in points for text in (point.text, *(quote.text for quote in point.evidence))]
 
 
 def check_rewritten(

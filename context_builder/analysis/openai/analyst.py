@@ -367,8 +367,13 @@ def _over(point: KnownPoint, shown_by: Sequence[tuple[str, str]]) -> DoubtedSent
 
 
 def _in_doubt(draft: DraftPoint, request: SummaryRequest) -> DoubtedSentence:
-    """Return a point's sentence with the messages that it quotes, and the quotes of the points that it replaces."""
+    """Return a point's sentence with the messages that it quotes, the quotes of the points that it replaces, and the
+    known points that it rests on with theirs.
+    """
     shown = [quote for point in request.known if point.id in draft.replaces for quote in _quotes(point)]
+    for point in request.known:
+        if point.id in draft.rests_on:
+            shown += [(MINUTES, point.text), *_quotes(point)]
     for cited in draft.cites:
         pieces = [message for message in request.messages if message.id == cited]
         whole = "".join(piece.text for piece in pieces)

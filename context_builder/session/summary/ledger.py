@@ -283,6 +283,7 @@ class Ledger:
         numbers = [entry.number for entry in cited if entry.number is not None and not entry.consilience]
         speakers = dict.fromkeys(quoted_name(entry.speaker) for entry in cited)
         new = [_quoted(quote, entries[quote.message]) for quote in draft.evidence]
+        leaned_on = [one for one in self.points if one.id in draft.rests_on or one.was(draft.rests_on)]
         kind = PointKind.CONSILIENCE if all(entry.consilience for entry in cited) else draft.kind
         by = tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers)
         point = Point(
@@ -290,7 +291,7 @@ class Ledger:
             text=text,
             kind=kind,
             by=by[:MOST_HOLDERS],
-            evidence=_bounded([quote for point in old for quote in point.evidence], new),
+            evidence=_bounded([quote for point in (*old, *leaned_on) for quote in point.evidence], new),
             time=min(entry.time for entry in cited),
             first_number=min(numbers, default=None),
             spoken=_is_spoken(draft, text, [*speakers, *by, *(name for each in old for name in each.by)]),

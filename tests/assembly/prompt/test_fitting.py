@@ -81,7 +81,7 @@ def test_a_memory_is_told_with_its_speaker_before_it_or_without(said):
 
 def test_what_the_user_says_now_is_no_memory_with_a_date_beside_its_words():
     said = {"Amara: We meet in two weeks.": "already in the user's message"}
-    memory = item(MEMORY, "m", "We meet in two weeks (week of 2026-12-07).", speaker="Amara")
+    memory = item(MEMORY, "m", "We meet in two weeks (2026-12-07 – 2026-12-13).", speaker="Amara")
     assert left_out(fitted(memory, present_texts=said)) == {"m": "already in the user's message"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -322,6 +323,13 @@ def test_a_point_that_two_replace_lends_its_quotes_to_both_and_leaves_once() -> 
     more = [point("people chose TP1", 2, replaces=(old.id,)), point("people had wanted TP2", 3, replaces=(old.id,))]
     update = made.add(more, heard(3))
     assert ([p.ids for p in made.points], update.replaced) == ([(1, 2), (1, 3)], [old])
+
+
+def test_a_point_keeps_the_quotes_of_one_that_it_rests_on_and_that_stays() -> None:
+    made = ledger(point("TP1 is deep", 1), about=heard(1))
+    [old] = made.points
+    made.add([replace(point("people cut a rope for TP1", 2), rests_on=(old.id,))], heard(2))
+    assert [p.ids for p in made.points] == [(1,), (1, 2)]
 
 
 def test_points_that_are_over_leave_and_are_told_as_replaced() -> None:
