@@ -42,7 +42,7 @@ _TOLD: Final = re.compile(r"\s*\((?:\d{4}(?:-\d\d)?(?:-\d\d)?|\d{4}-\d\d-\d\d â€
 
 
 class SpokenDate(NamedTuple):
-    """Words, where they end in the text, and the date that they mean: ISO 8601, shorter where it is a month, two of a week."""
+    """Words, where they end in the text, and the date that they mean: ISO 8601, a month's shorter, two of a week."""
 
     words: str
     end: int

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Any, Final
 
 import orjson
@@ -22,6 +24,9 @@ from context_builder.session.summary.token_budget import TokenBudget
 MOST_PARTS: Final = 10_000
 """Newest summaries whose messages are told apart; what was said before counts as the first's."""
 
+FEW: Final = 5
+"""Messages whose median tells the time: no single clock does."""
+
 
 class Summary:
     """Grows by one analyst's result at a time; ``seq`` counts them from 1.
@@ -29,8 +34,9 @@ class Summary:
     ``covers`` is the hull of summarized listener numbers, (0, 0) before any. ``degraded_messages`` counts those that
     were summarized by the last resort because the model refuses them, or failed for too long, and not again since.
     ``sources`` are the messages that the ledger's points cite, by id. Of each summary its highest message id is known.
-    The budget of the ledger grows with the time between the first and the last message that were summarized, so that a
-    session that is continued or replayed has the same.
+    The budget of the ledger grows with the time between the first and the last messages that were summarized, so that a
+    session that is continued or replayed has the same. The median of a few messages' times counts: a clock that is
+    wrong moves nothing.
     """
 
     def __init__(self, budget: TokenBudget, count: Callable[[str], int]) -> None:
@@ -47,6 +53,8 @@ class Summary:
         self._encoded: bytes | None = None
         self._start: tuple[float, str] | None = None
         self._end: tuple[float, str] | None = None
+        self._times = deque[float](maxlen=FEW)
+        self._talk: tuple[float, float] | None = None
 
     def take(
         self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant, *, degraded: bool = False
@@ -56,6 +64,7 @@ class Summary:
             moment = (entry.time, entry.timestamp)
             self._start = moment if self._start is None else min(self._start, moment)
             self._end = moment if self._end is None else max(self._end, moment)
+            self._hear(entry.time)
         self._grow()
         update = self._add(entries, result, now)
         highest = max((entry.id for entry in entries), default=0)
@@ -68,9 +77,16 @@ class Summary:
                 self.covers = (min(low, entry.number), max(high, entry.number))
         return update
 
+    def _hear(self, time: float) -> None:
+        self._times.append(time)
+        if len(self._times) == FEW:
+            middle = median(self._times)
+            low, high = self._talk or (middle, middle)
+            self._talk = min(low, middle), max(high, middle)
+
     def _grow(self) -> None:
-        if self._start is not None and self._end is not None:
-            self.ledger.grow(self._budget.after(self._end[0] - self._start[0]))
+        if self._talk is not None:
+            self.ledger.grow(self._budget.after(self._talk[1] - self._talk[0]))
 
     def take_again(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> LedgerUpdate:
         """Replace the degraded points of ``entries`` by a better result, and return what it changed."""
@@ -227,6 +243,7 @@ class Summary:
             "covers": self.covers,
             "start": self._start,
             "end": self._end,
+            "talk": self._talk,
             "last_updated": self.last_updated,
             "seq": self.seq,
             "message_count": self.message_count,
@@ -241,6 +258,7 @@ class Summary:
     def restore(self, fields: Mapping[str, Any], sources: Mapping[int, CitedMessage]) -> None:
         self._start = _pair(fields["start"])
         self._end = _pair(fields["end"])
+        self._talk = _pair(fields.get("talk"))
         self._grow()
         points = map(Point.from_wire, fields["points"])
         self.ledger.restore(points, map(tuple, fields["replaced"]), fields["next_point"])

@@ -101,7 +101,7 @@ def test_the_continued_session_publishes_the_same_state(clock: ManualClock) -> N
 def test_the_continued_session_has_the_budget_of_its_summary(clock: ManualClock) -> None:
     rules = {"summary_budget": 10, "summary_growth": 20}
     subject = conversation(clock, **rules)
-    for number in range(1, 9):
+    for number in range(1, 13):
         subject.receive([message(number, timestamp=at(600.0 * number))], clock.now())
         summarize(subject, clock)
     again = continued(subject, clock, **rules)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import orjson
+import pytest
 
 from context_builder.analysis.analyst import DraftPoint, SummaryResult
 from context_builder.costs import Usage
@@ -39,12 +40,19 @@ def said_at(subject: Conversation, clock: ManualClock, number: int, seconds: flo
 
 def test_a_summary_may_be_longer_the_longer_the_talk_is_and_never_shrinks(clock: ManualClock) -> None:
     subject = conversation(clock, summary_budget=10, summary_growth=20)
-    lengths = [said_at(subject, clock, number, 600.0 * number) for number in range(1, 12)]
-    assert lengths[3] <= 10 < lengths[6] <= lengths[-1] <= 20
-    said_at(subject, clock, 12, 600.0)
+    lengths = [said_at(subject, clock, number, 600.0 * number) for number in range(1, 16)]
+    assert lengths[3] <= 10 < lengths[10] <= lengths[-1] <= 20
+    said_at(subject, clock, 16, 600.0)
     assert words(subject.summary.ledger.render()) == lengths[-1], "the clock of a message says that it is an old one"
     off = conversation(clock, summary_budget=10, summary_growth=0)
-    assert max(said_at(off, clock, number, 600.0 * number) for number in range(1, 12)) <= 10
+    assert max(said_at(off, clock, number, 600.0 * number) for number in range(1, 16)) <= 10
+
+
+@pytest.mark.parametrize("wrong", [7200.0, -7200.0])
+def test_one_wrong_clock_does_not_make_the_talk_longer(clock: ManualClock, wrong: float) -> None:
+    subject = conversation(clock, summary_budget=10, summary_growth=20)
+    times = [7200.0 + 10.0 * number + (wrong if number % 3 == 0 else 0.0) for number in range(1, 20)]
+    assert max(said_at(subject, clock, number, time) for number, time in enumerate(times, start=1)) <= 10
 
 
 # When a summary is due
