@@ -74,6 +74,42 @@ def _without_myriads(match: regex.Match[str]) -> str:
     return f"{sum(float(number) * scales[tens] * scales[myriad] for number, tens, myriad in parts):.15g}"
 
 
+_CLOCK: Final = regex.compile(
+    r"(?<![\w-])(?:(?P<minutes>five|ten|twenty|twenty-five|fünf|zehn|zwanzig)\s(?P<away>past|nach|vor)\s(?P<halved>halb\s)?"
+    r"|(?P<quarter>(?:drei\s?)?viertel|quarter)(?P<after>\s(?:past|to|nach|vor))?\s"
+    r"|(?P<half>half\spast|halb)\s)(?P<hour>\p{L}+|\p{Nd}{1,2})(?![\w-]|[.,:]\d|\s(?:"
+    r"prozent|percent|sekunden|minuten|stunden?|tage[n]?|wochen?|monate[n]?|jahre[n]?|seconds|minutes|hours|days|weeks|months|years))"
+)
+"""A time as it is told by the clock's face, such as "half past ten", "Viertel vor elf" and "halb elf"."""
+
+
+def _clock_time(found: regex.Match[str]) -> tuple[int, int] | None:
+    """Return the hour and the minute of a time as it is told by the clock's face; None where the hour is none."""
+    told = found["hour"]
+    hour = int(told) if told.isdecimal() else value_of(told)
+    if hour is None or hour % 1 or not 1 <= hour <= 24:
+        return None
+    if found["minutes"]:
+        away = value_of(found["minutes"]) or sum(value_of(part) or 0.0 for part in found["minutes"].split("-"))
+        minutes = (-30 if found["halved"] else 0) + (-away if found["away"] == "vor" else away)
+    elif found["half"]:
+        minutes = 30 if found["half"].startswith("half") else -30
+    elif found["after"]:
+        minutes = 15 if found["after"].strip() in {"past", "nach"} else -15
+    else:
+        minutes = -15 if found["quarter"].startswith("drei") else -45
+    of_day = int((60 * hour + minutes) % (24 * 60))
+    return of_day // 60, of_day % 60
+
+
+def _in_figures(found: regex.Match[str]) -> str:
+    """Return a time that is told by the clock's face in figures: "10:30"."""
+    if found["quarter"] == "quarter" and not found["after"]:
+        return found.group()
+    time = _clock_time(found)
+    return found.group() if time is None else f"{time[0]}:{time[1]:02}"
+
+
 class Figure(NamedTuple):
     """A number as its digits, with the unit beside it, and whether it was spelt in words or in digits."""
 
@@ -149,6 +185,10 @@ class FiguresSaid:
             for before, figure in pairwise(figures)
             if figure.goes_on(before) or str(figure.between).strip(" -") in _BETWEEN_PARTS
         )
+        for told in _CLOCK.finditer(text):
+            if (time := _clock_time(told)) is not None:
+                hour, minute = time
+                said._neighbours |= {(str(hour), str(minute)), (str((hour + 12) % 24), str(minute))}
         said._digits = (_digit_by_digit(figures, " "),)
         said._perhaps_digits = (_digit_by_digit(figures, " ,-"),)
         return said
@@ -226,7 +266,8 @@ def with_digits_repeated(text: str) -> str:
 
 def figures_of(text: str) -> Iterator[Figure]:
     """Yield the numbers of a :func:`~context_builder.analysis.evidence.words.plain` text."""
-    text = _DIGITS_AND_MYRIADS.sub(_without_myriads, _FOUR_SCORE.sub("huitante", with_digits_repeated(text)))
+    text = _CLOCK.sub(_in_figures, with_digits_repeated(text))
+    text = _DIGITS_AND_MYRIADS.sub(_without_myriads, _FOUR_SCORE.sub("huitante", text))
     last = None
     for start, end, figure in sorted(_places_of_figures(text), key=itemgetter(0)):
         signed = figure.value != "0" and _MINUS_BEFORE.search(text, max(0, start - _LONGEST_MINUS), start)
