@@ -104,10 +104,9 @@ def _clock_time(found: regex.Match[str]) -> tuple[int, int] | None:
 
 def _in_figures(found: regex.Match[str]) -> str:
     """Return a time that is told by the clock's face in figures: "10:30"."""
-    if found["quarter"] == "quarter" and not found["after"]:
-        return found.group()
-    time = _clock_time(found)
-    return found.group() if time is None else f"{time[0]}:{time[1]:02}"
+    words: str = found.group()
+    time = None if words.startswith("quarter") and not found["after"] else _clock_time(found)
+    return words if time is None else f"{time[0]}:{time[1]:02}"
 
 
 class Figure(NamedTuple):
