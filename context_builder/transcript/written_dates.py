@@ -77,7 +77,10 @@ def order_of(dates: Sequence[WrittenDate]) -> str:
             return order
     is_american = any(one.half and "/" in one.date and not one.half.startswith(("a.", "p.")) for one in dates)
     has_long_year = any(len(re.findall(r"\d+", one.date)[-1]) == 4 for one in dates)
-    return "mdy" if is_american and not has_long_year else "dmy"
+    is_of_browser = any(one.half in ("AM", "PM") and one.time.count(":") == 2 for one in dates) and any(
+        re.match(r"[1-9]\D|\d\d?\D[1-9]\D", one.date) for one in dates
+    )
+    return "mdy" if is_american and (is_of_browser or not has_long_year) else "dmy"
 
 
 def _ascends(dates: Sequence[Sequence[int]], order: str) -> bool:

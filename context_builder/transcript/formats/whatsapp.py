@@ -1,6 +1,7 @@
 """WhatsApp's chats as text, from iOS (``[03.05.23, 09:00:12] Ida: …``) and Android (``5/3/23, 9:00 AM - Ida: …``).
 
-The order of day, month and year, their separators, and how mornings are told from afternoons are the phone's.
+The order of day, month and year, their separators, and how mornings are told from afternoons are the phone's. Element
+writes like Android where a browser's dates are in numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from context_builder.transcript.fields import plain
+from context_builder.transcript.formats.element_text import without_quote
 from context_builder.transcript.moments import of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
@@ -155,5 +157,5 @@ def _text(written: str) -> str:
         edited = said + "\n" + told.partition("\n")[2]  # what somebody wrote below a file
     lines = [_MARKS.sub("", line).strip() for line in edited.split("\n")]
     lines = [line for line in lines if not _FILE.fullmatch(line) and not _OMITTED.fullmatch(line)]
-    text = plain(" ".join(lines))
+    text = plain(without_quote(" ".join(lines)))
     return "" if _UNSAID.fullmatch(text) or (_SYSTEM.search(text) and mark) else text
