@@ -1,7 +1,7 @@
 """WhatsApp's chats as text, from iOS (``[03.05.23, 09:00:12] Ida: …``) and Android (``5/3/23, 9:00 AM - Ida: …``).
 
 The order of day, month and year, their separators, and how mornings are told from afternoons are the phone's. Element
-writes like Android where a browser's dates are in numbers.
+writes like Android where a browser's dates are in numbers, and KakaoTalk in a form of its own.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ _STAMP: Final = re.compile(
     rf"(?:\[\s?{_DATE}{_BETWEEN}{_TIME}\s?\]\s?|"
     rf"\[{_numbered(_TIME, '3')},\s{_numbered(_DATE, '3')}\]\s?|"
     rf"{_numbered(_DATE, '2')}{_BETWEEN}{_numbered(_TIME, '2')}(?:\s+[-–]\s+|,\s+(?=[^:,\n]{{1,60}}\s:\s))|"
-    rf"{_numbered(_DATE, '4')},\s+{_numbered(_TIME, '4')}:\s)",
+    rf"{_numbered(_DATE, '4')},\s+{_numbered(_TIME, '4')}:\s|"
+    rf"(?P<date5>[A-Z][a-z]{{2,8}} \d{{1,2}}, \d{{4}})(?: at)? {_numbered(_TIME, '5')},\s+(?=[^:,\n]{{1,60}}\s:\s))",
     re.IGNORECASE,
 )
-_FORMS: Final = ("", "2", "3", "4")
-"""In brackets, without, the time first, as copied of WhatsApp's page, and with a colon, as iOS wrote it until 2016."""
+_FORMS: Final = ("", "2", "3", "4", "5")
+"""In brackets, without, the time first, as copied of WhatsApp's page, with a colon, as iOS wrote it until 2016, and
+with the name of the month, as KakaoTalk writes it in English."""
 
 _PLAIN: Final = {
     **{ord(blank): " " for blank in "\u00a0\u202f\u2009"},
@@ -119,7 +121,7 @@ def _messages(source: Source) -> Iterator[_Message]:
         date, time = (
             next(one for one in stamp.group(*(f"{name}{form}" for form in _FORMS)) if one) for name in ("date", "time")
         )
-        at = WrittenDate(date, time, half)
+        at = WrittenDate(f"{date} {time} {half}".rstrip() if stamp["date5"] else date, time, half)
         message = _Message(number, at, [rest])
     if message is not None:
         yield message
