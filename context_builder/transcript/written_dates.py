@@ -32,6 +32,7 @@ _STAMP: Final = re.compile(
     rf"(?P<date>{DATE})|(?:(?P<before>{HALF})\s?)?(?P<time>\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?)(?:\s?(?P<after>{HALF})(?!\w))?",
     re.IGNORECASE,
 )
+_YEAR: Final = re.compile(r"\b\d{4}\b|\b\d{1,2}-[^\W\d_]{3,4}\.?-\d\d\b")
 _NAMED_MONTH: Final = re.compile(r"[^\W\d_]{3,}\.?,?[\s-]+\d{1,2}|\d{1,2}\.?[\s-]+[^\W\d_]{3,}")
 
 
@@ -57,7 +58,7 @@ def written(text: str) -> WrittenDate | None:
             date = date or found["date"]
         elif not time:
             time, half = found["time"], found["before"] or found["after"] or ""
-    if time and not date and _NAMED_MONTH.search(text) and re.search(r"\b\d{4}\b", text):
+    if time and not date and _NAMED_MONTH.search(text) and _YEAR.search(text):
         date = text
     return WrittenDate(date, time, half) if date and time else None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from context_builder.transcript import read_transcript
 from context_builder.transcript.live_speech import LiveSpeech
 from context_builder.transcript.utterance import corrected
 from tests.transcript.reading import heard, transcript
@@ -284,3 +286,89 @@ def test_numbers_that_somebody_goes_on_with_are_said() -> None:
         ("Ida", "We need"),
         ("Ida", "3 4 inch screws"),
     ]
+
+
+REPORTS = {
+    "M. le président. – {}\n\nMme Ida Berg. – {}\n\nM. le président. – {}\n": ("M. le président", "Mme Ida Berg"),
+    "O SR. PRESIDENTE (Bo Dahl. PT - SP) - {}\n\nA SRA. IDA BERG (PSDB - RJ) - {}\n\n"
+    "O SR. PRESIDENTE (Bo Dahl. PT - SP) - {}\n": (
+        "O SR. PRESIDENTE (Bo Dahl. PT - SP)",
+        "A SRA. IDA BERG (PSDB - RJ)",
+    ),
+    "O Sr. Presidente: — {}\n\nA Sr.ª Ida Berg (PS): — {}\n\nO Sr. Presidente: — {}\n": (
+        "O Sr. Presidente",
+        "A Sr.ª Ida Berg (PS)",
+    ),
+    "President. – {}\n\nIda Berg, on behalf of the PPE Group. – (EN) {}\n\nPresident. – {}\n": (
+        "President",
+        "Ida Berg, on behalf of the PPE Group",
+    ),
+    "PRESIDENTE. {}\n\nIDA BERG (PD). {}\n\nPRESIDENTE. {}\n": ("PRESIDENTE", "IDA BERG (PD)"),
+    "Председательствующий. {}\n\nИванов И. И. {}\n\nПредседательствующий. {}\n": (
+        "Председательствующий",
+        "Иванов И. И.",
+    ),
+    "○委員長（鈴木一郎君）\u3000{}\n○田中花子君\u3000{}\n○委員長（鈴木一郎君）\u3000{}\n": (
+        "委員長（鈴木一郎君）",
+        "田中花子君",
+    ),
+    "◯위원장 김철수 {}\n◯이영희 위원 {}\n◯위원장 김철수 {}\n": ("위원장 김철수", "이영희 위원"),
+    "De voorzitter:\n{}\n\nMevrouw Berg (PvdA):\n{}\n\nDe voorzitter:\n{}\n": ("De voorzitter", "Mevrouw Berg (PvdA)"),
+    "Ida Berg, Ministerin der Finanzen:\n{}\n\nPräsident Bo Dahl:\n{}\n\nIda Berg, Ministerin der Finanzen:\n{}\n": (
+        "Ida Berg, Ministerin der Finanzen",
+        "Präsident Bo Dahl",
+    ),
+    "Date: 3 May 2023\nPresent: Ida, Bo\n\nIda: {}\nBo: {}\nIda: {}\n": ("Ida", "Bo"),
+    "1   Ida: {}\n2   Bo: {}\n3   Ida: {}\n": ("Ida", "Bo"),
+}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_reports_of_parliaments_and_minutes(tmp_path: Path, report: str) -> None:
+    one, other = REPORTS[report]
+    text = report.format(*(said for _, said, _ in SAID))
+    assert heard(tmp_path, "a.txt", text) == [
+        f"{who} | {said}" for who, (_, said, _) in zip((one, other, one), SAID, strict=True)
+    ]
+
+
+def test_sentences_before_dashes_are_no_speakers(tmp_path: Path) -> None:
+    text = "He left the harbour. – She stayed behind.\n\nHe left the harbour. – Nobody knew.\n"
+    assert {one.speaker for one in transcript(tmp_path, "a.txt", text).utterances} == {"Unknown"}
+
+
+@pytest.mark.parametrize(
+    "deleted",
+    [
+        "Hai eliminato questo messaggio",
+        "Данное сообщение удалено",
+        "このメッセージは削除されました",
+        "Bu mesaj silindi",
+    ],
+)
+def test_deleted_messages_in_many_languages_are_not_said(tmp_path: Path, deleted: str) -> None:
+    text = f"13.05.23, 09:00 - Ida: Null.\n13.05.23, 09:01 - Bo: {deleted}\n"
+    assert heard(tmp_path, "a.txt", text) == ["Ida | Null."]
+
+
+def test_a_zip_with_one_file_in_which_something_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    chat = {"messages": [{"sender_name": "Ida", "timestamp_ms": 1683104400000, "content": "We sail."}]}
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("inbox/bo/message_1.json", json.dumps(chat))
+        packed.writestr("comments/post_comments.json", "[]")
+        packed.writestr("notes.txt", "Nobody says this.")
+    assert [(one.speaker, one.text) for one in read_transcript(file).utterances] == [("Ida", "We sail.")]
+
+
+def test_a_zip_of_one_recording_in_several_formats(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("talk.txt", "We sail.\n")
+        packed.writestr("talk.srt", "1\n00:00:01,000 --> 00:00:02,000\nWe sail.\n")
+    assert [(one.at, one.text) for one in read_transcript(file).utterances] == [(1.0, "We sail.")]
+
+
+def test_a_short_western_text_is_no_baltic_one(tmp_path: Path) -> None:
+    subtitles = "1\r\n00:00:01,000 --> 00:00:02,000\r\nÉté à Köln – “so”.\r\n".encode("cp1252")
+    assert heard(tmp_path, "a.srt", subtitles) == ["Unknown | Été à Köln – “so”."]

@@ -50,9 +50,10 @@ _REV: Final = re.compile(
 _SEPARATED: Final = (
     (re.compile(r"(?P<who>[^\W\d][^\t:]{0,39})\t(?P<text>[^\t]*\S[^\t]*)"), 1.0),
     (re.compile(r"(?P<who>[^\W\d_][^:\n]{0,39}?)\s+[-–—]{1,2}\s+(?P<text>\S.*)"), 1.0),
-    (re.compile(r"(?P<who>(?:[^\W\d_a-z]|[ '’-]){2,40})\.\s+(?P<text>\S.*)"), 0.5),
+    (re.compile(r"(?P<who>[^\W\d_][^:|\n]{0,39}?)\s+\|\s+(?P<text>[^|]*\S[^|]*)"), 1.0),
+    (re.compile(r"(?P<who>(?:[^\W\d_a-z]|[ '’-]){2,40}(?: \([^()\n]{1,40}\))?)\.\s+(?P<text>\S.*)"), 0.5),
 )
-"""A name before a tab, a dash, or (in capitals, as in plays) a full stop, and the part of the lines that have it."""
+"""A name before a tab, a dash, a bar, or (in capitals, as in plays) a full stop, and the part of the lines with it."""
 
 _CELL_OF_TIME: Final = r"(?P<time>\d{1,3}(?::\d{2}){1,3}(?:[.,;]\d{1,3})?(?:\s?[AaPp][Mm])?)"
 _TIME_CELL: Final = rf"[\[(]?{_CELL_OF_TIME}[\])]?"
@@ -111,11 +112,14 @@ _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 
 _FRAME: Final = re.compile(
     r"\s*(?:\{[^{}\n]{1,200}\}\s*)+|\s*\*{4,} (?:START|END) SCRIPT \*{4,}\s*|\s*\[END\]\s*|"
-    r"\s*### Transcription \d+ (?:START|END)\b.*|\s*(?:\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) )?\*{3} .{1,120} \*{3}\s*|"
-    r"Session (?:Close|Ident|Time)\b.*"
+    r"\s*### Transcription \d+ (?:START|END)\b.*|Session (?:Close|Ident|Time)\b.*|"
+    r"\s*(?:\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) )?\*{3} .{1,120} \*{3}\s*|"
+    r"\s*(?:Page|Seite|Página|Pagina|Side|Sida|Strona|Страница) \d{1,4}"
+    r"(?:\s?(?:of|von|de|di|sur|av|af|van|z|из|/)\s?\d{1,4})?\s*"
 )
 """Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version, and around
-what whisper.cpp's stream hears; and what chats say of who comes and when they end (Zendesk, Trillian)."""
+what whisper.cpp's stream hears; numbers of pages; what chats say of who comes, and when they end (Zendesk,
+Trillian)."""
 
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _SHIFT: Final = re.compile(r"\s*\[offset:\s*([+-]?\d{1,9})\]\s*", re.IGNORECASE)
@@ -148,6 +152,8 @@ def read_lines(source: Source) -> Transcript:
     written = _with_ranges(_with_speakers_above(source.text.split("\n")))
     written = _with_colons(_unlisted([_mark_before(line) for line in written]))
     heading, written, first = _without_frame(written)
+    if about := _of_minutes(written):
+        heading, written, first = [*heading, *written[:about]], written[about:], first + about
     lines = [*_lines(written, first, source)]
     if (of_day := since_first_of_day([line.time for line in lines if line.at is not None])) is not None:
         since = iter(of_day)
@@ -181,10 +187,40 @@ def read_lines(source: Source) -> Transcript:
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
 
 
+_LABEL: Final = re.compile(r"\s*(?P<label>[^\s:\uff1a][^:\uff1a\n]{0,59}?)\s?(?::(?:\s|$)|\uff1a)")
+_HEADS: Final = frozenset(
+    (
+        "date", "time", "present", "attendees", "participants", "apologies", "absent", "location", "place", "subject",
+        "topic", "meeting", "agenda", "chair", "minutes", "title", "datum", "uhrzeit", "anwesend", "teilnehmer",
+        "abwesend", "ort", "thema", "betreff", "protokoll", "entschuldigt", "présents", "lieu", "objet", "heure",
+        "excusés", "fecha", "hora", "asistentes", "presentes", "lugar", "asunto", "data", "presenti", "luogo",
+        "oggetto", "aanwezig", "plaats", "onderwerp", "närvarande", "plats", "til stede", "sted", "obecni", "miejsce",
+        "дата", "присутствовали", "место", "тема", "日時", "場所", "出席者", "议题", "时间", "地点",
+        "参会人员", "与会人员",
+    )
+)  # fmt: skip
+"""Labels above minutes that tell of the meeting."""
+
+
+def _of_minutes(lines: Sequence[str]) -> int:
+    """Return how many lines tell of a meeting above its minutes: before an empty line, with labels that speak of it.
+
+    None of their labels comes again; below, some do.
+    """
+    first = next((place for place, line in enumerate(lines) if line.strip()), 0)
+    end = next((place for place in range(first, min(len(lines), first + 20)) if not lines[place].strip()), 0)
+    above, below = (
+        [one["label"] for line in some if (one := _LABEL.match(line))] for some in (lines[:end], lines[end:])
+    )
+    if not any(label.lower() in _HEADS for label in above) or not set(above).isdisjoint(below):
+        return 0
+    return end if len(set(below)) < len(below) else 0
+
+
 _ABOUT: Final = re.compile(r"(?:\s{1,8}\([^()\n]{1,60}\)){1,8}$")
 """What Hansard has behind names: whom somebody is elected by, and the party."""
 
-_ITEM: Final = re.compile(r"\s*(\d{1,4})[.):]\s+(\S.*)")
+_ITEM: Final = re.compile(r"\s*(\d{1,4})(?:[.):]|(?=\s))\s+(\S.*)")
 _ANGLE: Final = re.compile(r"\s*<([^<>:\n]{1,60})>:?\s+(\S.*)")
 
 

@@ -68,14 +68,35 @@ _EDITED: Final = re.compile(
     re.IGNORECASE,
 )
 _POLL: Final = re.compile(r"[^\W\d_]{3,12} ?:\n")
+_DELETED: Final = (
+    "This message was deleted", "You deleted this message", "Diese Nachricht wurde gelöscht",
+    "Du hast diese Nachricht gelöscht", "Se eliminó este mensaje", "Eliminaste este mensaje",
+    "Ce message a été supprimé", "Vous avez supprimé ce message", "Mensagem apagada", "Esta mensagem foi apagada",
+    "Você apagou esta mensagem", "Eliminou esta mensagem", "Questo messaggio è stato eliminato",
+    "Hai eliminato questo messaggio", "Dit bericht is verwijderd", "Je hebt dit bericht verwijderd",
+    "U hebt dit bericht verwijderd", "Данное сообщение удалено", "Вы удалили данное сообщение", "Сообщение удалено",
+    "Це повідомлення видалено", "Ви видалили це повідомлення", "Bu mesaj silindi", "Bu mesajı sildiniz",
+    "Ta wiadomość została usunięta", "Usunięto tę wiadomość", "Detta meddelande raderades",
+    "Det här meddelandet raderades", "Du raderade detta meddelande", "Denne besked blev slettet",
+    "Du slettede denne besked", "Denne meldingen ble slettet", "Du slettet denne meldingen", "Tämä viesti poistettiin",
+    "Poistit tämän viestin", "Tato zpráva byla odstraněna", "Odstranili jste tuto zprávu",
+    "Ez az üzenet törölve lett", "Törölted ezt az üzenetet", "Acest mesaj a fost șters", "Ai șters acest mesaj",
+    "Αυτό το μήνυμα διαγράφηκε", "Διαγράψατε αυτό το μήνυμα", "Pesan ini telah dihapus", "Pesan ini dihapus",
+    "Anda menghapus pesan ini", "Anda telah menghapus pesan ini", "Tin nhắn này đã bị xóa", "Bạn đã xóa tin nhắn này",
+    "このメッセージは削除されました", "このメッセージを削除しました", "メッセージが削除されました",
+    "此消息已删除", "此消息已被删除",
+    "您已删除此消息", "你已删除此消息", "此訊息已刪除", "您已刪除此訊息", "你已刪除此訊息",
+    "이 메시지가 삭제되었습니다",
+    "이 메시지를 삭제했습니다", "삭제된 메시지입니다", "تم حذف هذه الرسالة", "لقد حذفت هذه الرسالة", "حذفت هذه الرسالة",
+    "הודעה זו נמחקה", "מחקת הודעה זו", "ההודעה נמחקה", "यह मैसेज मिटा दिया गया", "आपने यह मैसेज मिटाया",
+)  # fmt: skip
+"""As phones tell it in the languages of the program."""
+
 _UNSAID: Final = re.compile(
-    r"(?:This message was deleted|You deleted this message|Diese Nachricht wurde gelöscht|"
-    r"Du hast diese Nachricht gelöscht|"
-    r"Se eliminó este mensaje|Eliminaste este mensaje|Ce message a été supprimé|Vous avez supprimé ce message|"
-    r"(?:Esta )?[Mm]ensagem apagada|Você apagou esta mensagem|"
-    r"Questo messaggio è stato eliminato|Dit bericht is verwijderd|"
-    r"Missed (?:voice|video|group)[^\n]{0,30}call|null|Waiting for this message[^\n]*|"
-    r"(?:Voice|Video) call, [^\n]{1,40})\.?",
+    rf"(?:Esta mensagem apagada|{'|'.join(map(re.escape, _DELETED))}|"
+    r"Missed (?:voice|video|group)[^\n]{0,30}call|(?-i:null)|Waiting for this message[^\n]*|"
+    r"(?:Voice|Video) call, [^\n]{1,40})[.。]?",
+    re.IGNORECASE,
 )
 _SYSTEM: Final = re.compile(r"end-to-end|Ende-zu-Ende|de extremo a extremo|de bout en bout|de ponta a ponta")
 
