@@ -16,7 +16,7 @@ import structlog
 
 from context_builder.breaker import guard_calls_to
 from context_builder.database.database import Database
-from context_builder.errors import DatabaseError, DatabaseRejected
+from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.embedder import Embedder, Embedding, without_common
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.rows import Row, as_condition, as_row, embedding_text, found_of, rating_rows, storable
@@ -27,7 +27,7 @@ _AT_ONCE: Final = 8
 """Memories that are embedded in the background between two calls of the database."""
 
 AGAIN_SECONDS: Final = 30.0
-"""Wait before a batch that failed is embedded again in the background, and between two words of how far that is."""
+"""Longest wait before what failed is embedded again in the background; so often is told how far that is, too."""
 
 TRIES: Final = 20
 """So often a batch is tried in the background, before what is left is left to the next process."""
@@ -71,6 +71,7 @@ class SqlEmbeddings:
         self._unfilled: dict[str, None] = {}
         self._filling: asyncio.Task[None] | None = None
         self._renewing: dict[str, asyncio.Task[None]] = {}
+        self._retrying: dict[str, asyncio.Task[None]] = {}
         self._dimensions: int | None = None
 
     @property
@@ -92,11 +93,37 @@ class SqlEmbeddings:
         return None
 
     async def fill(self, tenant_id: str, most: int) -> int:
-        """Embed at most ``most`` of the tenant's memories without an embedding, and return how many these were."""
-        if self._memories.refuses or False in self._supported.values():
+        """Embed at most ``most`` of the tenant's memories without an embedding, and return how many these were.
+
+        What an embedder that is unavailable leaves is tried again in the background.
+        """
+        if False in self._supported.values():
+            return 0
+        if self._memories.refuses:
+            self._retry_in_background(tenant_id)
             return 0
         rows = await self._call("context_memory_unembedded", tenant_id, count=most)
         return await self._embed_rows(tenant_id, rows) if rows else 0
+
+    def _retry_in_background(self, tenant_id: str) -> None:
+        if (task := self._retrying.get(tenant_id)) is None or task.done():
+            task = asyncio.create_task(self._fill_again(tenant_id), name="memory embeddings again")
+            self._retrying[tenant_id] = task
+
+    async def _fill_again(self, tenant_id: str) -> None:
+        """Embed the memories without an embedding after waits that grow, until none is left, or tried often enough."""
+        for tries in range(TRIES):
+            await asyncio.sleep(min(2.0**tries, AGAIN_SECONDS))
+            try:
+                while await self.fill(tenant_id, self._at_once) == self._at_once:
+                    pass
+                if not await self._call("context_memory_unembedded", tenant_id, count=1):
+                    return
+            except DatabaseError as error:
+                self._warn(f"{error}: the latest memories are found by words alone")
+            except Exception as error:  # noqa: BLE001 nobody waits for this: the log is where its end is told
+                log.error("memory.embedding_failed", embedder=self.name, kind=type(error).__name__)
+                return
 
     async def _embed_rows(self, tenant_id: str, rows: Sequence[Row]) -> int:
         """Embed these memories, and return how many there are; 0 with a warning where that fails."""
@@ -105,6 +132,8 @@ class SqlEmbeddings:
                 embeddings = await self._embedded([_text(row) for row in rows])
         except DatabaseError as error:
             self._warn(f"{error}: {len(rows)} memories are found by words alone until it answers")
+            if isinstance(error, DatabaseUnavailable):
+                self._retry_in_background(tenant_id)
             return 0
         dimensions = max(map(len, embeddings))
         if dimensions and not await self._is_supported(tenant_id, dimensions):
@@ -172,7 +201,9 @@ class SqlEmbeddings:
             self._filling = asyncio.create_task(self._fill_all(), name="memory embeddings")
 
     async def close(self) -> None:
-        under_way = [task for task in (self._filling, *self._renewing.values()) if task is not None]
+        under_way = [
+            task for task in (self._filling, *self._renewing.values(), *self._retrying.values()) if task is not None
+        ]
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
@@ -270,9 +301,10 @@ class SqlMemory:
     """Keeps and finds memories; see :class:`~context_builder.memory.memory.MemoryStore`.
 
     With an ``embedder`` they are found by meaning too. It is done without while it fails. Memories are stored first
-    and found by their words alone until they are embedded, which is tried whenever something is remembered, for what
-    was left before as well, a batch at a time; ``in_background``, for an embedder that is slow and costs nothing, all
-    of them, and nobody waits for it. A query that is not embedded within ``query_time`` seconds looks for words alone.
+    and found by their words alone until they are embedded, which is tried whenever something is remembered, and again
+    while the embedder is unavailable, for what was left before as well, a batch at a time; ``in_background``, for an
+    embedder that is slow and costs nothing, all of them, and nobody waits for it. A query that is not embedded within
+    ``query_time`` seconds looks for words alone.
     A warning and the ``origins`` say so.
     """
 

@@ -10,7 +10,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final, TypeVar
 
@@ -19,7 +19,7 @@ from context_builder.transcript.fields import parse
 from context_builder.transcript.formats.slack import names_of, said_in
 from context_builder.transcript.moments import of_chat
 from context_builder.transcript.source import Source
-from context_builder.transcript.utterance import Transcript
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript
 
 LARGEST: Final = 512 * 2**20
 """Bytes of a file that is not packed, and of all that is read of an export."""
@@ -34,6 +34,8 @@ _SMALL: Final = 16 * 2**20
 """Bytes up to which it does not matter."""
 
 MOST_FILES: Final = 100_000
+MOST_TRIED: Final = 50
+"""Files of an export that are read to find the one in which something is said."""
 
 USERS: Final = ("users.json", "org_users.json")
 """Who a Slack export's users are; the second in exports of an Enterprise Grid."""
@@ -54,6 +56,13 @@ _IN_THE_OTHER: Final = 2**32 - 1
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ _-]?\d*)?\.json", re.IGNORECASE)
 _PART: Final = re.compile(r"message_\d{1,4}\.json")
 """Is a part of one thread in an export of Messenger or Instagram."""
+
+_ENDINGS: Final = (
+    ".json", ".jsonl", ".ndjson", ".json5", ".vtt", ".srt", ".sbv", ".ttml", ".xml", ".dfxp", ".ass", ".smi", ".sub",
+    ".tsv", ".csv", ".eaf", ".trs", ".exb", ".cha", ".textgrid", ".otr", ".stm", ".ctm", ".mbox", ".eml", ".docx",
+    ".rtf", ".html", ".md", ".txt", ".log",
+)  # fmt: skip
+"""Of files that may be transcripts; of one recording in several formats, the first that there is tells most."""
 
 _HIDDEN: Final = ("__MACOSX", ".")
 
@@ -198,40 +207,7 @@ def _parsed(files: Files, name: str, source: Source, read: Callable[[object], T]
 
 def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source], Transcript]) -> Transcript:
     """Return the transcript of the one file that is one; parts of an export of Matrix follow each other."""
-    endings = (
-        ".json",
-        ".jsonl",
-        ".ndjson",
-        ".txt",
-        ".vtt",
-        ".srt",
-        ".sbv",
-        ".ttml",
-        ".xml",
-        ".dfxp",
-        ".tsv",
-        ".csv",
-        ".docx",
-        ".ass",
-        ".log",
-        ".html",
-        ".md",
-        ".rtf",
-        ".mbox",
-        ".eml",
-        ".smi",
-        ".sub",
-        ".eaf",
-        ".trs",
-        ".exb",
-        ".cha",
-        ".textgrid",
-        ".otr",
-        ".json5",
-        ".stm",
-        ".ctm",
-    )
-    names = [name for name in files if PurePosixPath(name).suffix.lower() in endings]
+    names = [name for name in files if PurePosixPath(name).suffix.lower() in _ENDINGS]
     names = [name for name in names if not _is_about(name)] or names
     if not names:
         raise ValueError("holds no transcript")
@@ -244,10 +220,47 @@ def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source],
     folders = {PurePosixPath(name).parent for name in names}
     if len(names) > 1 and len(folders) == 1 and all(_PART.fullmatch(PurePosixPath(name).name) for name in names):
         return read(names[0], _one_thread(files, names, source), source)
+    if (
+        len(names) > 1 and len({str(PurePosixPath(name).with_suffix("")) for name in names}) == 1
+    ):  # one, in many formats
+        names.sort(key=lambda name: _ENDINGS.index(PurePosixPath(name).suffix.lower()))
+        source.notes.append(f"read {names[0]}; not read: {', '.join(names[1:])[:400]}")
+        names = names[:1]
     if len(names) > 1:
-        listed = ", ".join(sorted(names))[:400]
-        raise ValueError(f"holds {len(names)} transcripts; unpack it and name one: {listed}")
+        return _of_several(files, names, source, read)
     return read(names[0], files[names[0]](), source)
+
+
+def _of_several(
+    files: Files, names: Sequence[str], source: Source, read: Callable[[str, bytes, Source], Transcript]
+) -> Transcript:
+    """Return what is said in the one file in which something is, or in the pages of a chat in the order of time."""
+    found: dict[str, tuple[Source, Transcript]] = {}
+    for name in names[:MOST_TRIED]:
+        of_file = Source(f"{source.name}/{name}")
+        try:
+            told = read(PurePosixPath(name).name, files[name](), of_file)
+        except TooLarge:
+            raise
+        except ValueError:
+            continue
+        if any(one.speaker != UNKNOWN_SPEAKER or one.at is not None for one in told.utterances):
+            found[name] = (of_file, told)
+    pages = {re.sub(r"\d{0,4}(?=\.\w+$)", "", name) for name in found}
+    moments = [(told.said_at(one), one) for _, told in found.values() for one in told.utterances]
+    if len(found) != 1 and not (
+        found and len(pages) == 1 and len(names) <= MOST_TRIED and all(at for at, _ in moments)
+    ):
+        listed = ", ".join(sorted(found or names))[:400]
+        raise ValueError(f"holds {len(found or names)} transcripts; unpack it and name one: {listed}")
+    for of_file, _ in found.values():
+        source.problems += of_file.problems
+        source.notes += of_file.notes
+    if others := sorted({*names} - {*found}):
+        source.notes.append(f"read {next(iter(found))}; not read: {', '.join(others)[:400]}")
+    if len(found) == 1:
+        return next(told for _, told in found.values())
+    return of_chat((at.timestamp(), one) for at, one in moments if at is not None)
 
 
 def _one_thread(files: Files, names: Iterable[str], source: Source) -> bytes:

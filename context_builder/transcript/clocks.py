@@ -52,6 +52,9 @@ _HEADING: Final = re.compile(
 )
 """Lines with a time in figures before or behind a name, as other files have them."""
 
+_SHARE_OF_OTHERS: Final = 0.5
+"""Lines with a label of another kind, for each entry, that minutes may have."""
+
 _SAID: Final = re.compile(r"[.?!…,;:\uff1a]\s*$|[:\uff1a]\s")
 """What no title has."""
 
@@ -69,7 +72,8 @@ def with_clocks(text: str) -> str:
     """Return a text whose lines begin with times of the day as English writes them; any other is as it was.
 
     Two lines at least have a time and the name of who speaks: in a label, or else some name comes again. Where a line
-    without a time has a label or a time in figures, the times are part of what is said, and all is as it was.
+    without a time has a label or a time in figures, the times are part of what is said, and all is as it was; but
+    minutes have labels of their own between, such as for what was decided: a few that name none of those who speak.
     """
     lines = text.split("\n")
     for forms in ((_BEHIND,), _FORMS, (_POINT,)):
@@ -128,7 +132,13 @@ def _are_entries(lines: Sequence[str], found: Mapping[int, _Entry], *, again: bo
     if any(not have_labels or _SAID.search(line) for line in lines[gap:first]):
         return False
     told = {*found, *(one.labelled for one in found.values())} | (set(range(gap)) if have_labels else set())
-    return not any(_is_of_other(line) for place, line in enumerate(lines) if place not in told)
+    others = [line for place, line in enumerate(lines) if place not in told and _is_of_other(line)]
+    return not others or (
+        have_labels
+        and len(names) < len(found)
+        and len(others) <= len(found) * _SHARE_OF_OTHERS
+        and all((label := _LABEL.match(line)) and label["name"] not in names for line in others)
+    )
 
 
 def _is_of_other(line: str) -> bool:

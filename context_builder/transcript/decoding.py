@@ -24,6 +24,10 @@ _WESTERN: Final = (
 )  # fmt: skip
 """Letters beside a to z of languages that are written in Windows-1252: French, German, Spanish, and so on."""
 
+_SIGNS: Final = frozenset("–—‘’‚“”„…«»‹›€°§£·•\xa0")
+_FEW: Final = 0.5
+"""Part of the letters that such languages write beside those of ASCII at most."""
+
 _COMMONEST: Final = "的一是不了在有我他這这個个們们你到大"
 _HALF_WIDTH: Final = 0.2
 """Part of a text that is katakana of half the width, which nobody writes so often: it is in another encoding."""
@@ -95,6 +99,15 @@ def _chinese(raw: bytes) -> str | None:
     return likeliest if counts[likeliest] else None
 
 
+def _is_western(raw: bytes) -> bool:
+    """Return whether a text is one of a language of Windows-1252, with few letters and signs beside those of ASCII."""
+    text = raw.decode("cp1252", "replace")
+    others = {one for one in text.lower() if one > "\x7f"}
+    letters = {one for one in others if one.isalpha()}
+    few = sum(one > "\x7f" and one.isalpha() for one in text) < _FEW * sum(map(str.isalpha, text))
+    return few and others - letters <= _SIGNS and any(letters <= set(one) for one in _WESTERN)
+
+
 def _guess(raw: bytes) -> str:
     from charset_normalizer import from_bytes
 
@@ -105,6 +118,8 @@ def _guess(raw: bytes) -> str:
     half_width = sum("\uff61" <= one <= "\uff9f" for one in str(best))
     if best.encoding.startswith(("shift", "cp932")) and half_width > _HALF_WIDTH * len(str(best)):
         return _chinese(raw) or best.encoding
+    if best.encoding.startswith(("cp125", "iso8859", "latin")) and _is_western(raw):
+        return "cp1252"
     alike = {one.encoding for one in found if (one.chaos, one.coherence) == (best.chaos, best.coherence)}
     if "cp1252" not in alike:
         return best.encoding

@@ -60,6 +60,9 @@ _BRACKETED: Final = re.compile(
 """``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
 
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
+_LONGEST_ALONE: Final = 8
+"""Words of a name with an office that stands alone on a line, above what was said, again and again."""
+
 _SHARE: Final = 0.6
 _SHARE_OF_FEW: Final = 0.5
 _FEW: Final = 3
@@ -107,13 +110,7 @@ class Labels:
             again |= {name for name in names if (one := _COUNTED.fullmatch(name)) and one["stem"] in stems}
             self._names = again | (set(shouted) if len(shouted) > 1 or again & set(shouted) else set())
 
-        alone = [
-            one["label"]
-            for one in prefixes
-            if one.end() == len(one.string.rstrip())
-            and (is_written_as_name(one["label"]) or _names_party(one["label"]))
-        ]
-        self._names |= set(alone) if len(alone) > 1 else set()
+        self._names |= _alone([one["label"] for one in prefixes if one.end() == len(one.string.rstrip())])
         self._bracketed = _bracketed(first_lines)
         if self._bracketed:
             dashed = (one for line in others if line[:1] in "-–—" and (one := _BRACKETED.match(line)))
@@ -133,6 +130,17 @@ class Labels:
             if is_one and _may_be(label):
                 return LabelledLine(_clean(label), line[prefix.end() :].strip())
         return LabelledLine(None, written)
+
+
+def _alone(labels: Sequence[str]) -> set[str]:
+    """Return the names among labels that stand alone on their lines: those written so, and those that come again."""
+    again = {
+        one
+        for one, count in Counter(labels).items()
+        if count > 1 and one[0].isupper() and len(one.split()) <= _LONGEST_ALONE
+    }
+    named = [one for one in labels if is_written_as_name(one) or _names_party(one)]
+    return again | set(named) if len(named) > 1 or again else set()
 
 
 def _bracketed(lines: Sequence[str]) -> set[str]:

@@ -20,6 +20,7 @@ from context_builder.transcript.live import (
     finals,
     gemini,
     gladia,
+    nested,
     openai_realtime,
     others,
     plain_lines,
@@ -38,7 +39,7 @@ _CONTROL: Final = frozenset(
 )
 """Types of messages that tell nothing anybody said."""
 
-_INTERIM: Final = frozenset({"partial", "interim"})
+_INTERIM: Final = frozenset({"partial", "interim", "realtime"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,9 @@ SERVICES: Final = (
     Service(
         "AssemblyAI", lambda message: isinstance(message.get("message_type"), str), assemblyai.read_final_transcript
     ),
+    Service("a service with a wrapper", nested.is_nested, nested.read_nested),
+    Service("Yandex", nested.is_yandex, nested.read_yandex),
+    Service("Retell", segments.is_conversation, segments.read_conversation),
     Service("Rev", finals.is_rev, finals.read_rev),
     Service("Amazon Transcribe", finals.is_amazon, finals.read_amazon),
     Service("Azure", lambda message: "RecognitionStatus" in message, finals.read_azure),
@@ -102,6 +106,9 @@ _CHATS: Final = (
     "a call",
     "Soniox",
     "WhisperLiveKit",
+    "a service with a wrapper",
+    "Yandex",
+    "Retell",
     "plain",
     "Whisper's servers",
     "another program",
@@ -151,6 +158,8 @@ class LiveSpeech:
             return [*self._read(message)]
         if isinstance(message, list) and any(isinstance(one, dict) for one in message):
             return [heard for one in message if isinstance(one, dict) for heard in self._read(one)]
+        if self._lines.is_in_cues and isinstance(message, int):  # the number of a cue
+            return []
         raise ValueError("not a JSON object")
 
     def _read_line(self, raw: str | bytes, wrong: str) -> list[Heard]:
@@ -158,7 +167,7 @@ class LiveSpeech:
         line = (raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw).rstrip("\r\n")
         line, is_redrawn = plain_lines.last_state(line)
         within = plain_lines.carried(line)
-        if within is None or (is_redrawn and not within.strip()):
+        if within is None or (is_redrawn and not within.strip()) or self._lines.is_of_cue(line):
             return []
         if is_json(within) or (within != line and within.startswith("[")):
             if within != line:

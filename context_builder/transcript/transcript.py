@@ -28,6 +28,7 @@ from context_builder.transcript.formats import (
     mail,
     markdown,
     message_blocks,
+    parliaments,
     pdf,
     proceedings,
     records,
@@ -96,6 +97,7 @@ TEXTS: Final = (
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
     TextFormat("proceedings", proceedings.is_proceedings, proceedings.read_proceedings),
+    TextFormat("a parliament's report", parliaments.is_report, parliaments.read_report),
 )
 PLAIN: Final = (
     TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),

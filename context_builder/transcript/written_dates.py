@@ -32,6 +32,7 @@ _STAMP: Final = re.compile(
     rf"(?P<date>{DATE})|(?:(?P<before>{HALF})\s?)?(?P<time>\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?)(?:\s?(?P<after>{HALF})(?!\w))?",
     re.IGNORECASE,
 )
+_YEAR: Final = re.compile(r"\b\d{4}\b|\b\d{1,2}-[^\W\d_]{3,4}\.?-\d\d\b")
 _NAMED_MONTH: Final = re.compile(r"[^\W\d_]{3,}\.?,?[\s-]+\d{1,2}|\d{1,2}\.?[\s-]+[^\W\d_]{3,}")
 
 
@@ -57,7 +58,7 @@ def written(text: str) -> WrittenDate | None:
             date = date or found["date"]
         elif not time:
             time, half = found["time"], found["before"] or found["after"] or ""
-    if time and not date and _NAMED_MONTH.search(text) and re.search(r"\b\d{4}\b", text):
+    if time and not date and _NAMED_MONTH.search(text) and _YEAR.search(text):
         date = text
     return WrittenDate(date, time, half) if date and time else None
 
@@ -77,7 +78,10 @@ def order_of(dates: Sequence[WrittenDate]) -> str:
             return order
     is_american = any(one.half and "/" in one.date and not one.half.startswith(("a.", "p.")) for one in dates)
     has_long_year = any(len(re.findall(r"\d+", one.date)[-1]) == 4 for one in dates)
-    return "mdy" if is_american and not has_long_year else "dmy"
+    is_of_browser = any(one.half in ("AM", "PM") and one.time.count(":") == 2 for one in dates) and any(
+        re.match(r"[1-9]\D|\d\d?\D[1-9]\D", one.date) for one in dates
+    )
+    return "mdy" if is_american and (is_of_browser or not has_long_year) else "dmy"
 
 
 def _ascends(dates: Sequence[Sequence[int]], order: str) -> bool:

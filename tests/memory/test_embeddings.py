@@ -110,6 +110,19 @@ async def test_what_could_not_be_embedded_is_embedded_when_something_else_is_rem
 
 
 @pytest.mark.engines
+async def test_what_an_embedder_was_too_busy_for_is_embedded_when_it_is_not(
+    migrated_url: str, embedder: LetterEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("context_builder.memory.sql_memory.AGAIN_SECONDS", 0.02)
+    memory = PostgresMemory(migrated_url, embedder)
+    embedder.failing = True
+    await memory.remember("acme", [Memory("last", "listen")])
+    embedder.failing = False
+    await wait_until(lambda: len(embedder.embedded) == 1, "the last words are embedded by themselves")
+    await memory.close()
+
+
+@pytest.mark.engines
 async def test_a_text_that_the_embedder_refuses_keeps_no_other_from_being_embedded(migrated_url: str) -> None:
     class Picky(LetterEmbedder):
         async def embed(self, texts: Sequence[str]) -> list[Embedding]:

@@ -205,3 +205,19 @@ def test_elements_text_has_what_was_said_alone(day: str, tmp_path: Path) -> None
         ("Bo", "Sure?", "2023-05-03 09:00:20"),
         ("Ida", "nods", "2023-05-03 09:01:00"),
     ]
+
+
+@pytest.mark.parametrize("day", ["Wed, May 3, 2023,", "5/3/2023,"])
+def test_elements_text_with_quotes_and_brackets_in_what_is_said(day: str, tmp_path: Path) -> None:
+    at = f"{day} 9:00:05 AM -"
+    text = (
+        f'{at} Ida "Cap" Lind: They wrote (Media omitted)\n{at} Bo changed the topic to "Pump: old".\n'
+        f'{at} Bo: <@ida:example.org "They ..."> Who?\n{at} Bo: plan.pdf (Media omitted)\n{at} Ida "Cap" Lind: They.\n'
+    )
+    found = transcript(tmp_path, "a.txt", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == [
+        'Ida "Cap" Lind | They wrote (Media omitted)',
+        "Bo | Who?",
+        'Ida "Cap" Lind | They.',
+    ]
+    assert str(found.started)[:19] == "2023-05-03 09:00:05"

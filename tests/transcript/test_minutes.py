@@ -123,6 +123,23 @@ def test_minutes_with_a_heading_of_labels(tmp_path: Path) -> None:
     assert heard(tmp_path, "minutes.txt", text) == ["Ida | Guten Tag.", "Bo | Hallo."]
 
 
+def test_minutes_with_labels_of_their_own_between_what_is_said(tmp_path: Path) -> None:
+    text = "9.02 Uhr Ida: Guten Tag.\n9.05 Uhr Bo: Zu teuer.\nBeschluss: Keine Pumpe.\n9.10 Uhr Ida: Danke.\n"
+    told = transcript(tmp_path, "minutes.txt", text).utterances
+    assert [(one.speaker, one.text, one.at) for one in told] == [
+        ("Ida", "Guten Tag.", 0),
+        ("Bo", "Zu teuer. Beschluss: Keine Pumpe.", 180),
+        ("Ida", "Danke.", 480),
+    ]
+
+
+def test_a_program_of_a_day_within_what_somebody_says_is_text(tmp_path: Path) -> None:
+    text = "Ida: Es gibt\nwas folgt\n9.30 Uhr Film: Wale\n10.15 Uhr Pause: Tee\n11.00 Uhr Film: Robben\n"
+    text += "Bo: Gut.\nIda: Ja.\nBo: So.\n"
+    told = "Es gibt was folgt 9.30 Uhr Film: Wale 10.15 Uhr Pause: Tee 11.00 Uhr Film: Robben"
+    assert heard(tmp_path, "a.txt", text) == [f"Ida | {told}", "Bo | Gut.", "Ida | Ja.", "Bo | So."]
+
+
 def test_a_recording_that_begins_again_is_no_night(tmp_path: Path) -> None:
     told = transcript(tmp_path, "a.txt", "10:58 Ida: Stop.\n0:03 Bo: Go on.\n0:10 Ida: Now.\n").utterances
     assert [one.at for one in told] == [658, 3, 10]
@@ -248,6 +265,36 @@ def test_a_line_in_a_record_that_looks_like_a_field_is_text(tmp_path: Path) -> N
         ("Ida", "First point. Note: the boat is late. From: me.", 0),
         ("Bo", "My list: Message: none PS: so it is.", 6),
         ("Cy", "So. Date: 3 May.", 9),
+    ]
+
+
+@pytest.mark.parametrize("form", ["Name: {}\n{}Today: {}\nBlockers: {}\n", "{}:\n{}Today: {}\nBlockers: {}\n"])
+@pytest.mark.parametrize("text", ["Yesterday: The mast.\n", ""])
+def test_fields_of_a_stand_up_are_said(tmp_path: Path, form: str, text: str) -> None:
+    said = [("Ida", "Sail to the isle.", "None"), ("Bo", "Mend the net.", "The needle broke."), ("Ida", "Rest.", "No")]
+    told = "\n".join(form.format(who, text, today, blockers) for who, today, blockers in said)
+    assert heard(tmp_path, "a.txt", told) == [
+        f"{who} | {text.strip()} Today: {today} Blockers: {blockers}".replace("|  ", "| ")
+        for who, today, blockers in said
+    ]
+
+
+def test_fields_beside_a_text_are_said_unless_they_tell_of_the_recording(tmp_path: Path) -> None:
+    form = "Name: {}\nText: {}\nLanguage: en\nDevice: Phone of the hall\nBlockers: {}\n----\n"
+    said = [("Ida", "I sail.", "None"), ("Bo", "I mend.", "The needle broke.")]
+    assert heard(tmp_path, "a.txt", "".join(form.format(*one) for one in said)) == [
+        "Ida | I sail. Blockers: None",
+        "Bo | I mend. Blockers: The needle broke.",
+    ]
+
+
+def test_questions_to_a_model_are_no_records(tmp_path: Path) -> None:
+    text = "User: Hi\nAssistant: How can I help you?\n\nUser: Bye\nAssistant: It was a pleasure.\n"
+    assert heard(tmp_path, "a.txt", text) == [
+        "User | Hi",
+        "Assistant | How can I help you?",
+        "User | Bye",
+        "Assistant | It was a pleasure.",
     ]
 
 

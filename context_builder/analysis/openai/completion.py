@@ -18,6 +18,8 @@ from context_builder.costs import Budget, Prices, Reservation, Usage
 from context_builder.errors import ContentRefused, OverBudget, ReplyInvalid, RequestRefused
 
 _JOINED: Final = ("content", "reasoning_content", "reasoning", "refusal")
+_REASONS: Final = ("finish_reason", "native_finish_reason", "finish_details")
+"""Why a choice ended: for its server, for the one behind it (OpenRouter), and as an object with a type."""
 
 
 def joined(body: bytes) -> Any:
@@ -36,8 +38,7 @@ def joined(body: bytes) -> Any:
         first = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(first, dict):
             continue
-        if first.get("finish_reason"):
-            choice["finish_reason"] = first["finish_reason"]
+        choice |= {name: reason for name in _REASONS if (reason := first.get(name))}
         delta = first.get("delta") or first.get("message")
         if not isinstance(delta, dict):
             continue
@@ -165,10 +166,23 @@ class _Message(BaseModel):
         return next((text for text in places if text and text.strip()), "")
 
 
+class _Details(BaseModel):
+    type: _Text = None
+
+
 class _Choice(BaseModel):
     message: _Message
     finish_reason: _Text = None
+    native_finish_reason: _Text = None
+    finish_details: Annotated[_Details | None, _NoneIfOdd] = None
     error: Any = None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Return whether the reply was filtered; only an empty one shows it by another reason than the server's own."""
+        others = (self.native_finish_reason, self.finish_details.type if self.finish_details else None)
+        reasons = [self.finish_reason, *(() if self.message.answer else others)]
+        return any(_FILTERED.search(reason.casefold()) for reason in reasons if reason)
 
 
 class _PromptDetails(BaseModel):
@@ -237,7 +251,7 @@ class Completion(BaseModel):
         choice = self.choices[0]
         if choice.message.refusal:
             raise ContentRefused("the model refuses to answer", by_chance=True)
-        if _FILTERED.search((choice.finish_reason or "").casefold()):
+        if choice.is_filtered:
             raise ContentRefused("the model's reply was filtered")
         if self.is_cut_off and not (choice.message.content or "").strip():
             raise CutOff(in_thoughts=True)
@@ -273,7 +287,9 @@ def _says_filtered(said: Any) -> bool:
         return any(map(_says_filtered, said))
     if not isinstance(said, dict):
         return False
-    reasons = (said.get(key) for key in ("finish_reason", "finishReason", "blockReason", "block_reason"))
+    details = said.get("finish_details")
+    reasons = [said.get(key) for key in (*_REASONS[:2], "finishReason", "blockReason", "block_reason")]
+    reasons.append(details.get("type") if isinstance(details, dict) else details)
     if said.get("filtered") is True or any(_FILTERED.search(str(one).casefold()) for one in reasons if one):
         return True
     return any(map(_says_filtered, said.values()))
@@ -286,7 +302,7 @@ def _is_withheld(said: Any) -> bool:
     choices = said.get("choices")
     if choices:
         first = choices[0] if isinstance(choices, list) else None
-        return isinstance(first, dict) and first.get("message") is None and "finish_reason" in first
+        return isinstance(first, dict) and first.get("message") is None and not first.keys().isdisjoint(_REASONS)
     is_one = str(said.get("object")).startswith("chat.completion") or "usage" in said or "promptFeedback" in said
     return (is_one or "choices" in said) and choices in (None, [])
 

@@ -6,7 +6,8 @@ A reply begins with the words that it answers, ``<@ida:example.org "The pump …
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -26,9 +27,13 @@ _MOST_UNREAD: Final = 20
 """Texts that look like a day and are none, after which no more are tried: it takes long to find that out."""
 
 _WEEKDAY: Final = re.compile(r"^[^\W\d_]+\.?,?\s+")
-_SENDER: Final = re.compile(r"(?:(?P<name>[^:\n\"]{1,120}):\s|\* (?P<who>\S{1,120}) )(?P<text>.*)", re.DOTALL)
-_QUOTE: Final = re.compile(r"\s*<@[^\s<>\"]{1,255} \".{0,60}?\">(?=\s)", re.DOTALL)
-_OMITTED: Final = re.compile(r"\(Media omitted\)\s*$")
+_SENDER: Final = re.compile(r"(?P<name>[^:\n]{1,120}):\s(?P<text>.*)", re.DOTALL)
+_EMOTE: Final = re.compile(r"\* (?P<text>\S.*)", re.DOTALL)
+_QUOTE: Final = re.compile(r"\s*<@[^\s<>\"]{1,255}(?: \".{0,60}?\")?>(?=\s)", re.DOTALL)
+_FILE: Final = re.compile(r"\S[^\n]{0,200}\.\w{2,5} \([^()\n]{4,60}\)\s*")
+"""The name of a file, and in the program's language that it is left out or is beside the export."""
+
+_QUOTES: Final = (('"', '"'), ("„", "“"), ("“", "”"), ("«", "»"), ("「", "」"))
 
 
 def is_element_text(text: str) -> bool:
@@ -42,6 +47,11 @@ def read_element_text(source: Source) -> Transcript:
     return of_chat(_said(source))
 
 
+def without_quote(text: str) -> str:
+    """Return what a reply says, without the words that it answers."""
+    return _QUOTE.sub("", text, count=1)
+
+
 def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
     days = _Days()
     entries: list[tuple[int, datetime, str, list[str]]] = []
@@ -51,15 +61,35 @@ def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
             entries.append((number, day, found["time"], [found["rest"]]))
         elif entries:
             entries[-1][3].append(line)
-    for number, day, time, lines in entries:
-        told = "\n".join(lines).rstrip()
-        sent = _SENDER.fullmatch(told)
-        if sent is None or _OMITTED.search(told):
+    written = ["\n".join(lines).rstrip() for *_, lines in entries]
+    names = Counter(sent["name"] for told in written if (sent := _SENDER.fullmatch(told)))
+    senders = {name for name, count in names.items() if count > 1 or not _opens_quote(name)}
+    for (number, day, time, _), told in zip(entries, written, strict=True):
+        who, text = _sent(told, senders)
+        if not who or _FILE.fullmatch(text):
             continue
         with source.one_entry(number):
             at = day + timedelta(seconds=offset(re.sub(r"(?<=\d)\.(?=\d)", ":", time)))
-            if text := plain(_QUOTE.sub("", sent["text"], count=1)):
-                yield at.astimezone().timestamp(), Utterance(name_of(sent["name"] or sent["who"]), text)
+            if text := plain(without_quote(text)):
+                yield at.astimezone().timestamp(), Utterance(name_of(who), text)
+
+
+def _sent(told: str, senders: Collection[str]) -> tuple[str, str]:
+    """Return who wrote a message, and what; nobody where the program tells what happened."""
+    if emote := _EMOTE.fullmatch(told):
+        named = max((name for name in senders if emote["text"].startswith(f"{name} ")), key=len, default="")
+        who, _, text = (named, "", emote["text"][len(named) :]) if named else emote["text"].partition(" ")
+        return who, text
+    sent = _SENDER.fullmatch(told)
+    return (sent["name"], sent["text"]) if sent and sent["name"] in senders else ("", "")
+
+
+def _opens_quote(name: str) -> bool:
+    """Return whether a name ends within what is quoted: a new topic of the room, which may have a colon."""
+    return any(
+        name.count(opened) % 2 if opened == closed else name.count(opened) > name.count(closed)
+        for opened, closed in _QUOTES
+    )
 
 
 class _Days:

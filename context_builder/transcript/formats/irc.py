@@ -35,6 +35,9 @@ _KAKAO: Final = re.compile(
     r"\[(?P<nick>[^\[\]]{1,64})\] "
     r"\[(?:(?P<half>오전|오후) )?(?P<time>\d{1,2}:\d\d)(?: (?P<half2>[AP]M))?\] (?P<text>.*)"
 )
+_UNMARKED: Final = re.compile(rf"{_TIME} (?P<nick>[^\s<>*\[\]]{{1,64}}) (?P<text>\S.*)")
+"""As LINE writes it on a computer, below the day: only the first word is known to be of the name."""
+
 _SAYS: Final = (_FORMS[0], _FORMS[2], _KAKAO)
 _SERVERS: Final = re.compile(
     r"\S+ (?:\(\S+@\S+\) has (?:joined|left|quit)|has (?:joined|left|quit|set|changed)\b|(?:is|are) now )|"
@@ -68,8 +71,19 @@ def is_irc(text: str) -> bool:
     if any(line.startswith(("--- Log opened", "**** BEGIN LOGGING", "Session Start:")) for line in lines[:2]):
         return True
     says = sum(any(form.fullmatch(line) for form in _SAYS) for line in lines)
+    if _is_unmarked(text):
+        return True
     is_weechat = any(_WEECHAT.match(line) or _DAYS.fullmatch(line) for line in lines) or says == len(lines)
     return any(_FORMS[0].fullmatch(line) for line in lines) or (is_weechat and says > 0)
+
+
+def _is_unmarked(text: str) -> bool:
+    """Return whether a text begins with a day, and all lines with a time have a first word that comes again."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines or not _DAYS.fullmatch(lines[0]) or any(form.fullmatch(line) for line in lines[:40] for form in _SAYS):
+        return False
+    names = [found["nick"] for line in lines if (found := _UNMARKED.fullmatch(line))]
+    return len(names) > 2 and len(set(names)) < len(names) / 2 + 1 and not any(name.endswith(":") for name in names)
 
 
 def read_irc(source: Source) -> Transcript:
@@ -90,11 +104,12 @@ def _messages(source: Source) -> Iterator[_Message]:
     day = _day_of_name(source.name)
     begun: _Message | None = None  # one that may go on below
     below: list[str] = []
+    forms = (*_FORMS, _KAKAO, *([_UNMARKED] if _is_unmarked(source.text) else []))
     for number, line in enumerate(source.text.split("\n"), start=1):
         if told := _DAYS.fullmatch(line):
             day = _day(next(one for one in told.groups() if one)) or day
             continue
-        found = next((one for form in (*_FORMS, _KAKAO) if (one := form.fullmatch(line))), None)
+        found = next((one for form in forms if (one := form.fullmatch(line))), None)
         if begun is not None and found is None and not _BEGINS.match(line):
             below.append(line)
             continue
@@ -118,7 +133,7 @@ def _messages(source: Source) -> Iterator[_Message]:
             elif parts.get("day") and day is not None:
                 here = _day(f"{parts['day']} {day.year}") or day
             message = _Message(name_of(parts["nick"]), text, _clock(parts), here)
-            if found.re is _KAKAO or (found.re is _FORMS[2] and not parts.get("date")):
+            if found.re in (_KAKAO, _UNMARKED) or (found.re is _FORMS[2] and not parts.get("date")):
                 begun, below = message, []
             else:
                 yield message

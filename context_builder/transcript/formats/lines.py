@@ -6,7 +6,7 @@ A time may stand before a line, ``[00:03] Ida: …``, or alone above several, as
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -50,14 +50,23 @@ _REV: Final = re.compile(
 _SEPARATED: Final = (
     (re.compile(r"(?P<who>[^\W\d][^\t:]{0,39})\t(?P<text>[^\t]*\S[^\t]*)"), 1.0),
     (re.compile(r"(?P<who>[^\W\d_][^:\n]{0,39}?)\s+[-–—]{1,2}\s+(?P<text>\S.*)"), 1.0),
-    (re.compile(r"(?P<who>(?:[^\W\d_a-z]|[ '’-]){2,40})\.\s+(?P<text>\S.*)"), 0.5),
+    (re.compile(r"(?P<who>[^\W\d_][^:|\n]{0,39}?)\s+\|\s+(?P<text>[^|]*\S[^|]*)"), 1.0),
+    (re.compile(r"(?P<who>(?:[^\W\d_a-z]|[ '’-]){2,40}(?: \([^()\n]{1,40}\))?)\.\s+(?P<text>\S.*)"), 0.5),
 )
-"""A name before a tab, a dash, or (in capitals, as in plays) a full stop, and the part of the lines that have it."""
+"""A name before a tab, a dash, a bar, or (in capitals, as in plays) a full stop, and the part of the lines with it."""
 
-_COLUMNS: Final = re.compile(
-    r"(?P<time>[\[(]?\d{1,3}(?::\d{2}){1,3}(?:[.,;]\d{1,3})?[\])]?)\t(?P<who>[^\W\d][^\t:]{0,39}):?\t(?P<text>[^\t]*\S[^\t]*)"
+_CELL_OF_TIME: Final = r"(?P<time>\d{1,3}(?::\d{2}){1,3}(?:[.,;]\d{1,3})?(?:\s?[AaPp][Mm])?)"
+_TIME_CELL: Final = rf"[\[(]?{_CELL_OF_TIME}[\])]?"
+_NAME_CELL: Final = r"\[?(?P<who>[^\W\d][^\t:;|\[\]]{0,59}?)\]?:?"
+_COLUMNS: Final = (
+    *(
+        re.compile(rf"{first}{between}{second}{between}(?P<text>.*\S.*)")
+        for between in (r"[ ]?\t[ ]?", r" {1,4}\| {1,4}", r" ?; ?", r" {1,4}[-–—] {1,4}")
+        for first, second in ((_TIME_CELL, _NAME_CELL), (_NAME_CELL, _TIME_CELL))
+    ),
+    re.compile(rf"\[(?P<who>[^\W\d][^\[\]:]{{0,59}}?)(?:,| [-–—|]) {_CELL_OF_TIME}\]:? (?P<text>\S.*)"),
 )
-"""When, who, and what, with tabs between."""
+"""When and who, in either order, and what, with tabs, bars, semicolons or dashes between; or both in brackets."""
 
 _PROGRAMS: Final = re.compile(r"(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):")
 """Stands above what was said, in what is copied of pages of models."""
@@ -79,9 +88,18 @@ _FISHER: Final = re.compile(r"(\d{1,6}\.\d{1,3}) (\d{1,6}\.\d{1,3}) (?=[^\s:][^:
 """Two times before who speaks, as the corpora of the LDC have them."""
 
 _DIARIZED: Final = re.compile(
-    r"(?P<start>\d{1,6}\.\d{2}) (?P<end>\d{1,6}\.\d{2}) (?P<who>SPEAKER_\d{1,4}|None)\s+(?P<text>\S.*)"
+    r"(?P<start>\d{1,6}\.\d{1,3})s?\s+(?:-{1,2}>?\s+)?(?P<end>\d{1,6}\.\d{1,3})s?\s+"
+    r"(?P<who>(?:SPEAKER|speaker|spk)_\d{1,4}|None):?\s+(?P<text>\S.*)"
 )
-"""Two times, a speaker of pyannote's, and what was said, as pyannote-whisper has them."""
+"""Two times, a speaker of pyannote's, and what was said, as pyannote-whisper and sherpa-onnx have them."""
+
+_CLOCKED: Final = re.compile(
+    rf"\s*(?P<start>{CLOCK})\s*(?:-+>|[-–—])\s*(?P<end>{CLOCK})(?:\s*[-–—|:]\s+|\s+)(?P<text>\S.*)"
+)
+"""Two times without brackets."""
+
+_WAITED: Final = re.compile(r"\s*\( (?:(?P<hours>\d{1,2})h )?(?:(?P<minutes>\d{1,3})m )?(?P<seconds>\d{1,4})s \)\s+")
+"""The time since a chat began, as Salesforce writes it: ``( 1m 3s )``."""
 
 _EMITTED: Final = re.compile(r"\d{1,9}\.\d{4} (?P<start>\d{1,9}) (?P<end>\d{1,9}) (?P<text>.*)")
 """When a line was written, and two times, all in milliseconds, as whisper_streaming has them."""
@@ -94,10 +112,14 @@ _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 
 _FRAME: Final = re.compile(
     r"\s*(?:\{[^{}\n]{1,200}\}\s*)+|\s*\*{4,} (?:START|END) SCRIPT \*{4,}\s*|\s*\[END\]\s*|"
-    r"\s*### Transcription \d+ (?:START|END)\b.*"
+    r"\s*### Transcription \d+ (?:START|END)\b.*|Session (?:Close|Ident|Time)\b.*|"
+    r"\s*(?:\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) )?\*{3} .{1,120} \*{3}\s*|"
+    r"\s*(?:Page|Seite|Página|Pagina|Side|Sida|Strona|Страница) \d{1,4}"
+    r"(?:\s?(?:of|von|de|di|sur|av|af|van|z|из|/)\s?\d{1,4})?\s*"
 )
 """Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version, and around
-what whisper.cpp's stream hears."""
+what whisper.cpp's stream hears; numbers of pages; what chats say of who comes, and when they end (Zendesk,
+Trillian)."""
 
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _SHIFT: Final = re.compile(r"\s*\[offset:\s*([+-]?\d{1,9})\]\s*", re.IGNORECASE)
@@ -130,6 +152,8 @@ def read_lines(source: Source) -> Transcript:
     written = _with_ranges(_with_speakers_above(source.text.split("\n")))
     written = _with_colons(_unlisted([_mark_before(line) for line in written]))
     heading, written, first = _without_frame(written)
+    if about := _of_minutes(written):
+        heading, written, first = [*heading, *written[:about]], written[about:], first + about
     lines = [*_lines(written, first, source)]
     if (of_day := since_first_of_day([line.time for line in lines if line.at is not None])) is not None:
         since = iter(of_day)
@@ -163,10 +187,40 @@ def read_lines(source: Source) -> Transcript:
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
 
 
+_LABEL: Final = re.compile(r"\s*(?P<label>[^\s:\uff1a][^:\uff1a\n]{0,59}?)\s?(?::(?:\s|$)|\uff1a)")
+_HEADS: Final = frozenset(
+    (
+        "date", "time", "present", "attendees", "participants", "apologies", "absent", "location", "place", "subject",
+        "topic", "meeting", "agenda", "chair", "minutes", "title", "datum", "uhrzeit", "anwesend", "teilnehmer",
+        "abwesend", "ort", "thema", "betreff", "protokoll", "entschuldigt", "présents", "lieu", "objet", "heure",
+        "excusés", "fecha", "hora", "asistentes", "presentes", "lugar", "asunto", "data", "presenti", "luogo",
+        "oggetto", "aanwezig", "plaats", "onderwerp", "närvarande", "plats", "til stede", "sted", "obecni", "miejsce",
+        "дата", "присутствовали", "место", "тема", "日時", "場所", "出席者", "议题", "时间", "地点",
+        "参会人员", "与会人员",
+    )
+)  # fmt: skip
+"""Labels above minutes that tell of the meeting."""
+
+
+def _of_minutes(lines: Sequence[str]) -> int:
+    """Return how many lines tell of a meeting above its minutes: before an empty line, with labels that speak of it.
+
+    None of their labels comes again; below, some do.
+    """
+    first = next((place for place, line in enumerate(lines) if line.strip()), 0)
+    end = next((place for place in range(first, min(len(lines), first + 20)) if not lines[place].strip()), 0)
+    above, below = (
+        [one["label"] for line in some if (one := _LABEL.match(line))] for some in (lines[:end], lines[end:])
+    )
+    if not any(label.lower() in _HEADS for label in above) or not set(above).isdisjoint(below):
+        return 0
+    return end if len(set(below)) < len(below) else 0
+
+
 _ABOUT: Final = re.compile(r"(?:\s{1,8}\([^()\n]{1,60}\)){1,8}$")
 """What Hansard has behind names: whom somebody is elected by, and the party."""
 
-_ITEM: Final = re.compile(r"\s*(\d{1,4})[.):]\s+(\S.*)")
+_ITEM: Final = re.compile(r"\s*(\d{1,4})(?:[.):]|(?=\s))\s+(\S.*)")
 _ANGLE: Final = re.compile(r"\s*<([^<>:\n]{1,60})>:?\s+(\S.*)")
 
 
@@ -215,24 +269,37 @@ def _named_paragraphs(lines: list[str]) -> list[str]:
 
 
 def _with_ranges(lines: list[str]) -> list[str]:
-    """Return lines with their times as a range in brackets, where all have them without, as of whisper_streaming."""
+    """Return lines with their times in brackets, where enough have them otherwise."""
     told = [line for line in lines if line.strip()]
-    if told and all(_EMITTED.fullmatch(line) for line in told):
-        return [
-            f"[{int(one['start']) / 1000:.3f} --> {int(one['end']) / 1000:.3f}] {one['text']}"
-            if (one := _EMITTED.fullmatch(line))
-            else line
-            for line in lines
-        ]
-    if told and all(_DIARIZED.fullmatch(line) for line in told):
-        return [
-            f"[{one['start']} --> {one['end']}] {'' if one['who'] == 'None' else one['who'] + ': '}{one['text']}"
-            if (one := _DIARIZED.fullmatch(line))
-            else line
-            for line in lines
-        ]
+    for form, share, as_usual in _OTHER_TIMES:
+        count = sum(form.match(line) is not None for line in told)
+        if count and count >= (len(told) if share == 1.0 else max(2, share * len(told))):
+            return [as_usual(one) + line[one.end() :] if (one := form.match(line)) else line for line in lines]
     return lines
 
+
+def _of_waiting(found: re.Match[str]) -> str:
+    hours, minutes, seconds = (int(one or 0) for one in found.groups())
+    return f"[{hours}:{minutes:02}:{seconds:02}] "
+
+
+_OTHER_TIMES: Final[Sequence[tuple[re.Pattern[str], float, Callable[[re.Match[str]], str]]]] = (
+    (
+        _EMITTED,
+        1.0,
+        lambda one: f"[{int(one['start']) / 1000:.3f} --> {int(one['end']) / 1000:.3f}] {one['text']}",
+    ),
+    (
+        _DIARIZED,
+        1.0,
+        lambda one: (
+            f"[{one['start']} --> {one['end']}] {'' if one['who'] == 'None' else one['who'] + ': '}{one['text']}"
+        ),
+    ),
+    (_CLOCKED, _SHARE, lambda one: f"[{one['start']} --> {one['end']}] {one['text']}"),
+    (_WAITED, 0.0, _of_waiting),
+)
+"""How else times are written, and the part of the lines that has them so."""
 
 _NUMBERED_SPEAKER: Final = re.compile(r"SPEAKER_\d{1,4}")
 
@@ -285,13 +352,11 @@ def _with_colons(lines: list[str]) -> list[str]:
             _TIME_BEFORE.sub(lambda time: f"[{int(time[1]) // 60000:02}:{int(time[1]) // 1000 % 60:02}] ", line)
             for line in lines
         ]
-    columns = [_COLUMNS.fullmatch(line.strip()) for line in lines]
     told = sum(bool(line.strip()) for line in lines)
-    if 1 < sum(map(bool, columns)) == told:
-        return [
-            f"{one['time']} {one['who']}: {one['text']}" if one else line
-            for one, line in zip(columns, lines, strict=True)
-        ]
+    for form in _COLUMNS if told > 1 else ():
+        cells = [form.fullmatch(line.strip()) for line in lines if line.strip()]
+        if all(one and is_written_as_name(one["who"]) for one in cells):
+            return [f"[{one['time']}] {one['who']}: {one['text']}" for one in cells if one]
     for form, share in _SEPARATED:
         found = [form.fullmatch(line.strip()) for line in lines]
         names = [one["who"] for one in found if one]

@@ -39,6 +39,9 @@ _DATED: Final = re.compile(
 )
 _NO_YEAR: Final = re.compile(r"(?P<month>\d{1,2})/(?P<day>\d{1,2}),? (?P<time>\d{1,2}:\d{2}\s?[AP]M)")
 _FRAME: Final = re.compile(r"={20,}")
+_ABOUT: Final = re.compile(r"\[(?:In reply to|Forwarded from|Antwort auf|Weitergeleitet von) [^\[\]]{1,100}\]")
+"""What Telegram says above a message."""
+
 _SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
 _UNSAID: Final = re.compile(
     r"Joined the server\.|Started a (?:call|thread).*|Pinned a message\.|Added .{1,80} to the group\.|"
@@ -121,7 +124,7 @@ def _text(lines: Sequence[str]) -> str:
             break
         if found := _SECTION.fullmatch(line.strip()):
             section = found[1]
-        elif not section:
+        elif not section and not _ABOUT.fullmatch(line.strip()):
             own.append(line)
         elif section.startswith("Embed"):
             embedded.append(line)

@@ -1,6 +1,7 @@
 """Records of labelled fields: a line each for who speaks, what is said and when, and a rule or an empty line between.
 
-``Name: Ida``, ``Text: …``, ``Time: 09:02:03``, ``----``. Fields are called as in lists of turns (:mod:`turns`).
+``Name: Ida``, ``Text: …``, ``Time: 09:02:03``, ``----``. Fields are called as in lists of turns (:mod:`turns`). Others
+that tell something, such as ``Today: …`` of a stand-up, are said as well, with their labels.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 
 from context_builder.transcript.formats.turns import is_list, read_turns, told_by, turn_of, who_of
 from context_builder.transcript.formats.turns import text_of as said_in
+from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.offsets import since_first
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript
@@ -21,6 +23,14 @@ _FIELD: Final = re.compile(
     r"\s*(?:[-*]\s+)?[*_]{0,2}(?P<key>[A-Za-z][A-Za-z_ ]{0,24}?)[*_]{0,2}\s?:[*_]{0,2}\s*(?P<value>.*)"
 )
 _RULE: Final = re.compile(r"\s*([-=*_~#])\1{2,}\s*")
+_NAME_ALONE: Final = re.compile(r"\s*(?:#+\s+)?[*_]{0,2}(?P<name>[^\W\d_][^:*_\n]{0,59}?)[*_]{0,2}:?[*_]{0,2}\s*")
+_NAME: Final = re.compile(r"[^\W\d_][\w.'’() -]{0,38}[\w)]")
+_PARTIES: Final = ("user", "role")
+"""Fields that tell who as chats with models do, whose questions and answers may look like records."""
+
+_FEW: Final = 2
+"""Words of a value that need say nothing, such as a device's name."""
+
 _PROBED: Final = 40
 _FIRST: Final = 4
 _CLOCK: Final = 3600.0
@@ -55,12 +65,58 @@ def _records(text: str) -> Iterator[dict[str, str]]:
     Most records, and two at least, have a field, at the same place unless lists of turns call it so; a file that has
     none that tells who or what has others.
     """
-    lines = text.split("\n")
+    lines = _with_names(text.split("\n"))
     loose = [record for record in _parsed(lines, lambda _: True) if record]
     places = Counter((key, "" if told_by(key) else place) for record in loose for place, key in enumerate(record))
     shared = {key for (key, _), count in places.items() if count > 1 and count > len(loose) / 2}
     told = {told_by(key) for key in shared}
-    yield from _parsed(lines, lambda key: key in shared or told_by(key) in {"who", "text"} - told)
+    yield from _with_prose([*_parsed(lines, lambda key: key in shared or told_by(key) in {"who", "text"} - told)])
+
+
+def _with_names(lines: list[str]) -> list[str]:
+    """Return lines with ``Name: Ida`` for ``Ida:``, where that stands alone above the fields of each paragraph."""
+    starts = [
+        place
+        for place, line in enumerate(lines)
+        if line.strip() and not "".join(lines[max(0, place - 1) : place]).strip()
+    ]
+    names = {place: _NAME_ALONE.fullmatch(lines[place]) for place in starts}
+    fields = [_FIELD.fullmatch(line) for place, line in enumerate(lines) if line.strip() and place not in names]
+    keys = Counter(one["key"] for one in fields if one)
+    is_of_names = all(one and is_written_as_name(one["name"]) for one in names.values())
+    if len(names) < 2 or not is_of_names or not keys or not all(fields) or min(keys.values()) < len(names):
+        return lines
+    return [f"name: {one['name']}" if (one := names.get(place)) else line for place, line in enumerate(lines)]
+
+
+def _with_prose(records: list[dict[str, str]]) -> Iterator[dict[str, str]]:
+    """Yield records whose text has what other fields say, with their labels.
+
+    Where none is a text, people's names tell that it is theirs: all fields of a stand-up, of which there are several.
+    """
+    told = [record for record in records if record]
+    counts = Counter(key for record in told for key in record if not told_by(key))
+    others = [key for key, count in counts.items() if count > len(told) / 2]
+    prose = [key for key in others if _is_prose([one.get(key, "") for one in told])]
+    names = [value for record in told for key, value in record.items() if told_by(key) == "who" and key not in _PARTIES]
+    are_people = len(names) >= len(told) and all(map(_NAME.fullmatch, names))
+    if any(told_by(key) == "text" for record in told for key in record):
+        said = [key for key in prose if len({one.get(key, "") for one in told}) > 1]
+    else:
+        said = others if prose and len(others) > 1 and are_people else []
+    for record in records:
+        key = next((one for one in record if told_by(one) == "text"), "text")
+        parts = [record.get(key, ""), *(f"{one.capitalize()}: {record[one]}" for one in said if record.get(one))]
+        rest = {one: value for one, value in record.items() if one not in said}
+        yield {**rest, key: " ".join(part for part in parts if part)} if record and said else record
+
+
+def _is_prose(values: Sequence[str]) -> bool:
+    """Return whether a field says something in words or sentences, as no language or number does."""
+    return any(
+        (len(value.split()) > _FEW or value.endswith((".", "?", "!"))) and any(map(str.isalpha, value))
+        for value in values
+    )
 
 
 def _parsed(lines: Sequence[str], is_field: Callable[[str], bool]) -> Iterator[dict[str, str]]:

@@ -24,6 +24,9 @@ _SPOKEN: Final = (
 
 _REFERENCE: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 _SPACES_OWN: Final = frozenset({"here", "channel", "everyone"})
+_OTHERS: Final = ("date", "timestamp", "from", "role", "created_at", "createdAt")
+"""Fields of other programs' messages of this type."""
+
 _DEEPEST: Final = 12
 
 
@@ -37,7 +40,7 @@ def names_of(users: object) -> dict[str, str]:
 def is_slack(messages: object) -> bool:
     """Return whether a list holds messages as Slack writes them."""
     some = [one for one in messages[:50] if isinstance(one, dict)] if isinstance(messages, list) else []
-    return any("ts" in one or (one.get("type") == "message" and "date" not in one) for one in some)
+    return any("ts" in one or (one.get("type") == "message" and one.keys().isdisjoint(_OTHERS)) for one in some)
 
 
 def read_slack(messages: object, source: Source) -> Transcript:

@@ -16,7 +16,7 @@ from typing import Final
 from context_builder.transcript.fields import plain
 from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.moments import in_heading
-from context_builder.transcript.offsets import HALF, is_of_day, offset, since_first_of_day
+from context_builder.transcript.offsets import HALF, is_of_day, offset, since_first, since_first_of_day
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of, speaker_name
 
@@ -39,6 +39,13 @@ _SURE: Final = 3
 
 _ALONE: Final = re.compile(rf"(?::[\w+-]{{1,40}}:\s*)?[\[(]?{_TIME}(?:\s?[-–—]\s?{_END})?[\])]?")
 """With an emoji of the person's status before it (Slack), or an end behind it."""
+
+_BETWEEN: Final = re.compile(
+    r"(?P<name>\S.*?)(?:\s*[-–—,|•·])?\s+(?:(?:Today|Yesterday|Heute|Gestern|Hier|Aujourd[’']hui|Hoy|Ayer|Hoje|Ontem|"
+    r"Oggi|Ieri|Vandaag|Gisteren|Idag|Igår)(?:,?\s+(?:at|um|à|a las|às|alle|om|kl\.?))?|at|um|kl\.?|om)",
+    re.IGNORECASE,
+)
+"""A name and what a program says between it and the time, in all headings: in one, it may be of the name."""
 
 _SENTENCE: Final = re.compile(r".*[.?!,;…]")
 _UNSAID: Final = re.compile(
@@ -76,6 +83,9 @@ _IN_WORDS: Final = re.compile(
     re.IGNORECASE,
 )
 """``0 minutes 3 seconds0:03``, ``Ida Lind 0 minutes 3 seconds``: what Teams' page says to those who listen to it."""
+
+_HOUR: Final = 3600.0
+"""Seconds at which the first time in Zoom's captions is one of the day."""
 
 _UNIT_ENDS: Final = 60
 _LONGEST: Final = 360_000
@@ -237,7 +247,7 @@ def _lines(text: str) -> list[str]:
 def read_speaker_blocks(source: Source) -> Transcript:
     """Return what was said in the blocks."""
     lines = _lines(source.text)
-    headings = _headings(lines)
+    headings = _without_words_between(_headings(lines))
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
     said: list[Utterance] = []
     times: list[str] = []
@@ -250,9 +260,20 @@ def read_speaker_blocks(source: Source) -> Transcript:
             if words := plain(" ".join(told)):
                 said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(heading.time)))
                 times.append(heading.time)
-    if (since := since_first_of_day(times)) is not None:
+    since = since_first_of_day(times)
+    if since is None and said and lines[headings[0].line].startswith("[") and (said[0].at or 0.0) >= _HOUR:
+        since = since_first([one.at or 0.0 for one in said])
+    if since is not None:
         said = [replace(one, at=at) for one, at in zip(said, since, strict=True)]
     return Transcript(said, in_heading(lines[: headings[0].line]) if headings else None)
+
+
+def _without_words_between(headings: list[_Heading]) -> list[_Heading]:
+    """Return headings whose names are without what stands before each time, such as ``at``, where all have it."""
+    found = [_BETWEEN.fullmatch(one.name.rstrip()) for one in headings]
+    if not all(found):
+        return headings
+    return [replace(heading, name=one["name"]) for heading, one in zip(headings, found, strict=True) if one]
 
 
 def _headings(lines: Sequence[str]) -> list[_Heading]:
@@ -274,7 +295,7 @@ def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
         if len(line) < 160 and (found := form.fullmatch(line.strip())):
             groups = found.groupdict()
             time = groups["time"] or groups.get("time2")
-            if time and not re.fullmatch(r"[\W\d]*|[AaPp]\.?[Mm]\.?", found["name"]):
+            if time and not re.fullmatch(r"[\W\d]*|[AaPp]\.?[Mm]\.?|\*{3}.*", found["name"]):
                 yield _Heading(place, place + 1, found["name"], time)
 
 

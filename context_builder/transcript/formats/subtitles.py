@@ -31,7 +31,10 @@ _ARROW: Final = r"(?:[-–—=]{1,3}\s?(?:>|&gt;)|[–—→⟶])"
 _MORE: Final = r"(?:\.\d{1,20})?"
 """Behind the milliseconds, where a program writes them with a fraction of their own."""
 
-_TIMES: Final = re.compile(rf"\s*-?(?P<start>{CLOCK}){_MORE}\s*{_ARROW}\s*(?:-?(?P<end>{CLOCK}){_MORE}(?:\s.*)?)?")
+_TIMES: Final = re.compile(
+    rf"\s*-?(?P<start>{CLOCK}){_MORE}\s*{_ARROW}\s*(?:-?(?P<end>{CLOCK}){_MORE}(?P<rest>\s.*)?)?"
+)
+_SETTINGS: Final = re.compile(r"(?:\s+[A-Za-z]\w{0,19}:\S*)*\s*")
 _PAIR: Final = re.compile(r"\s*(?P<start>[\d:]{3,16}\.\d{1,9}|[\d:]{5,16})\s*,\s*(?P<end>[\d:]{3,16}(?:\.\d{1,9})?)\s*")
 _BROKEN: Final = re.compile(rf"\s*(?:[\w:.,-]{{0,20}}\d[\w:.,]{{0,20}}|NaN[\w:.,]{{0,20}})\s*{_ARROW}")
 """Looks like a line of times and is none."""
@@ -254,10 +257,15 @@ def _is_broken(line: str) -> bool:
 
 
 def _is_times(line: str) -> bool:
-    """Return whether a line is one of times; of two with a comma between (SubViewer), both have fractions."""
-    return ("-->" in line and _TIMES.fullmatch(line) is not None) or (
-        line.count(".") == 2 and bool(_PAIR.fullmatch(line))
-    )
+    """Return whether a line is one of times; of two with a comma between (SubViewer), both have fractions.
+
+    Behind them are settings, or nothing: other text is what is said at these times, as lists of segments have it.
+    """
+    return (
+        "-->" in line
+        and (found := _TIMES.fullmatch(line)) is not None
+        and bool(_SETTINGS.fullmatch(found["rest"] or ""))
+    ) or (line.count(".") == 2 and bool(_PAIR.fullmatch(line)))
 
 
 def _cue(times: re.Match[str] | None, source: Source, number: int) -> Cue:

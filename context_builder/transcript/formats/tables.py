@@ -34,6 +34,7 @@ _COLUMNS: Final = {
     ),
     "date": (
         "date", "datetime", "createdat", "postcreationtime", "messagedate", "createtime", "sentat", "senttime", "day",
+        "strtime",
         "datum", "fecha", "data", "dato", "дата", "日付", "日期", "날짜",
     ),
     "end": ("end", "endtime", "endtimestamp", "endseconds", "endms", "to", "stop", "out", "ende", "fin", "fim", "fine"),
@@ -50,15 +51,19 @@ _COLUMNS: Final = {
     ),
     "text": (
         "text", "sentence", "transcript", "transcription", "content", "contents", "postmessage", "message",
-        "messagetext", "body", "utterance", "words", "caption", "dialogue", "msg", "nachricht",
+        "messagetext", "body", "utterance", "words", "caption", "dialogue", "msg", "strcontent", "nachricht",
         "äußerung", "beitrag", "texte", "propos", "texto", "mensaje", "mensagem", "contenido", "conteúdo", "fala",
         "testo",
         "messaggio", "tekst", "bericht", "teksti", "repla", "wypowiedź", "szöveg", "metin", "текст", "сообщение",
         "реплика",
         "発言", "発言内容", "内容", "テキスト", "文本", "內容", "文字", "내용", "발화", "텍스트",
     ),
+    "direction": ("direction", "type", "issender", "isfromme", "messagetype"),
 }  # fmt: skip
 """How the columns are called, without capitals and blanks."""
+
+_SENT: Final = ("outgoing", "sent", "from me")
+"""Directions of what whoever exports messages wrote, where no name stands beside."""
 
 _UNIT: Final = re.compile(r"\s*[\[(](?:m?s|(?:milli)?sec(?:ond)?s?|hh.*)[\])]\s*$")
 _RULE: Final = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?")
@@ -226,6 +231,8 @@ def _utterance(row: Sequence[str], columns: dict[str, int], unit: float, width: 
         cells["text"] = ",".join(row[columns["text"] : columns["text"] + 1 + len(row) - width])
     text = plain(cells["text"])
     speaker = speaker_name(name_of(cells["speaker"])) if cells.get("speaker") else UNKNOWN_SPEAKER
+    if speaker == UNKNOWN_SPEAKER and cells.get("direction", "").lower() in _SENT:
+        speaker = "Me"
     if not text:
         return []
     if span := _RANGE.fullmatch(cells.get("start", "")):

@@ -19,6 +19,7 @@ from context_builder.quoting import LONGEST_NAME
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
 from context_builder.transcript.formats.html_exports import text_of_page
 from context_builder.transcript.formats.whisper import labelled
+from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import grown
@@ -37,6 +38,7 @@ _TEXT: Final = (
     "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance",
     "transcription", "displaytext", "punctuated", "value", "snippet", "cooked", "sentences", "parts", "elements",
     "tokens", "segment", "word", "payload", "contents", "textblocks", "finalsentence", "msg", "mes", "steps", "token",
+    "selftext", "blocks", "items",
 )  # fmt: skip
 _PERSONS: Final = ("sender", "author", "actor", "member", "person", "participant", "creator", "commenter", "poster")
 _WHO: Final = (
@@ -47,6 +49,7 @@ _WHO: Final = (
     "participantpurpose", "participanttype", "speakerid", "participantid", "speakerlabel", "speakertag",
     "participantidentity", "participantdetails", "name", "userid", "fromid", "senderid", "spk", "direction",
     "speakerindex", "personemail", "authoremail", "senderemail", "useremail", "actorid", "personid",
+    "speakers", "account", "track", "transcriptiontrack",
 )  # fmt: skip
 _NAMES: Final = (
     "displayname", "name", "fullname", "friendlyname", "login", "username", "title", "participantrole", "role",
@@ -87,12 +90,19 @@ def _fields(stems: Sequence[str]) -> dict[str, tuple[int, float]]:
 _WHEN: Final = _fields(_STARTS)
 _UNTIL: Final = _fields(_ENDS)
 _BEGUN: Final = (
+    "recordingstarttime",
     "recordingstart", "starttimestamp", "datestring", "startedat", "starttime", "startdatetime", "meetingdate",
     "meetingstarttime", "startedtime", "callcreatedat", "date",
 )  # fmt: skip
 _MADE: Final = ("createdat", "createtime")
 _MEETINGS: Final = ("data", "transcript", "meeting", "metadata", "call", "transcription", "recording", "conversation")
 _KINDS: Final = ("type", "event", "kind")
+_ROLES: Final = {"request": "user", "response": "assistant"}
+"""Who says a message that is of such a kind (Pydantic AI)."""
+
+_REPLIES: Final = ("comments", "replies", "children", "answers", "descendants")
+"""Where a turn has those that answer it."""
+
 _PARTIES: Final = frozenset(("user", "human", "ai", "assistant", "model", "bot", "agent", "gemini", "customer"))
 """Who says a turn, where its kind tells: of programs for chats with models."""
 
@@ -101,7 +111,8 @@ _UNSPOKEN: Final = frozenset({"system", "developer", "tool", "function"})
 
 _UNSAID_PARTS: Final = frozenset({
     "tool_use", "tool_result", "server_tool_use", "web_search_tool_result", "thinking", "redacted_thinking",
-    "reasoning", "tool_call", "function_call", "function_call_output",
+    "reasoning", "tool_call", "function_call", "function_call_output", "system-prompt", "tool-call", "tool-return",
+    "retry-prompt",
 })  # fmt: skip
 """Types of parts of a message to or from a model that nobody says."""
 
@@ -184,6 +195,8 @@ def _text(entry: Object) -> str:
 def _words_in(value: object) -> str:
     if isinstance(value, str):
         return text_of_page(value).replace("\n", " ") if _MARKED.match(value) else plain(value)
+    if isinstance(value, dict) and value.get("type") == "doc":  # of Atlassian
+        value = value.get("content")
     if isinstance(value, list):
         parts = [one for one in value if isinstance(one, str) or (isinstance(one, dict) and _is_said(one))]
         texts = [one if isinstance(one, str) else _part(one) for one in parts]
@@ -193,14 +206,14 @@ def _words_in(value: object) -> str:
 
 
 def _is_said(part: Object) -> bool:
-    kind = part.get("type")
+    kind = part.get("type", part.get("part_kind"))
     is_thought = part.get("isThought") or part.get("thought") is True
     return not is_thought and not (isinstance(kind, str) and kind in _UNSAID_PARTS)
 
 
 def _part(entry: Object) -> str:
     """Return a word or a sentence of a turn, with the blanks that are around it."""
-    for key in ("punctuated_word", "text", "word", "value", "content", "name", "sentence"):
+    for key in ("punctuated_word", "text", "word", "value", "content", "name", "sentence", "Text"):
         found = entry.get(key)
         if isinstance(found, dict):
             found = found.get("value")
@@ -222,10 +235,16 @@ def _is_turn(entry: object) -> bool:
 
 
 def _tells_who(turn: Mapping[str, Any]) -> bool:
-    has_party = (_is_text(turn, "source") and turn["source"] in _SOURCES) or any(
-        turn.get(kind) in _PARTIES for kind in _KINDS if _is_text(turn, kind)
+    has_party = (_is_text(turn, "source") and _is_party(turn)) or any(
+        turn[kind] in _PARTIES or (turn[kind] in _ROLES and "parts" in turn) for kind in _KINDS if _is_text(turn, kind)
     )
     return has_party or _names_somebody(turn) or any(turn.get(key) is not None for key in _CHANNELS)
+
+
+def _is_party(turn: Mapping[str, Any]) -> bool:
+    """Return whether the source of a turn is who says it: a microphone, an agent (AutoGen), a bot or its user (Lex)."""
+    is_message = any(str(turn.get(key)).endswith(("Message", "PlainText")) for key in ("type", "contenttype"))
+    return turn["source"] in _SOURCES or is_message
 
 
 def _names_somebody(turn: Mapping[str, Any]) -> bool:
@@ -246,7 +265,7 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
     if isinstance(document, list):
         if is_list(document):
             parts = [_parts_by_speaker(one) for one in document]
-            yield [part for some in parts for part in some] if all(parts) else document
+            yield [part for some in parts for part in some] if all(parts) else [*_with_replies(document)]
         elif depth <= _DEEPEST:
             for one in document:
                 if isinstance(one, dict | list):
@@ -254,6 +273,9 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
     elif isinstance(document, dict) and depth <= _DEEPEST:
         if several := _by_name(document):
             yield several
+            return
+        if _is_answered(document):
+            yield [*_with_replies([document])]
             return
         for key in (*_LISTS, *(key for key in document if key not in _LISTS)):
             inside = document.get(key)
@@ -263,6 +285,25 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
                     found = [[{"created_at": document.get("created_at"), **first}, *found[0]]]
                 yield from found
                 return
+
+
+def _is_answered(entry: Object) -> bool:
+    """Return whether an object is what somebody says, with what others answer."""
+    return any(entry.get(key) for key in _REPLIES) and _is_turn(entry) and _names_somebody(turn_of(entry))
+
+
+def _with_replies(entries: Sequence[Any]) -> Iterator[Any]:
+    """Yield turns, each with those that answer it behind it, as threads have them."""
+    for one in entries:
+        yield one
+        inside = one
+        while isinstance(inside, dict) and len(inside) <= 2 and isinstance(inside.get("data"), dict):  # Reddit's
+            inside = inside["data"]
+        replies = [inside.get(key) for key in _REPLIES] if isinstance(inside, dict) else []
+        if any(replies) and _names_somebody(turn_of(inside)):
+            for some in replies:
+                for answers in lists_in(some) if isinstance(some, dict | list) else ():
+                    yield from answers
 
 
 def _parts_by_speaker(entry: Any) -> list[Any]:
@@ -471,8 +512,10 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
     """Return who says a turn, by name where the document has it; else by the channel."""
     for key in _WHO:
         value = turn.get(key)
+        if key == "role" and _is_text(turn, "name") and is_written_as_name(turn["name"]):
+            value = turn["name"]
         if isinstance(value, list):
-            value = next((one for one in value if isinstance(one, dict)), None)
+            value = next((one for one in value if isinstance(one, dict | str)), None)
         if isinstance(value, dict):
             person = turn_of(value)
             full = " ".join(one for key in ("firstname", "lastname") if isinstance(one := person.get(key), str))
@@ -485,9 +528,11 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
             return (people or {}).get(str(value)) or speaker_name(
                 value.strip().lstrip("#@") if isinstance(value, str) else value
             )
-    for party in (turn.get("source"), *(turn.get(kind) for kind in _KINDS)):
-        if isinstance(party, str) and (party in _SOURCES or party in _PARTIES):
-            return speaker_name(party)
+    if _is_text(turn, "source") and _is_party(turn):
+        return speaker_name(turn["source"])
+    for party in (turn.get(kind) for kind in _KINDS):
+        if isinstance(party, str) and (party in _PARTIES or (party in _ROLES and "parts" in turn)):
+            return speaker_name(_ROLES.get(party, party))
     for parts in (turn.get(key) for key in ("words", "tokens")):
         first = parts[0] if isinstance(parts, list) and parts and isinstance(parts[0], dict) else {}
         if isinstance(told := first.get("speaker", first.get("label")), str | int):
@@ -557,8 +602,10 @@ def begun(document: Any, *, made: bool = True) -> datetime | None:
     """Return when the meeting began, where its document says; ``made`` counts when it was created, too."""
     if not isinstance(document, dict):
         return None
+    several = document.get("items")
     for holder in (
         document,
+        *(several if isinstance(several, list) and len(several) == 1 and isinstance(several[0], dict) else ()),
         *(inner(document, *keys) for keys in (("data", "transcript"), *((one,) for one in _MEETINGS))),
     ):
         fields = {_plainly(key): value for key, value in holder.items()}

@@ -1,6 +1,7 @@
 """WhatsApp's chats as text, from iOS (``[03.05.23, 09:00:12] Ida: …``) and Android (``5/3/23, 9:00 AM - Ida: …``).
 
-The order of day, month and year, their separators, and how mornings are told from afternoons are the phone's.
+The order of day, month and year, their separators, and how mornings are told from afternoons are the phone's. Element
+writes like Android where a browser's dates are in numbers, and KakaoTalk in a form of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from context_builder.transcript.fields import plain
+from context_builder.transcript.formats.element_text import without_quote
 from context_builder.transcript.moments import of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
@@ -34,11 +36,13 @@ _STAMP: Final = re.compile(
     rf"(?:\[\s?{_DATE}{_BETWEEN}{_TIME}\s?\]\s?|"
     rf"\[{_numbered(_TIME, '3')},\s{_numbered(_DATE, '3')}\]\s?|"
     rf"{_numbered(_DATE, '2')}{_BETWEEN}{_numbered(_TIME, '2')}(?:\s+[-–]\s+|,\s+(?=[^:,\n]{{1,60}}\s:\s))|"
-    rf"{_numbered(_DATE, '4')},\s+{_numbered(_TIME, '4')}:\s)",
+    rf"{_numbered(_DATE, '4')},\s+{_numbered(_TIME, '4')}:\s|"
+    rf"(?P<date5>[A-Z][a-z]{{2,8}} \d{{1,2}}, \d{{4}})(?: at)? {_numbered(_TIME, '5')},\s+(?=[^:,\n]{{1,60}}\s:\s))",
     re.IGNORECASE,
 )
-_FORMS: Final = ("", "2", "3", "4")
-"""In brackets, without, the time first, as copied of WhatsApp's page, and with a colon, as iOS wrote it until 2016."""
+_FORMS: Final = ("", "2", "3", "4", "5")
+"""In brackets, without, the time first, as copied of WhatsApp's page, with a colon, as iOS wrote it until 2016, and
+with the name of the month, as KakaoTalk writes it in English."""
 
 _PLAIN: Final = {
     **{ord(blank): " " for blank in "\u00a0\u202f\u2009"},
@@ -64,14 +68,35 @@ _EDITED: Final = re.compile(
     re.IGNORECASE,
 )
 _POLL: Final = re.compile(r"[^\W\d_]{3,12} ?:\n")
+_DELETED: Final = (
+    "This message was deleted", "You deleted this message", "Diese Nachricht wurde gelöscht",
+    "Du hast diese Nachricht gelöscht", "Se eliminó este mensaje", "Eliminaste este mensaje",
+    "Ce message a été supprimé", "Vous avez supprimé ce message", "Mensagem apagada", "Esta mensagem foi apagada",
+    "Você apagou esta mensagem", "Eliminou esta mensagem", "Questo messaggio è stato eliminato",
+    "Hai eliminato questo messaggio", "Dit bericht is verwijderd", "Je hebt dit bericht verwijderd",
+    "U hebt dit bericht verwijderd", "Данное сообщение удалено", "Вы удалили данное сообщение", "Сообщение удалено",
+    "Це повідомлення видалено", "Ви видалили це повідомлення", "Bu mesaj silindi", "Bu mesajı sildiniz",
+    "Ta wiadomość została usunięta", "Usunięto tę wiadomość", "Detta meddelande raderades",
+    "Det här meddelandet raderades", "Du raderade detta meddelande", "Denne besked blev slettet",
+    "Du slettede denne besked", "Denne meldingen ble slettet", "Du slettet denne meldingen", "Tämä viesti poistettiin",
+    "Poistit tämän viestin", "Tato zpráva byla odstraněna", "Odstranili jste tuto zprávu",
+    "Ez az üzenet törölve lett", "Törölted ezt az üzenetet", "Acest mesaj a fost șters", "Ai șters acest mesaj",
+    "Αυτό το μήνυμα διαγράφηκε", "Διαγράψατε αυτό το μήνυμα", "Pesan ini telah dihapus", "Pesan ini dihapus",
+    "Anda menghapus pesan ini", "Anda telah menghapus pesan ini", "Tin nhắn này đã bị xóa", "Bạn đã xóa tin nhắn này",
+    "このメッセージは削除されました", "このメッセージを削除しました", "メッセージが削除されました",
+    "此消息已删除", "此消息已被删除",
+    "您已删除此消息", "你已删除此消息", "此訊息已刪除", "您已刪除此訊息", "你已刪除此訊息",
+    "이 메시지가 삭제되었습니다",
+    "이 메시지를 삭제했습니다", "삭제된 메시지입니다", "تم حذف هذه الرسالة", "لقد حذفت هذه الرسالة", "حذفت هذه الرسالة",
+    "הודעה זו נמחקה", "מחקת הודעה זו", "ההודעה נמחקה", "यह मैसेज मिटा दिया गया", "आपने यह मैसेज मिटाया",
+)  # fmt: skip
+"""As phones tell it in the languages of the program."""
+
 _UNSAID: Final = re.compile(
-    r"(?:This message was deleted|You deleted this message|Diese Nachricht wurde gelöscht|"
-    r"Du hast diese Nachricht gelöscht|"
-    r"Se eliminó este mensaje|Eliminaste este mensaje|Ce message a été supprimé|Vous avez supprimé ce message|"
-    r"(?:Esta )?[Mm]ensagem apagada|Você apagou esta mensagem|"
-    r"Questo messaggio è stato eliminato|Dit bericht is verwijderd|"
-    r"Missed (?:voice|video|group)[^\n]{0,30}call|null|Waiting for this message[^\n]*|"
-    r"(?:Voice|Video) call, [^\n]{1,40})\.?",
+    rf"(?:Esta mensagem apagada|{'|'.join(map(re.escape, _DELETED))}|"
+    r"Missed (?:voice|video|group)[^\n]{0,30}call|(?-i:null)|Waiting for this message[^\n]*|"
+    r"(?:Voice|Video) call, [^\n]{1,40})[.。]?",
+    re.IGNORECASE,
 )
 _SYSTEM: Final = re.compile(r"end-to-end|Ende-zu-Ende|de extremo a extremo|de bout en bout|de ponta a ponta")
 
@@ -117,7 +142,7 @@ def _messages(source: Source) -> Iterator[_Message]:
         date, time = (
             next(one for one in stamp.group(*(f"{name}{form}" for form in _FORMS)) if one) for name in ("date", "time")
         )
-        at = WrittenDate(date, time, half)
+        at = WrittenDate(f"{date} {time} {half}".rstrip() if stamp["date5"] else date, time, half)
         message = _Message(number, at, [rest])
     if message is not None:
         yield message
@@ -155,5 +180,5 @@ def _text(written: str) -> str:
         edited = said + "\n" + told.partition("\n")[2]  # what somebody wrote below a file
     lines = [_MARKS.sub("", line).strip() for line in edited.split("\n")]
     lines = [line for line in lines if not _FILE.fullmatch(line) and not _OMITTED.fullmatch(line)]
-    text = plain(" ".join(lines))
+    text = plain(without_quote(" ".join(lines)))
     return "" if _UNSAID.fullmatch(text) or (_SYSTEM.search(text) and mark) else text

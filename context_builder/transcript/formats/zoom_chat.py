@@ -20,7 +20,15 @@ _STAMP: Final = r"(?:(?P<date>\d{4}-\d\d-\d\d)[ T])?(?P<time>\d{1,2}:\d\d:\d\d)(
 _SAVED: Final = re.compile(
     rf"{_STAMP}\s+From\s+(?P<who>\S.{{0,200}}?)(?:\s+[Tt]o\s+(?P<whom>\S.{{0,200}}?))?\s*:(?:\s+(?P<text>.*))?$"
 )
+_STAMPED: Final = re.compile(rf"{_STAMP}\s")
 _RECORDED: Final = re.compile(rf"{_STAMP}\t(?P<who>[^\t\n]{{1,200}}?)\s*:\t(?P<text>.*)")
+_FROM: Final = r"(?P<from>Von|De|Da|Van|Fra|Från|Od|От|Dari|Từ|Kimden|开始|從|从|開始|시작|발신자)"
+_TO: Final = r"(?:an|a|à|para|aan|til|till|do|для|Кому|ke|đến|Kime|收件人|到|至|宛先|から|에게|받는 사람|수신자)"
+_TRANSLATED: Final = re.compile(
+    rf"{_STAMP}\s+{_FROM}\s+(?P<who>\S.{{0,200}}?)\s+{_TO}\s+(?P<whom>\S.{{0,200}}?)\s*[:\uff1a](?:\s+(?P<text>.*))?$"
+)
+"""The same in other languages of the program, as it translates From and To."""
+
 _REACTION: Final = re.compile(r"Reacted to \".*\" with .{1,40}|Removed an? .{1,40} reaction from \".*\"", re.DOTALL)
 _REPLY: Final = re.compile(r"\s*Replying to \"(?P<quoted>.*?)\"\s*(?:\n|$)", re.DOTALL)
 _ONE_LINE_REPLY: Final = re.compile(r"\s*Replying to \"[^\"\n]*\"\s+")
@@ -30,8 +38,14 @@ _DAY: Final = 86_400.0
 
 def is_zoom_chat(text: str) -> bool:
     """Return whether a text is a chat of Zoom, by its first lines."""
-    lines = [line for line in text[:4000].split("\n") if line.strip()][:5]
-    return any(_SAVED.match(line) or _RECORDED.match(line) for line in lines)
+    lines = [line for line in text[:4000].split("\n") if line.strip()]
+    return any(_SAVED.match(line) or _RECORDED.match(line) for line in lines[:5]) or _is_translated(lines)
+
+
+def _is_translated(lines: list[str]) -> bool:
+    """Return whether all lines with a time, and two at least, name who writes to whom in the same language."""
+    found = [_TRANSLATED.fullmatch(line) for line in lines if _STAMPED.match(line)]
+    return len(found) > 1 and all(found) and len({one["from"] for one in found if one}) == 1
 
 
 def read_zoom_chat(source: Source) -> Transcript:
@@ -75,8 +89,9 @@ def _messages(source: Source) -> Iterator[tuple[int, re.Match[str], str]]:
     """Yield each message's line, stamp and text."""
     begun: tuple[int, re.Match[str]] | None = None
     lines: list[str] = []
+    translated = _is_translated(source.text.split("\n"))
     for number, line in enumerate(source.text.split("\n"), start=1):
-        stamp = _RECORDED.fullmatch(line) or _SAVED.fullmatch(line)
+        stamp = _TRANSLATED.fullmatch(line) if translated else _RECORDED.fullmatch(line) or _SAVED.fullmatch(line)
         if stamp is None:
             if begun is not None:
                 lines.append(line)

@@ -12,8 +12,18 @@ from context_builder.transcript.formats import turns
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utterance, speaker_name
 
-_WRAPPERS: Final = ("payload", "data", "message", "eventBody", "event", "body", "content", "result")
-_FINAL: Final = ("isfinal", "final", "completed", "endofturn")
+_WRAPPERS: Final = (
+    "payload",
+    "data",
+    "message",
+    "eventBody",
+    "event",
+    "body",
+    "content",
+    "result",
+    "transcription_data",
+)
+_FINAL: Final = ("isfinal", "final", "completed", "endofturn", "definite", "sentenceend")
 _INTERIM: Final = ("partial", "interim", "delta", "pending", "llm-text", "tts-text")
 _RESTATES: Final = ("conversation-update", "report", "history")
 """Kinds of messages that say again what others said."""

@@ -1,4 +1,7 @@
-"""Lines of text that are piped in: ``Ida: …``, ``[00:00:03] Ida: …``, ``<ida> …``; and what carries JSON on a line."""
+"""Lines of text that are piped in: ``Ida: …``, ``[00:00:03] Ida: …``, ``<ida> …``; and what carries JSON on a line.
+
+Also the cues of subtitles, and what whisper_streaming, pyannote-whisper and sherpa-onnx print.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,25 @@ _TIME: Final = re.compile(
 _NICK: Final = re.compile(r"\s*<[ @+%~&!]?([^\s<>]{1,64})>\s+(\S.*)")
 _PRIVATE_MESSAGE: Final = re.compile(r"(?:@\S+ )?:([^\s!]{1,64})!\S+ PRIVMSG \S+ :(.+)")
 """As a server of IRC sends it: https://modern.ircdocs.horse/#privmsg-message."""
+
+_UNSAID: Final = re.compile(
+    r"(?:@\S+ )?(?:(?:PING|PONG) :?\S.*|:\S+ (?:JOIN|PART|QUIT|NICK|MODE|KICK|CAP|TOPIC|NOTICE|USERSTATE|ROOMSTATE|"
+    r"CLEARCHAT|PONG|\d{3}) .*|:\S+ QUIT)"
+)
+"""What else such a server sends, also Twitch's."""
+
+_ACTION: Final = re.compile(r"\x01ACTION (.*?)\x01?")
+_CUE: Final = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s+\w+:\S*)*\s*|WEBVTT(?:\s.*)?|\s*\d{{1,6}}\s*")
+_VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<who>[^<>]{1,120})>(?P<text>.*?)(?:</v>)?\s*")
+_TURN: Final = re.compile(
+    r"\s*(?P<start>\d{1,6}\.\d{1,3})s?\s+(?:-{1,2}>?\s+)?\d{1,6}\.\d{1,3}s?\s+"
+    r"(?P<who>(?:SPEAKER|speaker|spk)_\d{1,4}):?\s+(?P<text>\S.*)"
+)
+_EMITTED: Final = re.compile(r"(?:\d{1,9}\.\d{4} )?(?P<start>\d{1,9}) (?P<end>\d{1,9}) (?P<text>\S.*)")
+"""When it was written, and two times, all in milliseconds; the server leaves out the first."""
+
+_DIARIZED: Final = re.compile(r"SPEAKER \S+ \d+ [\d.]+ [\d.]+ <NA> <NA> \S+ <NA>(?: <NA>)?\s*")
+"""Who speaks when, and nothing that is said (RTTM)."""
 
 _ONE_WORD: Final = re.compile(r"\s*([^\W\d_][\w.'’-]{0,39}):\s+(\S.*)")
 _EVENT: Final = re.compile(r"\s*data:\s*")
@@ -35,7 +57,9 @@ _SOCKET_IO: Final = re.compile(r"\s*4?\d{1,3}(?=\[)")
 
 def carried(line: str) -> str | None:
     """Return the JSON that a line of server-sent events or of Socket.IO carries; None where it carries nothing."""
-    if _OF_STREAM.fullmatch(line) and not _PRIVATE_MESSAGE.fullmatch(line.strip()):
+    if _PRIVATE_MESSAGE.fullmatch(line.strip()):
+        return line
+    if any(form.fullmatch(line.strip()) for form in (_OF_STREAM, _UNSAID, _DIARIZED)):
         return None
     return _SOCKET_IO.sub("", _EVENT.sub("", line, count=1), count=1)
 
@@ -54,6 +78,13 @@ class PlainLines:
 
     def __init__(self) -> None:
         self._last = ""
+        self.is_in_cues = False
+
+    def is_of_cue(self, line: str) -> bool:
+        """Return whether a line is of subtitles and not said: their first one, times, or a number above these."""
+        is_one = _CUE.fullmatch(line) is not None and (self.is_in_cues or "-->" in line or line.startswith("WEBVTT"))
+        self.is_in_cues |= is_one
+        return is_one
 
     def read(self, line: str, *, is_speech: bool = False) -> Utterance | None:
         """Return what a line says; None where it has neither a name nor a time, and none before had one.
@@ -61,7 +92,13 @@ class PlainLines:
         One that ``is_speech`` needs neither.
         """
         if nick := _PRIVATE_MESSAGE.fullmatch(line.strip()) or _NICK.fullmatch(line.rstrip()):
-            return self._said(nick[1], nick[2])
+            return self._said(nick[1], _ACTION.sub(r"\1", nick[2]))
+        if turn := _TURN.fullmatch(line):
+            return self._said(turn["who"], turn["text"])
+        if not self._last and (emitted := _EMITTED.fullmatch(line)) and int(emitted["start"]) < int(emitted["end"]):
+            return Utterance(UNKNOWN_SPEAKER, plain(emitted["text"]))
+        if self.is_in_cues and (voice := _VOICE.fullmatch(line)):
+            return self._said(voice["who"], voice["text"])
         time = _TIME.match(line)
         rest = plain(line[time.end() :] if time else line)
         if not rest or ("\ufffd" in rest and not any(one.isalnum() for one in rest)):
@@ -72,7 +109,7 @@ class PlainLines:
             return self._said(told.speaker, told.text)
         if one_word:
             return self._said(one_word[1], one_word[2])
-        if time or is_speech:
+        if time or is_speech or self.is_in_cues:
             return self._said(self._last or UNKNOWN_SPEAKER, rest)
         return self._said(self._last, rest) if self._last else None
 

@@ -64,6 +64,23 @@ def read_lines(message: Message, stream: Stream) -> Iterator[Utterance]:
         stream.put("lines", [Utterance(_speaker(lines[-1]), optional_text(lines[-1], "text"))])
 
 
+def is_conversation(message: Message) -> bool:
+    """Return whether it is of a call with an agent of Retell: all turns so far, of which the last one still grows."""
+    return isinstance(message.get("interaction_type"), str)
+
+
+def read_conversation(message: Message, stream: Stream) -> Iterator[Utterance]:
+    """Yield the turns that are complete. Raises :class:`ValueError`."""
+    said = objects(message.get("transcript") or [], "transcript")
+    turns_so_far = [Utterance(_speaker(one), words) for one in said if (words := optional_text(one, "content", "text"))]
+    for place, one in enumerate(turns_so_far):
+        if place < len(turns_so_far) - 1:
+            if stream.is_new("turn", place):
+                yield one
+        elif not stream.was_seen(("turn", place)):
+            stream.put("turn", [one])
+
+
 def _all_lines(message: Message, stream: Stream) -> Sequence[Message]:
     """Return all lines, with those that a change leaves out from now on. Raises :class:`ValueError`."""
     if message.get("type") != "diff":

@@ -1,0 +1,374 @@
+"""The same talk in further shapes that programs write it in: each is heard by whom it was said, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from context_builder.transcript import read_transcript
+from context_builder.transcript.live_speech import LiveSpeech
+from context_builder.transcript.utterance import corrected
+from tests.transcript.reading import heard, transcript
+
+SAID = [("Ida", "Shall we sail?", 3), ("Bo", "Not in this wind.", 68), ("Ida", "Tomorrow, then.", 134)]
+TALK = [f"{who} | {text}" for who, text, _ in SAID]
+CLOCKS = ("0:00:03", "0:01:08", "0:02:14")
+
+SHAPES = {
+    "bars": "{time} | {who} | {text}\n",
+    "bars, the name first": "{who} | {time} | {text}\n",
+    "semicolons": "{time};{who};{text}\n",
+    "dashes": "{time} - {who} - {text}\n",
+    "dashes, the name first": "{who} - {time} - {text}\n",
+    "both in brackets": "[{who} - {time}] {text}\n",
+    "a range": "{time} - 0:05:00 {who}: {text}\n",
+    "a range with an arrow": "{time} --> 0:05:00 {who}: {text}\n",
+    "a word between": "{who} at {time}\n{text}\n\n",
+}
+
+CHATS = {
+    "Zoom in German": "09:00:{second} Von {who} an Alle:\n\t{text}\n",
+    "Zoom in Spanish": "09:00:{second} De {who} a Todos:\n\t{text}\n",
+    "Zoom in French": "09:00:{second} De {who} à Tout le monde :\n\t{text}\n",
+    "Zoom in Japanese": "09:00:{second} 開始 {who} 宛先 全員:\n\t{text}\n",
+    "Zoom's captions": "[{who}] 09:00:{second}\n{text}\n\n",
+    "Salesforce": "( 1m {second}s ) {who}: {text}\n",
+    "Zendesk": "(09:00:{second} AM) *** Cy joined the chat ***\n(09:00:{second} AM) {who}: {text}\n",
+    "Discord": "{who} — Today at 9:{second} AM\n{text}\n",
+    "KakaoTalk": "May 3, 2023 at 09:{second}, {who} : {text}\n",
+    "Telegram": "{who}, [03.05.2023 09:{second}]\n[In reply to Cy]\n{text}\n\n",
+    "LINE": "09:{second} {who} {text}\n",
+    "sherpa-onnx": "{second}.318 -- {second}.865 speaker_{number}: {text}\n",
+}
+
+ABOVE = {
+    "Salesforce": "Chat Started: Wednesday, May 03, 2023, 09:00:00 (+0000)\nChat Origin: Support\nAgent Ida\n",
+    "LINE": "2023.05.03 Wednesday\n",
+    "KakaoTalk": "KakaoTalk Chats with Bo\nDate Saved : May 3, 2023 at 10:00\n\n\n",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_times_and_names_in_columns_and_ranges(tmp_path: Path, shape: str) -> None:
+    lines = [
+        SHAPES[shape].format(time=time, who=who, text=text) for time, (who, text, _) in zip(CLOCKS, SAID, strict=True)
+    ]
+    told = transcript(tmp_path, "a.txt", "".join(lines)).utterances
+    assert [(one.speaker, one.text, one.at) for one in told] == SAID
+
+
+@pytest.mark.parametrize("program", CHATS)
+def test_chats_in_other_languages_and_of_other_programs(tmp_path: Path, program: str) -> None:
+    lines = [
+        CHATS[program].format(second=12 + place, who=who, text=text, number=place % 2)
+        for place, (who, text, _) in enumerate(SAID)
+    ]
+    told = transcript(tmp_path, "a.txt", ABOVE.get(program, "") + "".join(lines)).utterances
+    names = {"Ida": "speaker_0", "Bo": "speaker_1"} if program == "sherpa-onnx" else {}
+    assert [(one.speaker, one.text) for one in told] == [(names.get(who, who), text) for who, text, _ in SAID]
+    assert told[0].at is not None
+    assert told[0].at < 100
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ida: We compared\na | b | c\nd | e | f\nBo: Good.\nIda: Yes.\n",
+        "Ida: one; two; three.\nBo: four; five.\nIda: six; seven.\n",
+        "Ida: From Paris to Rome: far.\nBo: From Rome to Oslo: farther.\nIda: Yes.\n",
+        "Ida: [Berg - 2023] is a book.\nBo: [Lund - 2024] is one too.\nIda: So.\n",
+        "Ida: Meet me\nOslo at 09:00\nBo: and me\nRome at 10:00\nIda: fine.\n",
+        "Ida: *** is three stars\nBo: 9:00 - 10:00 is free: take it\nIda: So.\n",
+        "Ida: De Oslo a Roma: lejos.\nBo: De Roma a Oslo: lejos.\nIda: Bien.\n",
+    ],
+)
+def test_what_people_say_with_signs_of_other_formats_is_text(tmp_path: Path, text: str) -> None:
+    expected: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(("Ida: ", "Bo: ")):
+            expected.append(line.replace(": ", " | ", 1))
+        else:
+            expected[-1] += f" {line}"
+    assert heard(tmp_path, "a.txt", text) == expected
+
+
+def _thread(place: int) -> dict[str, object]:
+    who, text, _ = SAID[place]
+    below = [_thread(place + 1)] if place < len(SAID) - 1 else []
+    return {"id": place, "author": who, "text": text, "created_at": f"2023-05-03T09:0{place}:00Z", "children": below}
+
+
+DOCUMENTS: dict[str, object] = {
+    "an issue with its comments": {
+        "title": "Sail",
+        "author": {"login": "Ida"},
+        "body": SAID[0][1],
+        "createdAt": "2023-05-03T09:00:00Z",
+        "comments": [
+            {"author": {"login": who}, "body": text, "createdAt": f"2023-05-03T09:0{place}:30Z"}
+            for place, (who, text, _) in enumerate(SAID[1:])
+        ],
+    },
+    "a thread": _thread(0),
+    "Jira": {
+        "comments": [
+            {
+                "author": {"displayName": who},
+                "body": {
+                    "type": "doc",
+                    "content": [{"type": "paragraph", "content": [{"type": "text", "text": text}]}],
+                },
+            }
+            for who, text, _ in SAID
+        ]
+    },
+    "AutoGen": [{"source": who, "content": text, "type": "TextMessage"} for who, text, _ in SAID],
+    "names beside roles": [{"role": "user", "name": who, "content": text} for who, text, _ in SAID],
+    "Bot Framework": [
+        {"type": "message", "timestamp": f"2023-05-03T09:0{place}:00Z", "from": {"name": who}, "text": text}
+        for place, (who, text, _) in enumerate(SAID)
+    ],
+    "Mastodon": {
+        "descendants": [
+            {
+                "created_at": f"2023-05-03T09:0{place}:00.000Z",
+                "content": f"<p>{text}</p>",
+                "account": {"username": who.lower(), "display_name": who},
+            }
+            for place, (who, text, _) in enumerate(SAID)
+        ]
+    },
+    "LlamaIndex": [{"role": who, "blocks": [{"block_type": "text", "text": text}]} for who, text, _ in SAID],
+    "Semantic Kernel": [
+        {"Role": {"Label": who}, "Items": [{"$type": "TextContent", "Text": text}]} for who, text, _ in SAID
+    ],
+    "names in a list": [{"sentence": text, "startTime": at * 1000, "speakers": [who]} for who, text, at in SAID],
+    "iFlytek": {
+        "content": {
+            "orderResult": json.dumps(
+                {
+                    "lattice": [
+                        {
+                            "json_1best": json.dumps(
+                                {"st": {"bg": "0", "rl": who, "rt": [{"ws": [{"cw": [{"w": text}]}]}]}}
+                            )
+                        }
+                        for who, text, _ in SAID
+                    ]
+                }
+            )
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("program", DOCUMENTS)
+def test_documents_of_further_programs(tmp_path: Path, program: str) -> None:
+    assert heard(tmp_path, "a.json", DOCUMENTS[program]) == TALK
+
+
+def test_requests_and_responses_are_the_users_and_the_assistants(tmp_path: Path) -> None:
+    document = [
+        {
+            "kind": "request",
+            "parts": [
+                {"part_kind": "system-prompt", "content": "Be brief."},
+                {"part_kind": "user-prompt", "content": "Shall we sail?"},
+            ],
+        },
+        {"kind": "response", "parts": [{"part_kind": "text", "content": "Not in this wind."}]},
+    ]
+    assert heard(tmp_path, "a.json", document) == ["user | Shall we sail?", "assistant | Not in this wind."]
+
+
+def test_who_exports_messages_is_me_in_a_table(tmp_path: Path) -> None:
+    table = "Date,Type,Sender Name,Text\n2023-05-03 09:00,Incoming,Ida,Shall we?\n2023-05-03 09:01,Outgoing,,No.\n"
+    assert heard(tmp_path, "a.csv", table) == ["Ida | Shall we?", "Me | No."]
+
+
+def _kaldi(text: str, *, final: bool) -> dict[str, object]:
+    return {"status": 0, "segment": 0, "result": {"final": final, "hypotheses": [{"transcript": text}]}}
+
+
+def _tencent(text: str, kind: int) -> dict[str, object]:
+    return {"code": 0, "message": "success", "result": {"slice_type": kind, "index": 0, "voice_text_str": text}}
+
+
+def _dashscope(text: str, *, final: bool) -> dict[str, object]:
+    sentence = {"begin_time": 0, "text": text, "sentence_end": final}
+    return {"header": {"event": "result-generated"}, "payload": {"output": {"sentence": sentence}}}
+
+
+def _alibaba(text: str, name: str) -> dict[str, object]:
+    return {"header": {"namespace": "SpeechTranscriber", "name": name}, "payload": {"index": 1, "result": text}}
+
+
+def _iflytek(text: str, kind: str) -> dict[str, object]:
+    words = {"bg": "0", "type": kind, "rt": [{"ws": [{"cw": [{"w": text}]}]}]}
+    return {"action": "result", "data": json.dumps({"cn": {"st": words}})}
+
+
+STREAMS: dict[str, list[object]] = {
+    "Kaldi": [_kaldi("Shall", final=False), _kaldi("Shall we sail?", final=True)],
+    "Tencent": [_tencent("Shall", 1), _tencent("Shall we sail?", 2)],
+    "DashScope": [
+        {"header": {"event": "task-started"}, "payload": {}},
+        _dashscope("Shall", final=False),
+        _dashscope("Shall we sail?", final=True),
+    ],
+    "Alibaba": [_alibaba("Shall", "TranscriptionResultChanged"), _alibaba("Shall we sail?", "SentenceEnd")],
+    "iFlytek": [{"action": "started", "data": ""}, _iflytek("Shall", "1"), _iflytek("Shall we sail?", "0")],
+    "FunASR": [{"mode": "2pass-online", "text": "Shall"}, {"mode": "2pass-offline", "text": "Shall we sail?"}],
+    "RealtimeSTT": [{"type": "realtime", "text": "Shall"}, {"type": "fullSentence", "text": "Shall we sail?"}],
+    "whisper_streaming": ["2691.4399 300 1380 Shall we", "6914.5501 1940 4940 sail?"],
+    "whisper_streaming's server": ["300 1380 Shall we", "1940 4940 sail?"],
+    "SubRip": ["00:00:00,000 --> 00:00:02,000", "Shall we", "2", "00:00:02,000 --> 00:00:03,000", "sail?"],
+}
+
+
+def listened(lines: list[object]) -> list[tuple[str, str]]:
+    speech = LiveSpeech()
+    said = [one for line in lines for one in speech.read(line if isinstance(line, str) else json.dumps(line))]
+    return [(one.speaker, one.text) for one in corrected([*said, *speech.rest()])]
+
+
+@pytest.mark.parametrize("service", STREAMS)
+def test_what_is_final_deep_in_a_message_or_on_a_line(service: str) -> None:
+    said = listened(STREAMS[service])
+    assert {who for who, _ in said} == {"Unknown"}
+    assert " ".join(text for _, text in said) == "Shall we sail?"
+
+
+SPOKEN: dict[str, list[object]] = {
+    "pyannote-whisper": ["0.00 2.44 Ida_0  Shall we sail?", "3.44 4.84 Bo_1  No."],
+    "RTTM is silent": ["SPEAKER a 1 0.00 2.44 <NA> <NA> Ida <NA> <NA>", "Ida: Shall we sail?", "Bo: No."],
+    "WebVTT": [
+        "WEBVTT",
+        "00:00.000 --> 00:02.000",
+        "<v Ida>Shall we sail?</v>",
+        "00:02.000 --> 00:03.000",
+        "<v Bo>No.",
+    ],
+    "IRC": [":ida!~i@h JOIN #p", ":Ida!~i@h PRIVMSG #p :Shall we sail?", "PING :srv", ":Bo!~b@h PRIVMSG #p :No."],
+    "Retell": [
+        {"interaction_type": "update_only", "transcript": [{"role": "Ida", "content": "Shall"}]},
+        {
+            "interaction_type": "response_required",
+            "transcript": [{"role": "Ida", "content": "Shall we sail?"}, {"role": "Bo", "content": "No."}],
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("program", SPOKEN)
+def test_who_says_what_in_lines_of_further_programs(program: str) -> None:
+    lines = [
+        one.replace("Ida_", "SPEAKER_").replace("Bo_", "SPEAKER_") if isinstance(one, str) else one
+        for one in SPOKEN[program]
+    ]
+    names = {"SPEAKER_0": "Ida", "SPEAKER_1": "Bo"}
+    assert [(names.get(who, who), text) for who, text in listened(lines)] == [("Ida", "Shall we sail?"), ("Bo", "No.")]
+
+
+def test_yandex_refines_what_was_final() -> None:
+    final = {"audio_cursors": {"final_index": "0"}, "final": {"alternatives": [{"text": "shall we"}]}}
+    refined = {"final_index": "0", "normalized_text": {"alternatives": [{"text": "Shall we?"}]}}
+    assert listened([{"partial": {"alternatives": []}}, final, {"final_refinement": refined}]) == [
+        ("Unknown", "Shall we?")
+    ]
+
+
+def test_numbers_that_somebody_goes_on_with_are_said() -> None:
+    assert listened(["Ida: We need", "3 4 inch screws", "12 of them"])[:2] == [
+        ("Ida", "We need"),
+        ("Ida", "3 4 inch screws"),
+    ]
+
+
+REPORTS = {
+    "M. le président. – {}\n\nMme Ida Berg. – {}\n\nM. le président. – {}\n": ("M. le président", "Mme Ida Berg"),
+    "O SR. PRESIDENTE (Bo Dahl. PT - SP) - {}\n\nA SRA. IDA BERG (PSDB - RJ) - {}\n\n"
+    "O SR. PRESIDENTE (Bo Dahl. PT - SP) - {}\n": (
+        "O SR. PRESIDENTE (Bo Dahl. PT - SP)",
+        "A SRA. IDA BERG (PSDB - RJ)",
+    ),
+    "O Sr. Presidente: — {}\n\nA Sr.ª Ida Berg (PS): — {}\n\nO Sr. Presidente: — {}\n": (
+        "O Sr. Presidente",
+        "A Sr.ª Ida Berg (PS)",
+    ),
+    "President. – {}\n\nIda Berg, on behalf of the PPE Group. – (EN) {}\n\nPresident. – {}\n": (
+        "President",
+        "Ida Berg, on behalf of the PPE Group",
+    ),
+    "PRESIDENTE. {}\n\nIDA BERG (PD). {}\n\nPRESIDENTE. {}\n": ("PRESIDENTE", "IDA BERG (PD)"),
+    "Председательствующий. {}\n\nИванов И. И. {}\n\nПредседательствующий. {}\n": (
+        "Председательствующий",
+        "Иванов И. И.",
+    ),
+    "○委員長（鈴木一郎君）\u3000{}\n○田中花子君\u3000{}\n○委員長（鈴木一郎君）\u3000{}\n": (
+        "委員長（鈴木一郎君）",
+        "田中花子君",
+    ),
+    "◯위원장 김철수 {}\n◯이영희 위원 {}\n◯위원장 김철수 {}\n": ("위원장 김철수", "이영희 위원"),
+    "De voorzitter:\n{}\n\nMevrouw Berg (PvdA):\n{}\n\nDe voorzitter:\n{}\n": ("De voorzitter", "Mevrouw Berg (PvdA)"),
+    "Ida Berg, Ministerin der Finanzen:\n{}\n\nPräsident Bo Dahl:\n{}\n\nIda Berg, Ministerin der Finanzen:\n{}\n": (
+        "Ida Berg, Ministerin der Finanzen",
+        "Präsident Bo Dahl",
+    ),
+    "Date: 3 May 2023\nPresent: Ida, Bo\n\nIda: {}\nBo: {}\nIda: {}\n": ("Ida", "Bo"),
+    "1   Ida: {}\n2   Bo: {}\n3   Ida: {}\n": ("Ida", "Bo"),
+}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_reports_of_parliaments_and_minutes(tmp_path: Path, report: str) -> None:
+    one, other = REPORTS[report]
+    text = report.format(*(said for _, said, _ in SAID))
+    assert heard(tmp_path, "a.txt", text) == [
+        f"{who} | {said}" for who, (_, said, _) in zip((one, other, one), SAID, strict=True)
+    ]
+
+
+def test_sentences_before_dashes_are_no_speakers(tmp_path: Path) -> None:
+    text = "He left the harbour. – She stayed behind.\n\nHe left the harbour. – Nobody knew.\n"
+    assert {one.speaker for one in transcript(tmp_path, "a.txt", text).utterances} == {"Unknown"}
+
+
+@pytest.mark.parametrize(
+    "deleted",
+    [
+        "Hai eliminato questo messaggio",
+        "Данное сообщение удалено",
+        "このメッセージは削除されました",
+        "Bu mesaj silindi",
+    ],
+)
+def test_deleted_messages_in_many_languages_are_not_said(tmp_path: Path, deleted: str) -> None:
+    text = f"13.05.23, 09:00 - Ida: Null.\n13.05.23, 09:01 - Bo: {deleted}\n"
+    assert heard(tmp_path, "a.txt", text) == ["Ida | Null."]
+
+
+def test_a_zip_with_one_file_in_which_something_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    chat = {"messages": [{"sender_name": "Ida", "timestamp_ms": 1683104400000, "content": "We sail."}]}
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("inbox/bo/message_1.json", json.dumps(chat))
+        packed.writestr("comments/post_comments.json", "[]")
+        packed.writestr("notes.txt", "Nobody says this.")
+    assert [(one.speaker, one.text) for one in read_transcript(file).utterances] == [("Ida", "We sail.")]
+
+
+def test_a_zip_of_one_recording_in_several_formats(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("talk.txt", "We sail.\n")
+        packed.writestr("talk.srt", "1\n00:00:01,000 --> 00:00:02,000\nWe sail.\n")
+    assert [(one.at, one.text) for one in read_transcript(file).utterances] == [(1.0, "We sail.")]
+
+
+def test_a_short_western_text_is_no_baltic_one(tmp_path: Path) -> None:
+    subtitles = "1\r\n00:00:01,000 --> 00:00:02,000\r\nÉté à Köln – “so”.\r\n".encode("cp1252")
+    assert heard(tmp_path, "a.srt", subtitles) == ["Unknown | Été à Köln – “so”."]
