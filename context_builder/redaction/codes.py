@@ -9,9 +9,9 @@ from typing import Final
 from context_builder.redaction.pii import DIGIT_WORDS
 from context_builder.redaction.secret import Secret, has_one_of
 from context_builder.redaction.secret_values import is_dummy, is_label, is_like_a_password, is_mixed
+from context_builder.redaction.seed_phrases import SEED_HINTS, SEED_NAME, SEED_WORD
 
 _PIN_HINTS: Final = ("pin", "code", "otp", "cvv", "cvc", "puk", "geheimzahl", "combination")
-_SEED_HINTS: Final = ("phrase", "words", "mnemonic", "seed", "bip39", "bip-39")
 _CODES_HINTS: Final = ("code", "key", "secret", "seed", "totp", "bitlocker", "2fa")
 _HINTS: Final = (
     *_PIN_HINTS, "login", "log in", "logon", "log on", "sign in", "signin", "cred", "zugang", "wifi", "wi-fi", "wlan",
@@ -21,18 +21,24 @@ _HINTS: Final = (
 """Every line with the name of such a secret has one of these, in lower case."""
 
 _DIGIT: Final = rf"(?:\d|(?:(?:double|triple)\s)?(?:{'|'.join(DIGIT_WORDS)}))"
-_DATE: Final = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
-"""Of eight digits."""
-_COUNTED: Final = (
-    "area|bytes|char(?:acter)?s|days|digits|dollars|edition|euros?|files|functions|hours|items|lines|minutes|months|pages"
-    "|people|percent|points|release|rows|seconds|tokens|users|version|words|years?"
-)
-"""What behind a number tells that it is a count, a year or a place."""
 _NUMBER: Final = (
-    rf"(?!(?:19|20)\d\d[–-](?:19|20)?\d\d(?!\d)|{_DATE}(?!\d))"  # a date, or two years
-    rf"(?:\d{{4,12}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|{_DIGIT}(?:,?[ -]{_DIGIT}){{3,11}})"
-    rf"(?![\w%]|[.,:/–-]\d|[ -](?:{_COUNTED})\b)"
+    r"(?!(?:19|20)\d\d[–-](?:19|20)?\d\d(?!\d))"  # a date, or two years
+    rf"(?:\d{{4,12}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|{_DIGIT}(?:,?[ -]{_DIGIT}){{1,11}})(?![\w%]|[.,:/–-]\d)"
 )
+_LEAST_DIGITS: Final = 4
+_MULTIPLES: Final = {"double": 1, "triple": 2}
+"""Digits that such a word adds to the one that it is said of."""
+_DIGITS: Final = re.compile(rf"\d|(?:double|triple)|\b(?:{'|'.join(DIGIT_WORDS)})\b", re.IGNORECASE)
+_COUNTED: Final = re.compile(
+    r"[ -](?:(?P<people>people|users)|area|bytes|char(?:acter)?s|days|digits|dollars|edition|euros?|files|functions"
+    r"|hours|items|lines|minutes|months|pages|percent|points|release|rows|seconds|tokens|version|words|years?)\b"
+    r"(?!\s?[:=#]|\s(?:\d|(?:are|can|could|did|do|does|enter|get|had|has|have|is|know|may|might|must|need|shall|should"
+    r"|use|was|were|will|would)\b))",
+    re.IGNORECASE,
+)
+"""What behind a number tells that it is a count, a year or a place, and neither begins a sentence nor names a value."""
+_EQUALS: Final = re.compile(r"(?:=|['’]s|\b(?:is|was|ist|lautet|now|still|to)):?[\s\"'`*(]{0,6}$", re.IGNORECASE)
+"""Says that a code is the number behind it, which no people or users are."""
 _IS: Final = (
     r"[\"'`*]{0,3}(?:\s(?:for|of|to)(?:\s(?!\d{4}(?!\s(?:is|was|ist)\b))[\w'’-]{1,20}){1,3}?)?"
     r"(?:\s{0,3}(?:[:=#|(–-]|->|→)|\s(?:is|was|ist|lautet|est|es|è)(?:\s(?:now|still|(?:set|changed|reset)\sto)|:)?"
@@ -82,28 +88,17 @@ _LOGIN: Final = re.compile(
 _MARKS: Final = ("/", "|", ":", ";")
 """Between a user's name and a password; words and blanks are between others too."""
 
-_SEED_NAME: Final = r"\b(?:(?:seed|recovery|mnemonic|backup|secret|wallet)[ _-](?:phrase|words|seed)|mnemonic|bip-?39)"
-_SEED_WORD: Final = (
-    r"(?!(?:the|and|for|are|was|were|with|from|has|had|your|their|them|not|but|his|her|its|our|been"
-    r"|which|should|without|would|could|some|these|those|many|most)\b)[a-z]{3,8}"
-)
-"""A word as BIP 39 lists them, which has none of those that sentences are made of."""
-_NUMBERED: Final = rf"\d{{1,2}}[.):]?\s{{0,3}}{_SEED_WORD}"
-_SEED_PHRASE: Final = re.compile(
-    rf"{_SEED_NAME}(?:,[\w\s'’]{{1,30}}(?=:))?(?:{_IS}|\s{{1,3}})(?P<value>(?:\d{{1,2}}[.):]?\s{{0,3}})?{_SEED_WORD}"
-    rf"(?:,?\s{{1,3}}(?:\d{{1,2}}[.):]?\s{{0,3}})?{_SEED_WORD}){{11,23}})(?![^\W_])",
-    re.IGNORECASE,
-)
 _SEED_TOLD: Final = r"(?:\s(?:is|was|below|follows|here)\b|\s?\([^()]{0,40}\))"
 _SEED_ENDS: Final = re.compile(
-    rf"(?:^[\W_]{{0,16}}{_SEED_NAME}{_SEED_TOLD}{{0,2}}|{_SEED_NAME}(?:{_SEED_TOLD}{{1,2}}|{_SEED_TOLD}{{0,2}}\s{{0,3}}[:=|]))"
+    rf"(?:^[\W_]{{0,16}}{SEED_NAME}{_SEED_TOLD}{{0,2}}|{SEED_NAME}(?:{_SEED_TOLD}{{1,2}}|{_SEED_TOLD}{{0,2}}\s{{0,3}}[:=|]))"
     r"[\s:*=|-]{0,8}$",
     re.IGNORECASE,
 )
 """A line that ends with the name of a seed phrase, which stands alone or says that the phrase follows."""
+_NUMBERED: Final = rf"\d{{1,2}}[.):]?\s{{0,3}}{SEED_WORD}"
 _SEED_ALONE: Final = re.compile(
     rf"[\s>|*#\"'`-]{{0,16}}(?P<value>{_NUMBERED}(?:[\s,|]{{1,8}}{_NUMBERED}){{0,23}}"
-    rf"|{_SEED_WORD}(?:,?\s{{1,3}}{_SEED_WORD}){{5,23}})[\s|*\"'`.,]{{0,8}}$",
+    rf"|{SEED_WORD}(?:,?\s{{1,3}}{SEED_WORD}){{5,23}})[\s|*\"'`.,]{{0,8}}$",
     re.IGNORECASE,
 )
 
@@ -134,23 +129,23 @@ _LIST_ENDS: Final = re.compile(
     r"|old|valid|expired|done|taken|benutzt|verbraucht|frei)\b[^|]{0,30})?\s{0,4}$",
     re.IGNORECASE,
 )
-_NO_CODE: Final = re.compile(rf"\d?[A-Za-z]?[a-z]{{5,}}\d{{1,4}}|{_DATE}")
+_WORD_WITH_NUMBER: Final = re.compile(r"\d?[A-Za-z]?[a-z]{5,}\d{1,4}")
 _BASE32: Final = re.compile(r"[A-Z2-7 -]{14,99}")
 _LEAST_LENGTH: Final = 8
 _LONGEST_NAME: Final = 120
 
 
 def codes_in(line: str) -> Iterator[Secret]:
-    """Yield the PINs, spelled passwords, passwords beside a user's name, seed phrases and codes of one line."""
+    """Yield the PINs, spelled passwords, passwords beside a user's name and codes of one line."""
     lower = line.lower()
     if not has_one_of(_HINTS, lower):
         return
     for form in (_PIN, _PIN_TOLD_FIRST, _PIN_BESIDE, _CARD_CODE) if has_one_of(_PIN_HINTS, lower) else ():
         for match in form.finditer(line):
-            yield Secret(*match.span("value"), "PIN")
-    for form in (_SPELLED, _SEED_PHRASE):
-        for match in form.finditer(line):
-            yield Secret(*match.span("value"), "PASSWORD")
+            if _is_pin(match):
+                yield Secret(*match.span("value"), "PIN")
+    for match in _SPELLED.finditer(line):
+        yield Secret(*match.span("value"), "PASSWORD")
     for match in _LOGIN.finditer(line):
         value = match["value"].rstrip(".!?)")
         between = match["between"].strip()
@@ -171,7 +166,7 @@ class CodeList:
 
     def secrets(self, line: str) -> Iterator[Secret]:
         """Yield the codes of the next line, if it is one of the list; any other line with words ends it."""
-        if self._is_pin and (pin := _PIN_ALONE.match(line)):
+        if self._is_pin and (pin := _PIN_ALONE.match(line)) and _is_pin(pin):
             yield Secret(*pin.span("value"), "PIN")
         elif self._is_seed and (words := _SEED_ALONE.match(line)):
             yield Secret(*words.span("value"), "PASSWORD")
@@ -181,7 +176,7 @@ class CodeList:
             end = line[-_LONGEST_NAME:]
             names = _CODES_NAME.finditer(end) if has_one_of(_CODES_HINTS, end.lower()) else ()
             self._is_open = any(name["ends"] is not None and not name["vague"] for name in names)
-            self._is_seed = has_one_of(_SEED_HINTS, end.lower()) and bool(_SEED_ENDS.search(end))
+            self._is_seed = has_one_of(SEED_HINTS, end.lower()) and bool(_SEED_ENDS.search(end))
             self._is_pin = has_one_of(_PIN_HINTS, end.lower()) and bool(_PIN_ENDS.search(end))
 
 
@@ -197,21 +192,35 @@ def names_codes(head: str) -> bool:
     return any(name.end() == len(head) and not name["vague"] for name in names)
 
 
+def _is_pin(found: re.Match[str]) -> bool:
+    """Return whether a number beside the name of a PIN has enough digits, and counts nothing."""
+    value, before = found["value"], found.string[max(0, found.start("value") - 12) : found.start("value")]
+    if sum(_MULTIPLES.get(digit.lower(), 1) for digit in _DIGITS.findall(value)) < (
+        3 if found.re is _CARD_CODE else _LEAST_DIGITS
+    ):
+        return False
+    counted = _COUNTED.match(found.string, found.end("value"))
+    return not counted or bool(counted["people"] and _EQUALS.search(before))
+
+
 def _codes(line: str, start: int) -> Secret | None:
-    """Return the codes at ``start``, up to what is none, as one secret."""
+    """Return the codes at ``start``, up to the last one, as one secret; what is listed between them is of them."""
     first = code = _CODES.match(line, start)
     end = 0
     for _ in range(_MOST_CODES):
-        if code is None or not _is_code(code["value"]):
+        if code is None:
             break
-        end = code.end()
-        code = _NEXT_CODE.match(line, end)
+        is_code, at = _is_code(code["value"]), code.end()
+        end = at if is_code else end
+        code = _NEXT_CODE.match(line, at)
+        if code and not is_code and line[at : code.start("value")].isspace():
+            break
     return Secret(first.start("value"), end, "KEY") if first and end else None
 
 
 def _is_code(value: str) -> bool:
-    """Return whether a code has digits, and is no date or word with a number, or has the letters of base32 alone."""
-    if len(value) < _LEAST_LENGTH or _NO_CODE.fullmatch(value):
+    """Return whether a code has digits, and is no word with a number, or has the letters of base32 alone."""
+    if len(value) < _LEAST_LENGTH or _WORD_WITH_NUMBER.fullmatch(value):
         return False
     return any(map(str.isdigit, value)) or bool(_BASE32.fullmatch(value))
 

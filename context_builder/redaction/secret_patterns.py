@@ -31,6 +31,7 @@ from context_builder.redaction.secret_values import (
     is_like_a_password,
     is_random_without_context,
 )
+from context_builder.redaction.seed_phrases import seed_phrases
 
 _BEGINS: Final = r"(?:(?<![A-Za-z0-9_+])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
 """Where a token may begin: not within a word, but right behind an escaped line break or a URL-encoded sign."""
@@ -184,7 +185,10 @@ def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
         Secret(*reading.place(one.start, one.end), one.kind)
         for reading in readings(line)
         for one in chain(
-            by_form(reading.text, without_context=without_context), named_secrets(reading.text), codes_in(reading.text)
+            by_form(reading.text, without_context=without_context),
+            named_secrets(reading.text),
+            codes_in(reading.text),
+            seed_phrases(reading.text),
         )
     ]
     if not found:

@@ -16,6 +16,7 @@ from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import Secret, has_one_of
 from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form
 from context_builder.redaction.secret_values import HINTS, NameKind, kind_of_name
+from context_builder.redaction.seed_phrases import may_go_on_from, seed_phrases
 
 LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _BREAK: Final = re.compile(
@@ -44,7 +45,7 @@ class _Break(NamedTuple):
 
 
 def broken_secrets(text: str) -> list[Secret]:
-    """Return the secrets that are none without what is behind a line break, in order, none overlapping another."""
+    """Return the secrets that are none without what is behind a line break."""
     found: list[Secret] = []
     breaks = list(_breaks(text))
     for number, first in enumerate(breaks):
@@ -55,11 +56,17 @@ def broken_secrets(text: str) -> list[Secret]:
             if (secret := _across(text, first, pieces[:count])) is not None:
                 found.append(secret)
                 break
-    return found
+    return [*found, *seed_phrases(text)]
 
 
 def known_until(text: str) -> int:
     """Return where the text may be cut so that no secret goes across: behind a line, once the next one is known."""
+    seed_phrase = may_go_on_from(text)
+    begun = len(text) if seed_phrase == len(text) else text.rfind("\n", 0, seed_phrase) + 1
+    return min(begun, _unbroken_until(text))
+
+
+def _unbroken_until(text: str) -> int:
     at, is_open = 0, {one.end for one in _breaks(text)}
     for match in _BREAK.finditer(text):
         head = _HEAD.match(text, match.end())

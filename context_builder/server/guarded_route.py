@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from hashlib import sha256
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_origin
 from uuid import uuid4
 
 import orjson
@@ -252,13 +252,14 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
         needed = Role((self.openapi_extra or {})[ROLE])
-        asked = (one for one in get_flat_params(self.dependant) if isinstance(one.field_info, Query))
+        asked = [one for one in get_flat_params(self.dependant) if isinstance(one.field_info, Query)]
         known = frozenset(one.alias for one in asked)
+        lists = frozenset(one.alias for one in asked if get_origin(one.field_info.annotation) is list)
 
         async def guarded(request: Request) -> Response:
             if needed not in current_caller().roles:
                 raise Problem(403, "forbidden", f"this needs the role {needed.value}")
-            check_query(request, known)
+            check_query(request, known, lists)
             read = _ReadRequest(request.scope, request.receive)
             if self.body_field is not None:
                 body = await read.body()
@@ -274,13 +275,13 @@ class GuardedRoute(APIRoute):
         return guarded
 
 
-def check_query(request: Request, known: Collection[str]) -> None:
-    """Raise :class:`Problem` for a parameter that the route does not know, or that is there twice."""
+def check_query(request: Request, known: Collection[str], lists: Collection[str] = ()) -> None:
+    """Raise :class:`Problem` for a parameter that the route does not know, or that is there twice and no list."""
     seen: set[str] = set()
     for name, _ in request.query_params.multi_items():
         if name not in known:
             told = f"is not known here, but {', '.join(sorted(known)) or 'nothing'}"
-        elif name in seen:
+        elif name in seen and name not in lists:
             told = "is there more than once"
         else:
             seen.add(name)

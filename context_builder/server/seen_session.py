@@ -156,6 +156,8 @@ _AS_THEY_ARE: Final = frozenset({"session_id", "type", "kind", "domains", "curre
 """Fields that no people fill in."""
 
 _KEYWORDS: Final = frozenset({"keywords", "current_keywords"})
+_METADATA: Final = "metadata"
+"""What a program sent along with a message: of any shape, in which names and numbers tell as much as texts."""
 _LONGEST_TIME: Final = 40
 _WORD: Final = re.compile(r"\w+")
 
@@ -268,7 +270,7 @@ def _texts_in(value: Any, name: str = "") -> Iterator[str]:
             yield value
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            if key not in _KEYWORDS:
+            if key not in _KEYWORDS and key != _METADATA:
                 yield from _texts_in(inner, key)
     elif isinstance(value, list | tuple):
         for inner in value:
@@ -284,7 +286,7 @@ def _redacted(values: list[JsonObject], shown: Mapping[str, str]) -> list[JsonOb
         if isinstance(value, str):
             return value if name in _AS_THEY_ARE else shown.get(value, value)
         if isinstance(value, Mapping):
-            return {key: replaced(inner, key) for key, inner in value.items()}
+            return {key: {} if key == _METADATA else replaced(inner, key) for key, inner in value.items()}
         return [replaced(inner, name) for inner in value] if isinstance(value, list | tuple) else value
 
     return [replaced(one) for one in values]

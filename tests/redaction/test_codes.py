@@ -9,9 +9,17 @@ from context_builder.redaction import SecretRedactor
 PASSWORD = "Xy7qRt9Lm"
 BASE32 = "JBSWY3DPEHPK3PXP"
 SEED = " ".join(["witch", "share"] * 6)
+LISTED = "gravity machine north sort system female\nfilter attitude volume fold club stay"
 NUMBERED = " ".join(f"{place}. {word}" for place, word in enumerate(SEED.split(), 1))
 
 SECRET = (
+    *(("PIN: 19870412", "1987"), ("totp: 20241127", "2024"), ("recovery codes:\n20241127", "2024")),
+    *(("backup codes: 19840312, 73625142", word) for word in ("1984", "7362")),
+    *(("backup codes: kelpforest, 73625142", "7362"), ("backup codes:\n19840312\n73625142", "7362")),
+    *(("the PIN is 4711 users should enter it", "4711"), ("the door code is 4711 people know it", "4711")),
+    *(("my PIN is 4711 people who are late need it", "4711"), ("door code is 2271 hours are nine to five", "2271")),
+    *(("access code: 4711 users: ann, bob", "4711"), ("pin=4711 version=2", "4711"), ("PIN: 4711 page 3", "4711")),
+    *(("the pin number is four seven double one", "seven"), ("PIN is triple seven one", "triple")),
     *(("The PIN for card 1234 is 9876", "9876"), ("the PIN of room 1204 is 9876", "9876")),
     *(("PIN: 4711", "4711"), ("my pin is 4 7 1 1", "4 7 1 1"), ("die PIN ist 4711", "4711"), ("CVV: 123", "123")),
     *(("pin number: four seven one one", "seven one"), ("the gate code is now 2271.", "2271"), ("PIN 4711", "4711")),
@@ -33,6 +41,10 @@ SECRET = (
     *(("| user | password |\n|---|---|\n| ann | rain4you |", "rain4you"), ("1. password\n2. rain4you", "rain4you")),
     *(("my password, spelled: r a i n 4 y o u", "i n 4"), ("password spelled out: X-y-7-q-R", "7-q")),
     *(("the password is capital X, small y, seven, dash, papa", "seven"), ("password: romeo alpha nine zulu", "zulu")),
+    *((f"seed phrase: {SEED[:24]}{line}{SEED[24:]}", "share") for line in ("\n", "\r\n> ", "\n    ")),
+    *((f"{before}{LISTED}", "attitude") for before in ("", "write these down: ", "wallet\n", "seed phrase: ")),
+    *((LISTED.replace("\n", " ").replace("a", "\u0430"), "ttitude"), (LISTED.replace(" ", "\n"), "attitude")),
+    (LISTED.replace(" ", ", ").upper(), "ATTITUDE"),
     *((f"seed phrase: {SEED}", "witch"), (f"Seed phrase: {SEED}", "witch"), (f"SEED PHRASE:{SEED.upper()}", "WITCH")),
     *((f"Recovery phrase: {SEED.title()}", "Witch"), (f"My seed phrase:\n\n> {SEED}", "witch")),
     *((f"seed phrase (24 words):\n{NUMBERED}", "share"), (f"seed words: {NUMBERED}", "share")),
@@ -53,6 +65,17 @@ SECRET = (
 )  # fmt: skip
 
 TALK = (
+    "OTP: 1200 users, TOTP: 300 users",
+    "the gate code is 1000 lines of Python",
+    "PIN: 1987-04-12",
+    "the code is on page 1204 of the report 2024-10-12",
+    "call 030 1234567 about room 1204, order 73625142",
+    "safe code review: 4711 lines",
+    "the pin is 1000 dollars",
+    "legal winner thank year\nwe act again next week about this idea",
+    "one six one two one six zero one eight one one six one",
+    "backup codes: printed with the account 73625142",
+    "recovery codes:\nask Ann\n73625142 is her order",
     "I can't find my seed phrase\nmaybe look inside desk drawer upstairs",
     "Connect pin 13 and pins 1 2 3 4.",
     "the pin is 1.26.4, not 2.0",
@@ -94,8 +117,6 @@ TALK = (
     "login with Anna and Sarah1999",
     "log in to v2.3.1, build20240501",
     "totp 2024-11-27 review",
-    "totp: 20241127",
-    "recovery codes:\n20241127",
     "verification code of 2024-2025",
     "safe code 2019 edition",
     "gate code is 1000 lines",

@@ -25,6 +25,10 @@ LOGGED = (
 )
 
 MASKED = {
+    "These:\ngravity machine north\nsort system female filter\nattitude volume fold club stay\nThanks": (
+        "These:\n§§secret(PASSWORD)\nThanks"
+    ),
+    "seed phrase: kelp moss fern reed\nkelp moss fern reed\n> kelp moss fern reed": "seed phrase: §§secret(PASSWORD)",
     "my key is sk-proj-abcdefghijklmnop1234567890.": "my key is §§secret(API_KEY).",
     "AKIA" + "Q3EGRVS2N5HXJ7KD": "§§secret(AWS_ACCESS_KEY)",
     "push with ghp_" + "a1" * 18: "push with §§secret(GITHUB_TOKEN)",

@@ -31,6 +31,8 @@ def state_of(session_id: str) -> str:
     said = {"id": 1, "message_number": 1, "speaker": "Ann", "text": SAID, "timestamp": AT.isoformat(), "type": "user",
             "buffer_entry_time": AT.timestamp(), "keywords": [SECRET, "otter"], "domains": [], "domain_confidence": {},
             "confidence": 1.0}  # fmt: skip
+    told = {"kind": SAID, "password": SECRET, SECRET: 1}
+    response = {**said, "id": 2, "type": "consilience", "text": "Noted.", "keywords": [], "metadata": told}
     point = {"id": 1, "text": SAID, "kind": "claim", "speakers": ["Ann"], "messages": [1], "ids": [1], "time": None}
     summary = {**sample_state()["rolling_summary"], "text": f"- {SAID}", "points": [point]}
     return json.dumps(
@@ -39,7 +41,7 @@ def state_of(session_id: str) -> str:
             raw_recent_buffer=[said],
             rolling_summary=summary,
             current_keywords=[SECRET, "otter"],
-            consilience_responses=[],
+            consilience_responses=[response],
         )
     )
 

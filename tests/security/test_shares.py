@@ -144,11 +144,34 @@ def test_a_share_comes_back_as_time_goes_by() -> None:
 
 async def test_a_turn_that_is_given_up_is_the_next_ones() -> None:
     shares = Shares(ShareLimits(tenant_requests=1))
-    await shares.begin("lab")
-    waiting = asyncio.create_task(shares.begin("lab"))
+    await shares.begin("lab", "ann")
+    waiting = asyncio.create_task(shares.begin("lab", "ann"))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    await shares.begin("club")
-    shares.end("lab")
-    await asyncio.wait_for(shares.begin("lab"), 1)
+    await shares.begin("club", "ann")
+    shares.end("lab", "ann")
+    await asyncio.wait_for(shares.begin("lab", "ann"), 1)
+
+
+async def test_one_caller_leaves_turns_to_the_others_of_its_tenant() -> None:
+    shares = Shares(ShareLimits(tenant_requests=3))
+    begun: list[str] = []
+
+    async def call(sub: str) -> None:
+        await shares.begin("lab", sub)
+        begun.append(sub)
+
+    eager = [asyncio.create_task(call("ann")) for _ in range(200)]
+    await asyncio.sleep(0)
+    assert sum(one.done() for one in eager) == 150  # two are worked on, fifty wait, and the others are refused
+    assert begun == ["ann"] * 2
+    others = [asyncio.create_task(call(name)) for name in ("bob", "bob", "eve")]
+    await asyncio.sleep(0)
+    for sub in ("bob", "ann", "ann"):
+        shares.end("lab", sub)
+        await asyncio.sleep(0)
+    assert begun == ["ann", "ann", "bob", "bob", "ann", "eve"]
+    for one in (*eager, *others):
+        one.cancel()
+    await asyncio.gather(*eager, *others, return_exceptions=True)

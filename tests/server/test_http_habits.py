@@ -131,6 +131,11 @@ async def test_a_parameter_that_is_not_known_is_refused(api: ApiServer, path: st
     assert (answer.status_code, problem(answer)["errors"][0]["at"]) == (422, at)
 
 
+async def test_a_parameter_that_is_a_list_is_given_once_for_each_of_it(api: ApiServer) -> None:
+    async with api.client(api.key()) as client:
+        assert (await client.get("/memories/search?kind=message&kind=point")).json() == {"memories": []}
+
+
 async def test_a_cursor_that_is_none_is_refused(api: ApiServer) -> None:
     async with api.client(api.key()) as client:
         answer = await client.get("/knowledge/context?taskId=x&before=cpk_nowhere")

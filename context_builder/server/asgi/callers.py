@@ -9,7 +9,7 @@ import asyncio
 import math
 import re
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -107,7 +107,7 @@ BURST: Final = 10.0
 """Seconds whose calls may come at once, after as long a pause."""
 
 MOST_WAITING: Final = 100
-"""Calls of a tenant that wait for their turn; more are refused."""
+"""Calls of a tenant that wait for their turn, half of them of one caller; of more, only a caller's first one waits."""
 
 _STREAM: Final = re.compile(r"/sessions/[^/]+/events|/ui/live/.+|/mcp")
 """Paths that are read for as long as somebody looks; to ``/mcp``, most calls are written."""
@@ -134,7 +134,7 @@ class Shares:
         self._now = now
         self._debts: OrderedDict[tuple[str, ...], tuple[float, float]] = OrderedDict()
         self._streams: Counter[tuple[str, ...]] = Counter()
-        self._turns: dict[str, tuple[asyncio.Semaphore, Counter[str]]] = {}
+        self._turns: dict[str, _Turns] = {}
 
     def count_call(self, tenant: str, sub: str) -> None:
         """Note a call. Raises a :class:`Problem` for one too many."""
@@ -166,28 +166,76 @@ class Shares:
                 if not self._streams[name]:
                     del self._streams[name]
 
-    async def begin(self, tenant: str) -> None:
-        """Wait for a turn of the tenant, which :meth:`end` ends. Raises a :class:`Problem` where too many wait."""
-        turn, held = self._turns.setdefault(tenant, (asyncio.Semaphore(self._limits.tenant_requests), Counter()))
-        if held["calls"] >= self._limits.tenant_requests + MOST_WAITING:
-            raise _too_many("calls at the same time", 1)
-        held["calls"] += 1
+    async def begin(self, tenant: str, sub: str) -> None:
+        """Wait for a turn of the caller, which :meth:`end` ends. Raises a :class:`Problem` where too many wait."""
+        turns = self._turns.setdefault(tenant, _Turns(self._limits.tenant_requests))
         try:
-            await turn.acquire()
+            await turns.begin(sub)
+        finally:
+            self._tidy(tenant, turns)
+
+    def end(self, tenant: str, sub: str) -> None:
+        """Let the tenant's next call begin."""
+        turns = self._turns[tenant]
+        turns.end(sub)
+        self._tidy(tenant, turns)
+
+    def _tidy(self, tenant: str, turns: _Turns) -> None:
+        if turns.is_idle and self._turns.get(tenant) is turns:
+            del self._turns[tenant]
+
+
+class _Turns:
+    """Calls of a tenant that are worked on, and those that wait: its callers take turns, and nobody takes them all."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._running: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._waiting and not self._running.total()
+
+    async def begin(self, sub: str) -> None:
+        own = self._waiting.get(sub, ())
+        if self._may_run(sub) and not own:
+            self._running[sub] += 1
+            return
+        if len(own) >= MOST_WAITING // 2 or (own and sum(map(len, self._waiting.values())) >= MOST_WAITING):
+            raise _too_many("calls at the same time", 1)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(sub, deque()).append(turn)
+        try:
+            await turn
         except BaseException:
-            self._left(tenant)
+            if turn.done() and not turn.cancelled():
+                self.end(sub)
+            else:
+                self._leave(sub, turn)
             raise
 
-    def end(self, tenant: str) -> None:
-        """Let the tenant's next call begin."""
-        self._turns[tenant][0].release()
-        self._left(tenant)
+    def end(self, sub: str) -> None:
+        self._running -= Counter((sub,))
+        while (name := next(filter(self._may_run, self._waiting), None)) is not None:
+            turn = self._waiting[name][0]
+            self._leave(name, turn)
+            if name in self._waiting:
+                self._waiting.move_to_end(name)
+            if not turn.done():  # nobody has given it up
+                self._running[name] += 1
+                turn.set_result(None)
 
-    def _left(self, tenant: str) -> None:
-        held = self._turns[tenant][1]
-        held["calls"] -= 1
-        if not held["calls"]:
-            del self._turns[tenant]
+    def _may_run(self, sub: str) -> bool:
+        """Return whether another call may be worked on; one turn is kept for the tenant's other callers."""
+        return self._running.total() < self._most and self._running[sub] < max(1, self._most - 1)
+
+    def _leave(self, sub: str, turn: asyncio.Future[None]) -> None:
+        waiting = self._waiting.get(sub)
+        if waiting is not None and turn in waiting:
+            waiting.remove(turn)
+            if not waiting:
+                del self._waiting[sub]
 
 
 def _too_many(what: str, seconds: float) -> Problem:
@@ -219,7 +267,9 @@ class RateMiddleware:
 
 
 class TurnMiddleware:
-    """Lets no tenant have more calls answered at the same time than its share; the others wait for their turn."""
+    """Lets no tenant have more calls answered at the same time than its share, and none of its callers all of them; the
+    others wait for their turn.
+    """
 
     def __init__(self, app: ASGIApp, shares: Shares) -> None:
         self._app = app
@@ -230,22 +280,22 @@ class TurnMiddleware:
         if caller is None:
             await self._app(scope, receive, send)
             return
-        tenant = caller.tenant_id
-        await self._shares.begin(tenant)
+        whose = caller.tenant_id, caller.sub
+        await self._shares.begin(*whose)
         has_turn = True
 
         async def send_and_end(message: Message) -> None:
             nonlocal has_turn
             if has_turn:  # the work is done; how fast it is read is nobody else's business
                 has_turn = False
-                self._shares.end(tenant)
+                self._shares.end(*whose)
             await send(message)
 
         try:
             await self._app(scope, receive, send_and_end)
         finally:
             if has_turn:
-                self._shares.end(tenant)
+                self._shares.end(*whose)
 
 
 def is_stream(scope: Scope) -> bool:

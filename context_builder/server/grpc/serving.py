@@ -58,22 +58,22 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
         except Problem as problem:
             return _refusing(grpc.StatusCode.UNAVAILABLE, str(problem.detail))
         CALLING_TENANT.set(caller.tenant_id)
-        return self._in_turn(await continuation(handler_call_details), caller.tenant_id)
+        return self._in_turn(await continuation(handler_call_details), caller)
 
-    def _in_turn(self, handler: Any, tenant: str) -> Any:
-        """Return the handler of a call that is answered when it is the tenant's turn."""
+    def _in_turn(self, handler: Any, caller: Caller) -> Any:
+        """Return the handler of a call that is answered when it is the caller's turn."""
         if handler is None:
             return None
 
         async def answer(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             try:
-                await self._shares.begin(tenant)
+                await self._shares.begin(caller.tenant_id, caller.sub)
             except Problem as problem:
                 await context.abort(grpc.StatusCode.UNAVAILABLE, str(problem.detail))
             try:
                 return await handler.unary_unary(request, context)
             finally:
-                self._shares.end(tenant)
+                self._shares.end(caller.tenant_id, caller.sub)
 
         return grpc.unary_unary_rpc_method_handler(answer, handler.request_deserializer, handler.response_serializer)
 
