@@ -6,11 +6,12 @@ which takes up to a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from inspect import cleandoc
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
 from typer.core import TyperGroup
@@ -106,9 +107,39 @@ def _unwrapped(docstring: str) -> str:
     return "\n\n".join(one if one.startswith(" ") else one.replace("\n", " ") for one in paragraphs)
 
 
+_UsageError: type[Exception] = cast("type[Exception]", typer.BadParameter.__mro__[2])
+"""``ClickException``, which typer exports under no name of its own."""
+
+
+def _told(error: Any) -> str:
+    """Return in one line what is wrong with a command line, and where its help is."""
+    from context_builder.cli.view.palette import plain
+
+    message = plain(error.format_message()).removeprefix("Invalid value: ").replace(": Value error, ", ": ").rstrip(".")
+    help_command = f"`{error.ctx.command_path} --help`" if getattr(error, "ctx", None) else ""
+    if not message or not help_command:
+        return message
+    return f"{message[0].lower()}{message[1:]}{' See' if message.endswith('?') else '; see'} {help_command}"
+
+
 class _Commands(TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "commands": _LoadedCommands()})
+
+    def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **options: Any) -> Any:  # type: ignore[override]
+        """Run the program; a wrong use is told in a line, as every other error is, and not in a box."""
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **options)
+        try:
+            status = super().main(args, standalone_mode=False, **options)
+            sys.exit(status if isinstance(status, int) else 0)
+        except typer.Abort:
+            typer.echo("context-builder: aborted", err=True)
+            sys.exit(1)
+        except _UsageError as error:
+            if message := _told(error):  # a group without a command has shown its help
+                typer.echo(f"context-builder: {message}", err=True)
+            sys.exit(getattr(error, "exit_code", 2))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it raises before its own work begins, such as a missing extra, is a line as well."""

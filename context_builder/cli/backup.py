@@ -52,14 +52,15 @@ def restore(
     """Restore a backup into an empty Redis and an empty database.
 
     The command first reads and checks the whole file; if the file is damaged, incomplete, or written by a newer
-    version, it changes nothing. A backup of an older version is restored and then migrated. Afterwards `context-
-    builder run`, or a fleet, continues each session. Processes that ran a session before can no longer write to it.
+    version, it changes nothing. A backup of an older version is restored and then migrated. Afterwards
+    `context-builder run`, or a fleet, continues each session. Processes that ran a session before can no longer write
+    to it.
 
     Examples:
 
         context-builder restore monday.backup
 
-        DATABASE_URL=postgresql://owner:secret@new/memories REDIS_URL=redis://new context-builder restore monday.backup
+        context-builder restore monday.backup --force
     """
     if force:
         confirm("Replace everything that this Redis and this database hold of ours?", yes=yes)

@@ -71,15 +71,17 @@ def build(
         typer.Option("--package-scope", help="Project whose documents are included.", callback=legible),
     ] = None,
     speaker: Annotated[
-        str, typer.Option("--speaker", help="Of the memories, only this person's: a whole name.", callback=legible)
+        str, typer.Option("--speaker", help="Include only this person's memories; a whole name.", callback=legible)
     ] = "",
     session: Annotated[
-        str, typer.Option("--session", help="Of the memories, only this session's.", callback=legible)
+        str, typer.Option("--session", help="Include only this session's memories.", callback=legible)
     ] = "",
     since: Annotated[
-        str, typer.Option("--since", help="Of the memories, from this day or moment on, such as 2026-03-02.")
+        str, typer.Option("--since", help="Include only memories from this day or moment on, such as 2026-03-02.")
     ] = "",
-    until: Annotated[str, typer.Option("--until", help="Last day of them, or moment before which they are from.")] = "",
+    until: Annotated[
+        str, typer.Option("--until", help="Include only memories up to the end of this day, or before this moment.")
+    ] = "",
     kind: Annotated[
         list[str] | None,
         typer.Option("--kind", help="Kind of memory, such as message or point; may be repeated."),

@@ -140,8 +140,8 @@ async def _pushes(app: App) -> CheckAnswer:
     from context_builder.session.host import EVENTS_NEEDED, announces_pushes
 
     if await announces_pushes(app.redis):
-        return CheckAnswer(f"{app.redis_is.what} reports them: a fleet runs a new session at once")
-    found = f"{app.redis_is.what} does not report them: a fleet finds new sessions by scans, every DISCOVERY_SCAN"
+        return CheckAnswer(f"{app.redis_is.what} announces them, so a fleet runs a new session at once")
+    found = f"{app.redis_is.what} does not announce them, so a fleet finds a new session at its next DISCOVERY_SCAN"
     return CheckAnswer(found, f"redis-cli CONFIG SET notify-keyspace-events {EVENTS_NEEDED}")
 
 
@@ -152,7 +152,7 @@ async def _sessions(app: App) -> CheckAnswer:
     here = SessionServer(app.redis_is.what, app.redis, app.settings.memory.tenant_id)
     found = await SessionServers([here]).find_all()
     wrong = [*concerns(found)]
-    return CheckAnswer(f"{app.redis_is.what} holds {len(found.sessions)}", "\n".join(wrong), ok=not wrong)
+    return CheckAnswer(f"{len(found.sessions):,} in {app.redis_is.what}", "\n".join(wrong), ok=not wrong)
 
 
 async def _model(app: App) -> CheckAnswer:
@@ -164,7 +164,8 @@ async def _model(app: App) -> CheckAnswer:
     seconds = time.perf_counter() - started
     if result.analyst != app.dependencies.analyst.name:
         raise AnalystUnavailable(f"{app.model_is.what}: the model gave no answer, {result.analyst} analysis stood in")
-    return CheckAnswer(f"{app.model_is.what}: {len(result.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint)
+    found = f"found {len(result.keywords[0])} keywords in {seconds:.2f} s"
+    return CheckAnswer(f"{app.model_is.what}: {found}", app.model_is.hint)
 
 
 async def _model_tasks(app: App) -> list[CheckResult]:
@@ -192,7 +193,9 @@ async def _archive(app: App) -> CheckAnswer:
         advice = f"it lacks {', '.join(lacking)}: run `context-builder migrate`"
     else:
         advice = app.archive_is.hint
-    return CheckAnswer(f"{app.archive_is.what}: it takes summaries", _both(advice, await _refused_by("archive", app)))
+    return CheckAnswer(
+        f"{app.archive_is.what}; summaries can be stored", _both(advice, await _refused_by("archive", app))
+    )
 
 
 async def _memory(app: App) -> CheckAnswer:
@@ -203,7 +206,7 @@ async def _memory(app: App) -> CheckAnswer:
         return CheckAnswer(app.memory_is.what, app.memory_is.hint)
     await memory.search(MemoryQuery("doctor", limit=1))
     advice = _both(app.memory_is.hint, await _refused_by("memory", app))
-    return CheckAnswer(f"{app.memory_is.what}: it can be searched", advice)
+    return CheckAnswer(f"{app.memory_is.what}; a search works", advice)
 
 
 async def _embedder(app: App) -> CheckAnswer:
@@ -260,7 +263,7 @@ async def _clock(app: App) -> CheckAnswer:
 
     skew = await clock_skew(app.redis)
     advice = "set the clocks by NTP: ages and silence are this machine's" if abs(skew) > SKEW else ""
-    return CheckAnswer(f"{abs(skew):.2f} s from Redis' clock", advice)
+    return CheckAnswer(f"{abs(skew):.2f} s apart from Redis' clock", advice)
 
 
 CHECKS: Final = {

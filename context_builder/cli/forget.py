@@ -98,7 +98,7 @@ async def _forget(session_id: str) -> None:
         recording = recording_of(session_id, settings)
         was_recorded = recording is not None and delete(recording)
         if keys:
-            typer.echo(f"Watching {LOST_BY_REDIS:g} s that Redis does not bring it back …", err=True)
+            typer.echo(f"Making sure for {LOST_BY_REDIS:g} s that Redis does not bring it back …", err=True)
             try:
                 await stay_forgotten(catalog, session_id, before)
             except StoreUnavailable as error:

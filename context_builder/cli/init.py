@@ -215,7 +215,7 @@ async def _try_database(settings: Settings) -> str:
         async with open_stores(settings) as stores:
             if stores.archive is not None:
                 await stores.archive.check()
-            return f"{stores.archive_is.what}: it takes summaries."
+            return f"{stores.archive_is.what}; summaries can be stored."
     if settings.archive.database_url is None and not has_postgres():
         return "None: summaries stay in Redis, and nothing is remembered beyond a session."
     async with connected(await owners_url(settings)):

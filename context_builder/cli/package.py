@@ -80,12 +80,18 @@ def build(
         ),
     ] = None,
     speaker: Annotated[
-        str, typer.Option("--speaker", help="Of what was said, only this person's: a whole name.", callback=legible)
+        str, typer.Option("--speaker", help="Of messages, include only this person's; a whole name.", callback=legible)
     ] = "",
     since: Annotated[
-        str, typer.Option("--since", help="Of what was said, from this day or moment on, such as 2026-03-02.")
+        str,
+        typer.Option("--since", help="Of messages, include only those from this day or moment on, such as 2026-03-02."),
     ] = "",
-    until: Annotated[str, typer.Option("--until", help="Last day of it, or moment before which it was said.")] = "",
+    until: Annotated[
+        str,
+        typer.Option(
+            "--until", help="Of messages, include only those up to the end of this day, or before this moment."
+        ),
+    ] = "",
     pin: Annotated[
         list[str] | None,
         typer.Option("--pin", help="Ref of a required source; may be repeated.", callback=_each_legible),

@@ -32,10 +32,12 @@ def search(
     speaker: Annotated[str, typer.Option("--speaker", help="Who said it: a whole name.", callback=legible)] = "",
     session: Annotated[str, typer.Option("--session", help="Session in which it was said.", callback=legible)] = "",
     since: Annotated[str, typer.Option("--since", help="First day or moment, such as 2026-03-02.")] = "",
-    until: Annotated[str, typer.Option("--until", help="Last day, or moment before which it was said.")] = "",
+    until: Annotated[str, typer.Option("--until", help="Last day, or a moment before which it was said.")] = "",
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="message, point, preference or session_summary; repeat.", callback=_each_legible),
+        typer.Option(
+            "--kind", help="message, point, preference or session_summary; may be repeated.", callback=_each_legible
+        ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maximum number of memories.")] = 8,
     tenant: Annotated[

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 _STATUS: Final = {"new": "not running", "stored": "not running"}
 """What people are told of each status, where that is another word; the page says the same."""
 
+_FAILING: Final = {
+    "summary": "summary fails",
+    "keywords": "keywords fail",
+    "domains": "domains fail",
+    "compaction": "summary too long",
+}
+"""What people are told of a session that is run and of which a task fails, the most serious first."""
+
 _WIDE: Final = 80
 """Columns of a terminal from which it is told who runs a session."""
 
@@ -27,8 +35,8 @@ _WIDE: Final = 80
 def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
     """List the sessions: who runs them, when somebody last spoke, how much is waiting.
 
-    Below the list, on standard error, are named keys that somebody made another type, ids that no session can have, and
-    servers that do not answer.
+    Problems are printed below the list, on standard error: model calls that fail, keys of a wrong type, ids that no
+    session can have, and servers that do not answer.
 
     Example:
 
@@ -55,10 +63,28 @@ def concerns(found: SessionsFound) -> Iterator[str]:
     for session in found.sessions:
         if session.fault:
             yield f"session {session.session_id} stands still: {session.fault}; delete or rename the key"
+    for why, names in _failing(found.sessions).items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield f"session {names[0]}{more}: {why}"
     for name in found.unusable:
         yield f"context_builder:{name}:input is read by nobody: a session id is {SESSION_ID_RULE}"
     for name, why in found.away.items():
         yield f"{name}: {why}; its sessions are not listed"
+
+
+def _failing(listed: Sequence[RegisteredSession]) -> dict[str, list[str]]:
+    """Return which of the sessions that are run lack something, by what that is and why."""
+    found: dict[str, list[str]] = {}
+    for session in listed:
+        if session.owner is not None and (task := _failing_task(session)):
+            reason = str(session.failing[task].get("reason") or "").rstrip(".")
+            found.setdefault(f"{_FAILING[task]}: {reason}" if reason else _FAILING[task], []).append(session.session_id)
+    return found
+
+
+def _failing_task(session: RegisteredSession) -> str | None:
+    """Return the most serious of the tasks that fail."""
+    return next((task for task in _FAILING if session.failing.get(task)), None)
 
 
 def _print(listed: Sequence[RegisteredSession]) -> None:
@@ -74,7 +100,7 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
     console = Console()
     table = Table(box=None, header_style="bold", pad_edge=False)
     is_wide = console.width >= _WIDE
-    beside = 50 if is_wide else 36
+    beside = 52 if is_wide else 38
     table.add_column("session", min_width=12, max_width=max(console.width - beside, 12), overflow="fold")
     table.add_column("status", no_wrap=True)
     for heading in ("last said", "messages"):
@@ -86,13 +112,21 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
         owner = plain(describe(session.owner), 60) if session.owner else "–"
         table.add_row(
             Text(session.session_id),
-            _STATUS.get(session.status, session.status),
+            _status(session),
             _ago(session.last_active),
             str(session.messages),
             _waiting(session),
             *([Text(owner)] if is_wide else []),
         )
     console.print(table)
+
+
+def _status(session: RegisteredSession) -> str:
+    if session.asleep:
+        return "asleep"
+    if session.owner is not None and (task := _failing_task(session)):
+        return _FAILING[task]
+    return _STATUS.get(session.status, session.status)
 
 
 def _waiting(session: RegisteredSession) -> str:

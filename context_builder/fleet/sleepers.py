@@ -14,13 +14,10 @@ import structlog
 from redis.asyncio import Redis
 
 from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.session.keys import SLEEPERS
 from context_builder.session.store.scripts import Script
 from context_builder.storage.redis import redis_time
 from context_builder.storage.redis_availability import translated
-
-SLEEPERS: Final = "context_builder_fleet:sleepers"
-"""Sorted set of sleeping sessions' ids by the time of their last message, of Redis' clock. Lives :data:`KEPT` seconds
-after the last one went to sleep."""
 
 POSTPONED: Final = "context_builder_fleet:postponed"
 """Sorted set of sessions that sleep although their archive or memory, which is away, has not everything, by when to try

@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 
 from context_builder.errors import StoreError
 from context_builder.fleet.process import Workload
-from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.fleet.worker import WORKLOAD, open_docket, worker_name
+from context_builder.session.keys import SLEEPERS
 from context_builder.session.store.registry import RegisteredSession, SessionRegistry
 from context_builder.storage.redis_availability import translated
 

@@ -191,9 +191,13 @@ class AgentTools:
         project_id: Annotated[
             str, _named("project_id", description="Project whose documents take part; none means no documents.")
         ] = "",
-        speaker: Annotated[str, Field(description="Of the memories, only this person's: a whole name.")] = "",
-        since: Annotated[str, Field(description="Of the memories, first day or moment, such as 2026-03-02.")] = "",
-        until: Annotated[str, Field(description="Last day of them, or moment before which they are from.")] = "",
+        speaker: Annotated[str, Field(description="Include only this person's memories; a whole name.")] = "",
+        since: Annotated[
+            str, Field(description="Include only memories from this day or moment on, such as 2026-03-02.")
+        ] = "",
+        until: Annotated[
+            str, Field(description="Include only memories up to the end of this day, or before this moment.")
+        ] = "",
     ) -> dict[str, Any]:
         """Build the prompt of a conversation's next turn, as chat messages for a model, within the token budget.
 
@@ -307,9 +311,13 @@ class AgentTools:
         kinds: Annotated[
             tuple[str, ...], Field(description="Kinds to search by likeness, such as document or message; none: every.")
         ] = (),
-        speaker: Annotated[str, Field(description="Of what was said, only this person's: a whole name.")] = "",
-        since: Annotated[str, Field(description="Of what was said, first day or moment, such as 2026-03-02.")] = "",
-        until: Annotated[str, Field(description="Last day of it, or moment before which it was said.")] = "",
+        speaker: Annotated[str, Field(description="Of messages, include only this person's; a whole name.")] = "",
+        since: Annotated[
+            str, Field(description="Of messages, include only those from this day or moment on, such as 2026-03-02.")
+        ] = "",
+        until: Annotated[
+            str, Field(description="Of messages, include only those up to the end of this day, or before this moment.")
+        ] = "",
     ) -> dict[str, Any]:
         """Build the context of a task: what fits its intent, that may be seen, within the token budget.
 

@@ -26,6 +26,10 @@ FORGOTTEN: Final = "context_builder:forgotten"
 """Hash of a mark for each forgotten session, under a digest of its id: whoever loaded it before must not restore it. No
 expiry: a process may be frozen for as long as its machine is suspended. At most 250 bytes each."""
 
+SLEEPERS: Final = "context_builder_fleet:sleepers"
+"""Sorted set of sleeping sessions' ids by the time of their last message, of Redis' clock. A fleet keeps it for an hour
+after the last one went to sleep."""
+
 PACKAGE: Final = "context_builder:package:"
 """Begins the key of a cached context package, before its id."""
 
@@ -40,7 +44,7 @@ Receiver = Literal["archive", "memory"]
 
 RECEIVERS: Final[tuple[Receiver, ...]] = get_args(Receiver)
 
-SESSION_ID_RULE: Final = "1 to 128 of letters, digits and . _ - : @ + ~ = ,"
+SESSION_ID_RULE: Final = "1 to 128 letters, digits or . _ - : @ + ~ = ,"
 """What a session id is, for people."""
 
 _PUNCTUATION: Final = frozenset("._-:@+~=,")

@@ -38,7 +38,7 @@ def analysts(
     text = TextAnalyst(executor, is_shared=executor is not None)
     counter, configured = TokenCounter(settings.tasks.summary_model), models(settings)
     if not configured:
-        described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")
+        described = Described("plain text analysis, without a language model", "set OPENAI_API_KEY to use one")
         return text, text, counter.count, described
     analyst: Analyst = text
     for model in reversed(configured.values()):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+
 import pytest
 from redis import Redis
 from typer.testing import CliRunner
@@ -76,3 +79,20 @@ def test_the_list_of_sessions_fits_the_terminal(
     assert max(map(len, lines)) <= columns
     assert "…" not in "".join(lines)
     assert "1 unread" in next(line for line in lines if line.startswith("monday"))
+
+
+def test_the_list_says_which_sessions_sleep_and_of_which_the_summary_fails(store: Redis) -> None:
+    failing = {"summary": {"since": 1.0, "tries": 3, "reason": "Incorrect API key provided.", "tokens": 0}}
+    for name in ("asleep", "bad", "worse"):
+        counters = {"received_messages": 1, "failing": {} if name == "asleep" else failing}
+        store.hset(f"context_builder:{name}:checkpoint", "head", json.dumps({"counters": counters}))
+        store.zadd("context_builder:sessions", {name: time.time()})
+    store.zadd("context_builder_fleet:sleepers", {"asleep": time.time(), "bad": time.time()})
+    for name in ("bad", "worse"):
+        store.set(f"context_builder:{name}:owner", json.dumps({"host": "here", "pid": 1}))
+    done = CliRunner().invoke(app, ["sessions"], env={"COLUMNS": "60"})
+    told = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert " asleep " in told["asleep"]
+    assert all(" summary fails " in told[name] for name in ("bad", "worse"))
+    (why,) = done.stderr.splitlines()
+    assert why in [f"session {one} and 1 more: summary fails: Incorrect API key provided" for one in ("bad", "worse")]

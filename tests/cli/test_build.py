@@ -218,7 +218,7 @@ def test_a_memory_that_is_away_leaves_the_output_clean(store: Redis) -> None:
             ("tuesday",),
             "context-builder: there is no session tuesday: it never ran, or was deleted after SESSION_RETENTION",
         ),
-        (("a b",), "context-builder: session id 'a b': use 1 to 128 of"),
+        (("a b",), "context-builder: session id 'a b': use 1 to 128 letters"),
         (("monday", "-q", "Why?", "--max-tokens", "5"), "context-builder: needs 13 tokens, 8 more than the limit of 5"),
     ],
 )

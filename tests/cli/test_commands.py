@@ -85,7 +85,7 @@ def test_watch_makes_a_picture(store: Redis, tmp_path: Path) -> None:
     ("arguments", "told", "status"),
     [
         (("state", "monday"), "context-builder: there is no session monday; `context-builder sessions` lists them", 1),
-        (("state", "a b"), "context-builder: session id 'a b': use 1 to 128 of", 1),
+        (("state", "a b"), "context-builder: session id 'a b': use 1 to 128 letters", 1),
         (("replay", "none.srt", "monday"), "context-builder: none.srt: there is no such file", 1),
         (("replay", "none", "monday"), "context-builder: none: there is no such file", 1),
     ],

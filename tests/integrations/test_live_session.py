@@ -149,7 +149,7 @@ async def test_what_people_said_cannot_pose_as_anything_else(live: LiveSession, 
 
 
 def test_an_id_that_no_session_can_have_is_refused(live: LiveSession, redis: Redis) -> None:
-    with pytest.raises(SessionIdError, match="use 1 to 128 of"):
+    with pytest.raises(SessionIdError, match="use 1 to 128 letters"):
         LiveSession(redis, "mon day", live._builder)
 
 

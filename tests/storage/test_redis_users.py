@@ -25,7 +25,7 @@ from tests.services.waiting import wait_until
 
 DOCUMENTED = re.findall(r"^ACL SETUSER (.+)$", (ROOT / "docs/how-to/own-servers.md").read_text(), re.MULTILINE)
 ROLES = {line.split()[0]: line.split()[1:] for line in DOCUMENTED}
-USUAL = "on >USUAL-PASSWORD ~context_builder:* ~conversation_state:* &* +@all -@admin -@dangerous".split()
+USUAL = "on >USUAL-PASSWORD ~context_builder* ~conversation_state:* &* +@all -@admin -@dangerous".split()
 """What administrators grant a program that they do not know."""
 
 

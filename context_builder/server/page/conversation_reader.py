@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from redis.asyncio import Redis
 
 from context_builder.clock import epoch
-from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
 from context_builder.server.page.session_status import status_of, troubles_of
@@ -19,7 +18,7 @@ from context_builder.server.page.summary_view import in_order, shown_point
 from context_builder.server.seen_session import SeenSession
 from context_builder.server.shared_look import Changes
 from context_builder.session.client import JsonObject
-from context_builder.session.keys import Keys
+from context_builder.session.keys import SLEEPERS, Keys
 from context_builder.session.messages.message import is_assistants
 from context_builder.session.store.commit import MARK_BYTES
 from context_builder.session.store.lease import describe, is_forgotten

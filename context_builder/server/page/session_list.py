@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
 from context_builder.server.page.session_status import SessionActivity, failing_tasks, status_of
-from context_builder.session.keys import Keys
+from context_builder.session.keys import SLEEPERS, Keys
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.commit import MARK_BYTES
 from context_builder.session.store.lease import describe

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from secrets import token_hex
 from typing import Any, Final, cast
 
@@ -18,6 +18,7 @@ from context_builder.session.keys import (
     PACKAGE,
     RECEIVERS,
     SESSIONS,
+    SLEEPERS,
     SUMMARY_SEQS,
     Keys,
     Receiver,
@@ -50,8 +51,10 @@ LOOKED_AT_ONCE: Final = 500
 class RegisteredSession:
     """Describes one session; ``last_active`` in epoch seconds, ``owner`` the lease's holder while somebody runs it.
 
-    ``undeliverable`` counts, by receiver, what was refused for good. ``fault`` names what somebody else made of one of
-    its keys, of which nothing is counted then; empty when all is as it should be.
+    ``asleep`` says, in a list of sessions, that a fleet runs it again as soon as somebody speaks. ``failing`` has, by
+    task, the model calls that fail: since when, how often, and why. ``undeliverable`` counts, by receiver, what was
+    refused for good. ``fault`` names what somebody else made of one of its keys, of which nothing is counted then;
+    empty when all is as it should be.
     """
 
     session_id: str
@@ -65,6 +68,8 @@ class RegisteredSession:
     unremembered: int
     dead_letters: int
     undeliverable: dict[Receiver, int]
+    failing: dict[str, Any] = field(default_factory=dict)
+    asleep: bool = False
     fault: str = ""
 
     @property
@@ -105,7 +110,19 @@ class SessionRegistry:
         for start in range(0, len(names), LOOKED_AT_ONCE):
             part = names[start : start + LOOKED_AT_ONCE]
             listed += await self._look({name: active.get(name) for name in part})
-        return most_recent_first(listed)
+        asleep = await self._asleep() if listed else frozenset()
+        return most_recent_first(
+            replace(one, asleep=True) if one.owner is None and one.session_id in asleep else one for one in listed
+        )
+
+    async def _asleep(self) -> frozenset[str]:
+        """Return what a fleet has put to sleep, as far as this user of Redis may read the fleet's keys."""
+        try:
+            async with translated():
+                names: list[bytes] = await cast("Any", self._client).zrange(SLEEPERS, 0, -1)
+        except StoreError:
+            return frozenset()
+        return frozenset(map(_decoded, names))
 
     async def _by_activity(self, first: int | str, last: float, **how: bool) -> list[Any]:
         """Return a part of the sessions in the order of their last activity. Raises :class:`WrongKeyType`."""
@@ -275,5 +292,6 @@ def _registered(session_id: str, last_active: float | None, look: tuple[Any, ...
         unremembered=unremembered,
         dead_letters=counters.get("dead_letters", 0),
         undeliverable={receiver: int(count or 0) for receiver, count in zip(RECEIVERS, dead, strict=True)},
+        failing=counters.get("failing") or {},
         fault="; ".join(faults),
     )

@@ -227,9 +227,9 @@ async def _fleet(servers: SessionServers) -> FleetStatus | None:
         return None
     await asyncio.to_thread(import_module, "context_builder.fleet.status")  # others are answered meanwhile
     from context_builder.fleet.process import Workload
-    from context_builder.fleet.sleepers import SLEEPERS
     from context_builder.fleet.status import FleetStatus, status_of
     from context_builder.fleet.worker import WORKLOAD
+    from context_builder.session.keys import SLEEPERS
 
     parts = []
     for server in servers:
