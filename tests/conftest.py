@@ -28,9 +28,9 @@ from tests.services.small_model import SmallModelServer, started_or_skipped
 
 os.environ["EMBEDDED_EMBEDDINGS"] = "false"  # tests of that engine turn it on, and stop it
 
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("any machine"), max_examples=20)
-settings.load_profile("any machine")
+settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=100)
+settings.load_profile("quick")  # CI runs what is marked `hypothesis` a second time, thoroughly
 
 
 STARTING: Final = {

@@ -67,7 +67,7 @@ def test_ci_runs_the_gates_static_checks_and_then_every_test(checkout: Path) -> 
         *STATIC,
         "python -m pytest -n auto --dist worksteal -m not model and not long",
         "python -m pytest -m model --timeout 400",
-        "python -m pytest -m long -n 2 --dist worksteal",
+        "python -m pytest -m long or hypothesis --hypothesis-profile thorough -n 2 --dist worksteal",
         "python -m pytest -n 2 -m slow tests/session/test_protocol.py",
         "python -m scripts.protocol",
     ]

@@ -6,15 +6,17 @@ which takes up to a second.
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from inspect import cleandoc
+from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from context_builder import __version__
@@ -101,6 +103,15 @@ def _group(name: str, commands: typer.Typer, panel: str) -> Any:
     return group
 
 
+def _listed(name: str) -> Any:
+    """Return what the help lists of a command: its name, its part and what it does. Groups are loaded for that."""
+    module, function, panel = COMMANDS[name]
+    for node in ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return TyperCommand(name, help=_unwrapped(ast.get_docstring(node) or ""), rich_help_panel=panel)
+    return load(name)
+
+
 def _unwrapped(docstring: str) -> str:
     """Return the docstring with each paragraph in one line, for terminals of any width; examples stay indented."""
     paragraphs = cleandoc(docstring).split("\n\n")
@@ -153,6 +164,11 @@ class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx
         return [*self.commands]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, whose line of each command is read from its source: loading all of them takes a second."""
+        self.commands = {name: _listed(name) for name in COMMANDS}
+        super().format_help(ctx, formatter)
 
 
 app = typer.Typer(

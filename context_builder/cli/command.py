@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import orjson
 import typer
-from redis.asyncio import Redis
 from rich.console import Console
 
 from context_builder.cli.view.palette import plain
@@ -29,11 +28,13 @@ from context_builder.errors import (
     StoreError,
     require_extra,
 )
-from context_builder.session.client import SessionClient
 from context_builder.session.keys import SESSION_ID_RULE
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
     from context_builder.memory.memory import MemoryFilter
+    from context_builder.session.client import SessionClient
     from context_builder.session.store.registry import RegisteredSession
     from context_builder.settings.settings import Settings
 
@@ -114,6 +115,7 @@ async def settings_for(session_id: str) -> Settings:
 @asynccontextmanager
 async def connected(session_id: str) -> AsyncIterator[SessionClient]:
     """Open the session at the configured Redis, whether or not the session exists."""
+    from context_builder.session.client import SessionClient
     from context_builder.wiring.servers import open_redis
 
     async with open_redis(await settings_for(session_id)) as redis:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from enum import StrEnum
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -13,6 +13,9 @@ import typer
 from context_builder.cli.command import confirm, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.errors import SettingError
+
+if TYPE_CHECKING:
+    from context_builder.engines.engine import Engine
 
 
 class EngineAction(StrEnum):
@@ -94,7 +97,6 @@ async def _running_sessions() -> list[str]:
 
 async def _engines(verb: EngineAction, *, as_json: bool) -> None:
     from context_builder.engines.embeddings import EmbeddingEngine
-    from context_builder.engines.engine import Engine
     from context_builder.engines.postgres import PostgresEngine
     from context_builder.wiring.embedded import embedding_engine, home_of, redis_engine
 

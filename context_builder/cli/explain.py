@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,7 +15,9 @@ from context_builder.cli.view.memory import KINDS
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
 from context_builder.clock import moment
 from context_builder.session.client import SessionClient
-from context_builder.session.summary.citation import CitedMessage, ExplainedPoint
+
+if TYPE_CHECKING:
+    from context_builder.session.summary.citation import CitedMessage, ExplainedPoint
 
 
 def explain_command(

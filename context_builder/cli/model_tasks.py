@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from context_builder.analysis.analyst import (
     Analyst,
@@ -20,7 +20,9 @@ from context_builder.analysis.analyst import (
 from context_builder.analysis.openai import OpenAIAnalyst
 from context_builder.analysis.openai.analyst import DoubtedSentence
 from context_builder.errors import AnalystError, ContentRefused, OverBudget, ReplyInvalid
-from context_builder.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from context_builder.settings.settings import Settings
 
 TALK: Final = (
     AnalystMessage(1, "Ida", "How does DNA replication work in living cells?"),

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from context_builder.errors import ContextBuilderError, SettingError, StoreError
 from context_builder.storage.redis_availability import translated
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
     from context_builder.settings.settings import Settings
 
 ENV: Final = Path(".env")

@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -29,6 +28,9 @@ from context_builder.session.client import JsonObject, SessionClient, contribute
 from context_builder.transcript import Transcript, Utterance, read_transcript
 from context_builder.transcript.moments import iso
 from context_builder.transcript.utterance import moment_after
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 BATCH: Final = 500
 """Most messages in one push."""

@@ -7,21 +7,23 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
 from context_builder.cli.command import connected, live_console, run, session_ids, silence_threshold
 from context_builder.cli.signals import stopped
-from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
+from context_builder.cli.view.screen import View, export_svg, render
 from context_builder.cli.view.status import SILENCE
 from context_builder.errors import StoreError
 from context_builder.session.client import SessionClient, Snapshot
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 INTERVAL: Final = 0.25
 """Seconds between two looks at Redis."""

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
+from context_builder.cli.view.screen import View, export_svg, render
 from context_builder.cli.view.status import counted, duration
 from context_builder.session.client import Ended, Snapshot
 from tests.cli.samples import NOW, entries, sample, sample_conversation, sample_state

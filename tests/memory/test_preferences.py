@@ -122,7 +122,7 @@ def test_several_come_in_the_order_stated() -> None:
 @pytest.mark.parametrize("pattern", STATED, ids=lambda each: each.pattern.pattern[:40])
 def test_whatever_a_pattern_matches_is_looked_at(pattern: Pattern) -> None:
     @given(st.from_regex(pattern.pattern))
-    @settings(max_examples=50, suppress_health_check=[*HealthCheck], deadline=None)
+    @settings(suppress_health_check=[*HealthCheck], deadline=None)
     def looked_at(text: str) -> None:
         assert may_state(text), text
         assert may_state(text.replace("'", "’").replace(" ", " \n ").upper())

@@ -26,8 +26,8 @@ from context_builder.analysis.text.summary import SummarySize
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.cli import app
 from context_builder.cli.state import overview
-from context_builder.cli.view import View, render
 from context_builder.cli.view.palette import SpeakerColours
+from context_builder.cli.view.screen import View, render
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.domains import DOMAINS
 from context_builder.errors import AnalystError

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from context_builder.cli.view.palette import ASSISTANT, UNBOUNDED, SpeakerColours, domain_colour, short_name
 from context_builder.cli.view.published import PublishedMessage, spoken
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 
 class DomainBars:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from context_builder.cli.view.palette import ASSISTANT, UNBOUNDED, SpeakerColours
-from context_builder.cli.view.published import PublishedPoint
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from context_builder.cli.view.published import PublishedPoint
 
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "claim": ("•", "#9aa5ce"),

@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.view.palette import plain
-from context_builder.knowledge.audit import CandidateAudit, PackageAudit
-from context_builder.knowledge.package import ContextPackage
 
 if TYPE_CHECKING:
     from context_builder.assembly.budget import Receipt
+    from context_builder.knowledge.audit import CandidateAudit, PackageAudit
+    from context_builder.knowledge.package import ContextPackage
 
 
 VERDICTS: Final = {

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from context_builder.cli.view.palette import plain
 from context_builder.clock import epoch
 from context_builder.json_values import list_of, number_of, object_of, objects_of
-from context_builder.session.client import JsonObject, Snapshot
 from context_builder.session.messages.message import is_assistants
+
+if TYPE_CHECKING:
+    from context_builder.session.client import JsonObject, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

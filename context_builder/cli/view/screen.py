@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.box import ROUNDED
 from rich.console import Console, Group, RenderableType
@@ -31,7 +31,9 @@ from context_builder.cli.view.status import (
     running,
     silence_clock,
 )
-from context_builder.session.client import Snapshot
+
+if TYPE_CHECKING:
+    from context_builder.session.client import Snapshot
 
 WIDE: Final = 100
 """Columns from which conversation and understanding stand side by side."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from context_builder.cli.view.published import Published
-from context_builder.session.client import Ended
+if TYPE_CHECKING:
+    from context_builder.cli.view.published import Published
+    from context_builder.session.client import Ended
 
 _CELLS: Final = 8
 """Width of the silence clock's gauge."""
