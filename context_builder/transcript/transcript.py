@@ -13,6 +13,7 @@ from context_builder.errors import TranscriptError
 from context_builder.transcript.archive import read_folder, read_zip, refuse_large, unpacked
 from context_builder.transcript.clocks import with_clocks
 from context_builder.transcript.decoding import decode
+from context_builder.transcript.fields import parse
 from context_builder.transcript.formats import (
     ass,
     broadcast,
@@ -64,6 +65,8 @@ class TextFormat:
 
 _FENCED: Final = re.compile(r"^```(?:json\w*)?[ \t]*\n(?=\s*[\[{]\s*[\[{\"])", re.MULTILINE)
 
+_OBJECT: Final = re.compile(r"^(?=\{\s*\"|\[\s*\{\s*\")", re.MULTILINE)
+
 _EVENTS: Final = re.compile(r"\s*(?:(?:event|id|retry):[^\n]*\n|:[^\n]*\n|\n){0,9}data:\s*\{")
 """Begins server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html."""
 
@@ -82,6 +85,7 @@ TEXTS: Final = (
     TextFormat(
         "JSON in Markdown", lambda text: _FENCED.search(text[:_PROBE]) is not None, lambda source: _read_fenced(source)
     ),
+    TextFormat("JSON below a program's log", lambda text: _below_log(text) > 0, documents.read_document),
     TextFormat("a table", tables.is_table, tables.read_table),
     TextFormat("Audacity's labels", tables.is_labels, tables.read_tsv),
     TextFormat("SubStation Alpha", ass.is_ass, ass.read_ass),
@@ -111,8 +115,20 @@ def read_text(source: Source) -> Transcript:
     source.text = markdown.unmarked(_with_few_spaces(source.text))
     if known := next((one for one in TEXTS if one.matches(source.text)), None):
         return known.read(source)
-    source.text = with_clocks(source.text)
+    source.text = speaker_blocks.without_words(with_clocks(source.text))
     return next(one for one in PLAIN if one.matches(source.text)).read(source)
+
+
+def _below_log(text: str) -> int:
+    """Return where JSON begins below the first lines, which are not; 0 where it does not, or other text follows."""
+    begins = _OBJECT.search(text[:_PROBE])
+    if begins is None or begins.start() == 0 or not text.rstrip().endswith(("}", "]")):
+        return 0
+    try:
+        parse(text[begins.start() :])
+    except ValueError:
+        return 0
+    return begins.start()
 
 
 def _read_fenced(source: Source) -> Transcript:

@@ -372,3 +372,22 @@ def test_a_zip_of_one_recording_in_several_formats(tmp_path: Path) -> None:
 def test_a_short_western_text_is_no_baltic_one(tmp_path: Path) -> None:
     subtitles = "1\r\n00:00:01,000 --> 00:00:02,000\r\nÉté à Köln – “so”.\r\n".encode("cp1252")
     assert heard(tmp_path, "a.srt", subtitles) == ["Unknown | Été à Köln – “so”."]
+
+
+def test_times_in_words_below_those_in_figures_are_not_said(tmp_path: Path) -> None:
+    text = "0:03\n3 seconds\nWe sail.\n1:06\n1 minute, 6 seconds\nAt noon.\n"
+    told = transcript(tmp_path, "a.txt", text).utterances
+    assert [(one.text, one.at) for one in told] == [("We sail.", 3), ("At noon.", 66)]
+
+
+def test_json_below_a_log_and_a_quotation_of_all_lines(tmp_path: Path) -> None:
+    document = json.dumps({"segments": [{"start": 0.0, "end": 2.0, "text": "We sail."}]})
+    assert heard(tmp_path, "a.log", f"2023-05-03 09:00 INFO done\n{document}\n") == ["Unknown | We sail."]
+    quoted = "> [!quote] Ida 0:03\n> We sail.\n\n> [!quote] Bo 0:08\n> No.\n\n> [!quote] Ida 0:09\n> Yes.\n"
+    assert heard(tmp_path, "a.md", quoted) == ["Ida | We sail.", "Bo | No.", "Ida | Yes."]
+
+
+def test_speakers_of_a_document_do_not_make_it_a_turn(tmp_path: Path) -> None:
+    said = [{"text": text, "speakerId": 1 + place % 2} for place, (_, text, _) in enumerate(SAID)]
+    people = [{"id": 1, "name": "Ida"}, {"id": 2, "name": "Bo"}]
+    assert heard(tmp_path, "a.json", {"videos": [{"insights": {"transcript": said, "speakers": people}}]}) == TALK

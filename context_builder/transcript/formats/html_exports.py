@@ -119,6 +119,9 @@ _UNSEEN: Final = frozenset({"script", "style", "head", "title", "template", "nos
 _PIECE: Final = re.compile(r"<!--|-->|<(?P<end>/?)(?P<tag>[A-Za-z][\w:-]*)(?P<rest>[^<>]*)>")
 
 
+_DOCTYPE: Final = re.compile(r"<!doctype\b[^<>]*>", re.IGNORECASE)
+
+
 def text_of_page(page: str) -> str:
     """Return what a page shows, a line for each of its blocks, with tabs between the cells of a table.
 
@@ -132,6 +135,7 @@ def text_of_page(page: str) -> str:
         if not unseen and not is_comment:
             lines[-1] += re.sub(r"[\n\t]", " ", html.unescape(text))
 
+    page = _DOCTYPE.sub("", page, count=1)
     for piece in _PIECE.finditer(page):
         show(page[place : piece.start()])
         place = piece.end()

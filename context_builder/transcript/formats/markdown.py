@@ -32,11 +32,16 @@ _LINKED: Final = re.compile(
 )
 """A time that is a link into the recording."""
 
+_QUOTED: Final = re.compile(r">\s?(?:\[!\w{1,20}\][+-]?\s*)?")
+"""Begins a line of a quotation, or of a callout, where all lines are of some."""
+
 _HEADING: Final = re.compile(r"#{1,6}\s+(?P<name>[^#\n]{1,60}?):?\s*#*")
 
 
 def unmarked(text: str) -> str:
     """Return a text without Markdown around the times and names of who speaks; any other is as it was."""
+    if text.lstrip().startswith(">") and all(line.startswith(">") for line in text.split("\n") if line.strip()):
+        text = "\n".join(_QUOTED.sub("", line, count=1) for line in text.split("\n"))
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)
     if "**" in text:

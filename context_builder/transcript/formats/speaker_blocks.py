@@ -127,6 +127,23 @@ def _with_figures(lines: list[str]) -> list[str]:
     return kept
 
 
+def without_words(text: str) -> str:
+    """Return a text without lines that say in words the time that stands in figures above each (YouTube's page)."""
+    lines = text.split("\n")
+    times = [_ALONE.fullmatch(line.strip()) if len(line) < 40 else None for line in lines]
+    again = {
+        place + 1
+        for place, (time, below) in enumerate(pairwise(zip(times, lines, strict=True)))
+        if time[0]
+        and (words := _IN_WORDS.fullmatch(below[1].strip()[:160])) is not None
+        and not words["name"].strip()
+        and not words["time"]
+        and _seconds(words["words"]) == int(offset(time[0]["time"]))
+    }
+    is_all = len(again) > 1 and len(again) == sum(time is not None for time in times)
+    return "\n".join(line for place, line in enumerate(lines) if place not in again) if is_all else text
+
+
 def _in_words(lines: Sequence[str], place: int) -> _InWords | None:
     line = lines[place]
     found = _IN_WORDS.fullmatch(line.strip()) if len(line) < 160 else None

@@ -38,7 +38,7 @@ _TEXT: Final = (
     "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance",
     "transcription", "displaytext", "punctuated", "value", "snippet", "cooked", "sentences", "parts", "elements",
     "tokens", "segment", "word", "payload", "contents", "textblocks", "finalsentence", "msg", "mes", "steps", "token",
-    "selftext", "blocks", "items",
+    "selftext",
 )  # fmt: skip
 _PERSONS: Final = ("sender", "author", "actor", "member", "person", "participant", "creator", "commenter", "poster")
 _WHO: Final = (
@@ -49,10 +49,11 @@ _WHO: Final = (
     "participantpurpose", "participanttype", "speakerid", "participantid", "speakerlabel", "speakertag",
     "participantidentity", "participantdetails", "name", "userid", "fromid", "senderid", "spk", "direction",
     "speakerindex", "personemail", "authoremail", "senderemail", "useremail", "actorid", "personid",
-    "speakers", "account", "track", "transcriptiontrack",
+    "account", "transcriptiontrack",
 )  # fmt: skip
 _NAMES: Final = (
-    "displayname", "name", "fullname", "friendlyname", "login", "username", "title", "participantrole", "role",
+    "speakername", "displayname", "name", "fullname", "friendlyname", "login", "username", "title", "participantrole",
+    "role",
     "email", "emailaddress", "source", "label", "identifier", "id", "userid",
 )  # fmt: skip
 _IDS: Final = ("id", "waid", "spkid", "speakerid", "participantid", "userid", "speaker", "useridentifier")
@@ -116,6 +117,8 @@ _UNSAID_PARTS: Final = frozenset({
 })  # fmt: skip
 """Types of parts of a message to or from a model that nobody says."""
 
+_KINDS_OF_PARTS: Final = ("$type", "content_type", "block_type")
+
 _WORDS: Final = 4
 """Turns of which a list has at least so many before it is taken for one of words."""
 
@@ -175,6 +178,17 @@ def turn_of(entry: Object) -> dict[str, Any]:
     for beside in ("data", "metadata", "meta", "additions"):
         if isinstance(inside := found.get(beside), dict) and _is_text(found, "text"):
             found = {**{_plainly(key): value for key, value in inside.items()}, **found}
+    for parts in (found.get("items"), found.get("blocks")):  # of Semantic Kernel, and of LlamaIndex
+        if (
+            isinstance(parts, list)
+            and parts
+            and isinstance(parts[0], dict)
+            and not parts[0].keys().isdisjoint(_KINDS_OF_PARTS)
+        ):
+            found["parts"] = parts
+    match found.get("speakers"):
+        case [str(name)]:
+            found["speaker"] = name
     if isinstance(places := found.get("instances"), list) and places and isinstance(places[0], dict):
         found |= {_plainly(key): value for key, value in places[0].items()}
     return found
