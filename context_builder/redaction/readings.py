@@ -3,7 +3,7 @@
 A reading is the text in plain letters, each of which knows its place. The first one is what is seen: without what is
 invisible, with the letters and digits of other widths and faces as plain ones. Where there is more to be read, the
 second one also has escapes decoded, markup within words left out, single letters joined, look-alike letters replaced,
-and accents removed.
+and accents removed. Another one has the letters of tags, which nobody sees and a model reads.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ _UNSEEN: Final = re.compile(
 )
 """Letters and marks that nobody sees, whatever Unicode says that they are."""
 
+_TAG: Final = re.compile("[\U000e0020-\U000e007e]")
+_TAGS: Final = {0xE0000 + code: code for code in range(0x20, 0x7F)}
+"""Letters that nobody sees, and what they stand for."""
+
 _ODD: Final = re.compile("[^\t\n\v\f\r\x1c-\x1f -~]")
 _MARK: Final = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 _ESCAPE: Final = re.compile(
@@ -40,7 +44,10 @@ _MARKUP: Final = re.compile(
 )
 """What stands within a word and is not seen, or not read."""
 _SPELLED: Final = re.compile(r"(?<!\S)(?:\S[ \n./-]){11,4000}\S(?!\S)")
-"""Letter by letter."""
+_SEPARATED: Final = re.compile(
+    r"[A-Za-z0-9](?P<between>[^A-Za-z0-9]{1,4})(?:[!-~](?P=between)){10,4000}[!-~](?![A-Za-z0-9])"
+)
+"""Letter by letter, with the same signs between all of them."""
 _NUMBERS: Final = re.compile(r"(?<![\w.])(?:\d{2,3}(?:, ?|[ -])){7,4000}\d{2,3}(?![\w.])")
 _NUMBER: Final = re.compile(r"\d{2,3}")
 _HEX: Final = re.compile(
@@ -111,7 +118,8 @@ def readings(written: str) -> list[Reading]:
     """Return what is read, the first as it is seen; each takes a time linear in the length."""
     first = _seen(written)
     second = _deciphered(first)
-    return [first] if second is None else [first, second]
+    tagged = [Reading(written.translate(_TAGS))] if _TAG.search(written) else []
+    return [first, *tagged, *([] if second is None else [second])]
 
 
 def _seen(written: str) -> Reading:
@@ -185,6 +193,14 @@ def _joined(text: str) -> Iterator[tuple[int, int, str]]:
         yield *spelled.span(), spelled.group()[::2]
 
 
+def _separated(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield words whose letters have the same signs between them; digits alone are a list of numbers."""
+    for spelled in _SEPARATED.finditer(text):
+        word = spelled.group()[:: 1 + len(spelled["between"])]
+        if not word.isdigit():
+            yield *spelled.span(), word
+
+
 def _of_numbers(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield what is written as the numbers of its characters."""
     for numbers in _NUMBERS.finditer(text):
@@ -214,7 +230,7 @@ def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
                 yield digits.start() + run[0].start(), digits.start() + run[-1].end(), plain
 
 
-_IN_WORDS: Final = (_of_numbers, _of_hex, _of_octal, _without_markup, _joined)
+_IN_WORDS: Final = (_of_numbers, _of_hex, _of_octal, _without_markup, _joined, _separated)
 
 
 def _latin(text: str) -> Iterator[tuple[int, int, str]]:

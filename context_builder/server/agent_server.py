@@ -136,6 +136,12 @@ def _answers_a_request(body: bytes) -> bool:
     return False
 
 
+MOST_ITEMS: Final = 1_000
+"""Items of a list that is an argument, and arguments of a call."""
+
+LONGEST_LIST: Final = 20_000
+"""Characters of a text that is read as a list."""
+
 _NOT_GIVEN: Final = frozenset({"", "null", "none", "nil", "undefined"})
 _NAME: Final = re.compile(r"\w{1,40}")
 _BETWEEN: Final = re.compile(r"[,;\s]+")
@@ -163,9 +169,21 @@ def unknown_argument(given: Mapping[str, Any], schema: Mapping[str, Any]) -> str
     unknown = next((name for name in given if name not in known), None)
     if unknown is None:
         return None
-    near = get_close_matches(unknown, known, n=1)
-    called = unknown if _NAME.fullmatch(unknown) else "an argument"
+    is_name = _NAME.fullmatch(unknown) is not None
+    near = get_close_matches(unknown, known, n=1) if is_name else []
+    called = unknown if is_name else "an argument"
     return f"{called} is not known; " + (f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}")
+
+
+def too_many(arguments: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with arguments that are too many, or have too many items, to be looked at one by one."""
+    if len(arguments) > MOST_ITEMS:
+        return f"there are more than {MOST_ITEMS:,} arguments"
+    for name, value in arguments.items():
+        called = name if _NAME.fullmatch(name) else "an argument"
+        if isinstance(value, list | dict) and len(value) > MOST_ITEMS:
+            return f"{called} has more than {MOST_ITEMS:,} items"
+    return None
 
 
 def _is_absent(value: Any) -> bool:
@@ -187,7 +205,7 @@ def _text_of(value: Any) -> Any:
 
 def _items_of(value: Any) -> Iterator[Any]:
     """Yield the items of a list, of one in JSON, or of names in a text with commas or blanks between them."""
-    if isinstance(value, str):
+    if isinstance(value, str) and len(value) <= LONGEST_LIST:
         try:
             value = orjson.loads(value)
         except orjson.JSONDecodeError:
@@ -236,9 +254,11 @@ class _AgentServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool. Raises :class:`ToolError`, which names the argument that is wrong, and quotes none."""
         tool = self._tool_manager.get_tool(name)
+        if wrong := too_many(arguments):
+            raise ToolError(wrong)
         given = given_arguments(arguments, tool.parameters) if tool is not None else arguments
-        if tool is not None and (unknown := unknown_argument(given, tool.parameters)):
-            raise ToolError(unknown)
+        if wrong := too_many(given) or (unknown_argument(given, tool.parameters) if tool is not None else None):
+            raise ToolError(wrong)
         try:
             return await super().call_tool(name, given, context)
         except ToolError as error:

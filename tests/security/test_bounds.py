@@ -105,6 +105,21 @@ async def test_a_message_of_too_many_items_is_refused_at_once_over_grpc(api: Api
     await channel.close()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [{"kind": "a," * 900_000}, {"kind": ["a"] * 150_000}, {"kimd" * 250_000: "x"}, {f"k{n}": 1 for n in range(1_000)}],
+    ids=["a text as list", "a list", "a long name", "many names"],
+)
+async def test_arguments_of_a_tool_that_are_too_many_are_refused_at_once(api: ApiServer, arguments: object) -> None:
+    call = {"name": "search_memory", "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {"Accept": "application/json, text/event-stream"}
+    async with api.client(api.key(Role.READER), headers=headers, timeout=60) as client, others_are_answered(api):
+        answer = await client.post("/mcp", json=body)
+    assert '"isError":true' in answer.text.replace(" ", "")
+    assert len(answer.content) < 10_000
+
+
 LARGE: dict[str, tuple[str, int]] = {
     "one long sentence": ("a ", 900_000),
     "short paragraphs": ("a.\n\n", 480_000),

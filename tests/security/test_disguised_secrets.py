@@ -87,13 +87,15 @@ def test_no_part_of_a_secret_is_in_anything_that_is_made_of_a_source(
 WITHIN_WORDS: Final[dict[str, Callable[[str], str]]] = {
     "Markdown's escapes": lambda text: re.sub(r"([-_.@])", r"\\\1", text),
     "Markdown's emphasis": lambda text: f"{text[:6]}**{text[6:12]}**{text[12:]}",
-    "tags": lambda text: f"{text[:6]}<b>{text[6:12]}</b>{text[12:]}",
+    "elements": lambda text: f"{text[:6]}<b>{text[6:12]}</b>{text[12:]}",
     "a comment": lambda text: f"{text[:9]}<!-- x -->{text[9:]}",
     "two strings": lambda text: f"'{text[:9]}' + '{text[9:]}'",
     "octal": lambda text: "".join(f"\\{ord(one):03o}" for one in text),
     "quoted-printable": lambda text: "".join(f"={ord(one):02X}" for one in text),
     "numbers": lambda text: " ".join(str(ord(one)) for one in f"key={text}"),  # two digits each would be hexadecimal
     "letter by letter": " ".join,
+    **{f"letter by letter with {between!r}": between.join for between in (", ", "\t", "  ", "_", '","', "🙂")},
+    "tags": lambda text: "".join(chr(0xE0000 + ord(one)) for one in text),
 }
 
 
