@@ -17,7 +17,7 @@ from context_builder.domains import DOMAINS
 from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.server.page.summary_view import shown_point
 from context_builder.session.keys import SESSIONS, Keys
-from tests.server.page.accessibility import PHONE
+from tests.server.page.accessibility import PHONE, RULES, faults, load_axe
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Visitor
 
@@ -30,7 +30,12 @@ KINDS = ("decision", "action", "question", "disagreement", "proposal", "claim", 
 
 
 @pytest.mark.parametrize(
-    ("text", "named"), [("Forty metres.", ["Ida", "Kai"]), ("Ida: How deep? – Kai: Forty metres.", [])]
+    ("text", "named"),
+    [
+        ("Forty metres.", ["Ida", "Kai"]),
+        ("Ida: How deep? – Kai: Forty metres.", []),
+        ("Bo: How deep? – Kai: Forty metres.", []),
+    ],
 )
 def test_who_speaks_in_an_exchange_is_named_once(text: str, named: list[str]) -> None:
     assert shown_point({"id": 1, "text": text, "speakers": ["Ida", "Kai"]})["speakers"] == named
@@ -192,9 +197,11 @@ async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(re
     oldest = page.locator(".point[data-id='1']")
     await oldest.locator(".point-button").click()
     await expect(oldest.locator(".behind")).to_contain_text("The hydrophone hears the whales sing, call 1.")
+    await expect(oldest.locator("mark")).to_have_text("hears the whales sing")
     await oldest.get_by_role("button", name="Show it in the conversation").click()
     await expect(page.locator("#m1")).to_be_in_viewport()
     await expect(page.locator("#m1")).to_have_class("message lit")
+    await expect(page.locator("#m1 mark")).to_have_text("hears the whales sing")
 
 
 async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_labels(
@@ -211,6 +218,30 @@ async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_lab
     await expect(row.locator("[data-label=Behind]")).to_be_visible()
     for name in ("Cost", "Run by", "Domains"):
         await expect(row.locator(f"[data-label='{name}']")).to_be_hidden()
+
+
+async def test_a_few_words_lead_to_a_view_or_a_session(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    await redis.lpush(Keys("monday").input, b"{}")  # type: ignore[misc]
+    await page.keyboard.press("Control+k")
+    places, words = page.get_by_role("option"), page.get_by_role("combobox", name="Where to")
+    await expect(words).to_be_focused()
+    await expect(places.filter(has_text="monday")).to_have_count(1)
+    await expect(places.first).to_have_attribute("aria-selected", "true")
+    await load_axe(page)
+    assert await faults(page, RULES) == []
+    await page.keyboard.press("ArrowDown")
+    await expect(places.nth(1)).to_have_attribute("aria-selected", "true")
+    await words.fill("no such place")
+    await expect(page.get_by_role("dialog").get_by_role("status")).to_have_text("Nothing has that name.")
+    await words.fill("mon")
+    await expect(places).to_have_text(["mondaysession"])
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/ui/sessions/monday")
+    await page.get_by_role("button", name="Go to").click()
+    await expect(words).to_have_value("")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
 
 
 async def test_the_login_and_assets_are_compressed_and_nothing_with_a_secret(

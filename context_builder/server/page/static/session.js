@@ -1,5 +1,5 @@
 // A session as it happens: keeps the conversation, the silence clock, the chart and the summary current.
-import { PAGE, clock, dollars, domainChip, element, listen, said, setText, speakerName } from "./page.js";
+import { PAGE, clock, dollars, domainChip, element, listen, marked, said, setText, speakerName } from "./page.js";
 import { DomainChart } from "./domain_chart.js";
 import { SummaryList } from "./summary_list.js";
 import { WindowedList } from "./windowed_list.js";
@@ -50,8 +50,9 @@ function draw(item, row) {
     button.setAttribute("aria-label", `Light the ${button.textContent} that cite message ${item.id}`);
     meta.append(button);
   }
-  const text = element("p", "said", item.text);
+  const text = element("p", "said");
   text.dir = "auto";
+  text.append(...marked(item.text, lit ? quotesOf(item.id) : []));
   made.replaceChildren(meta, text);
   return made;
 }
@@ -144,6 +145,12 @@ function isLit(message) {
   return chosen !== null && (chosen.message === message || (chosen.point !== undefined && chosen.ids.includes(message)));
 }
 
+/** The words of a message that the chosen point rests on or, of a chosen message, those that any point does. */
+function quotesOf(message) {
+  const citing = points.filter((point) => chosen.point === undefined || point.id === chosen.point);
+  return citing.flatMap((point) => point.quotes.filter((one) => one.id === message).map((one) => one.text));
+}
+
 function choose(next) {
   const before = chosen;
   chosen = next;
@@ -164,8 +171,9 @@ function drawPoints() {
 function behind(point) {
   return point.ids.map((id) => {
     const message = list.byId.get(id);
-    const quote = point.quotes.find((one) => one.id === id);
-    return { id, speaker: message?.speaker ?? quote?.speaker ?? "", text: message?.text ?? quote?.text ?? "…" };
+    const quotes = point.quotes.filter((one) => one.id === id);
+    const said = message ?? quotes[0];
+    return { id, speaker: said?.speaker ?? "", text: said?.text ?? "…", quotes: quotes.map((one) => one.text) };
   });
 }
 

@@ -1,6 +1,6 @@
 // Shows the points of a summary under their headings. A row stays the same element while its point is there: what is
 // pressed or focused does not go away because something else was summarized.
-import { element, setText, speakerName } from "./page.js";
+import { element, marked, setText, speakerName } from "./page.js";
 
 export class SummaryList {
   constructor(list, { onPoint, onMessage }) {
@@ -75,8 +75,9 @@ export class SummaryList {
     made.append(
       ...messages.map((one) => {
         const item = element("li");
-        const text = element("span", "quote", one.text);
+        const text = element("span", "quote");
         text.dir = "auto";
+        text.append(...marked(one.text, one.quotes));
         const jump = element("button", "quiet jump", "Show it in the conversation");
         jump.type = "button";
         jump.dataset.message = one.id;
