@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import time
 from typing import Any
 
@@ -171,6 +172,27 @@ async def test_bands_tell_what_was_talked_about_and_pauses_are_narrow(redis: Red
     assert pause["width"] < place["width"] / 5
     await page.mouse.move(pause["x"] + pause["width"] / 2, pause["y"] + 5)
     await expect(page.locator("[data-tip]")).to_contain_text("Pause of 1 h")
+    await expect(page.locator("[data-caption] span").nth(1)).to_be_visible()
+    columns = page.locator("[data-chart] rect:not(.pause)")
+    before = await columns.count()
+    await page.mouse.move(place["x"] + 2, place["y"] + 5)
+    await page.mouse.down()
+    await page.mouse.move(pause["x"] - 2, place["y"] + 5)
+    await page.mouse.up()
+    await expect(chart.locator(".pause")).to_have_count(0)
+    assert await columns.count() < before
+    await page.get_by_role("button", name="Show all").click()
+    await expect(chart.locator(".pause")).to_have_count(1)
+    moment = page.get_by_role("slider")
+    await moment.press("Home")
+    await expect(moment).to_have_attribute("aria-valuetext", re.compile("1 message: Biology 100 %"))
+    await moment.press("+")
+    await expect(chart.locator(".pause")).to_have_count(0)
+    await moment.press("Escape")
+    await expect(chart.locator(".pause")).to_have_count(1)
+    await moment.press("Home")
+    await moment.press("Enter")
+    await expect(page.locator("#m1")).to_be_in_viewport()
 
 
 async def test_the_assistant_has_one_style_and_nothing_the_browsers_own(redis: Redis, visitor: Visitor) -> None:

@@ -8,7 +8,7 @@ const strip = document.querySelector("[data-session]");
 const id = strip.dataset.session;
 const scroll = document.querySelector("[data-scroll]");
 const messages = document.querySelector("[data-messages]");
-const chart = new DomainChart(document.querySelector("[data-chart]"));
+const chart = new DomainChart(document.querySelector("[data-chart]"), showTime);
 const conversation = document.querySelector("[data-shown]");
 const narrow = matchMedia("(max-width: 980px)"); // as in page.css: one panel at a time
 const followButton = document.querySelector("[data-follow]");
@@ -212,6 +212,18 @@ async function showMessages(point, wanted) {
   if (chosen?.point === point.id) list.show(wanted.find((one) => list.byId.has(one)));
 }
 
+/** Scroll to what was said at a time; where a finger points at the chart, that alone is told. */
+async function showTime(at, pointer) {
+  if (narrow.matches && pointer) return;
+  const isBefore = () => list.items.some((one) => one.time <= at);
+  while (list.items.length && !isBefore() && !hasAll()) {
+    if (!(await loadEarlier(1000))) break;
+  }
+  const first = list.items.find((one) => one.time >= at);
+  showPanel("talk");
+  if (first) list.show(first.id);
+}
+
 messages.addEventListener("click", (event) => {
   const row = event.target.closest("li.message");
   if (!row || getSelection().toString()) return;
@@ -311,7 +323,7 @@ function change(data, isNews) {
   for (const one of data.struck ?? []) list.remove(one);
   if (data.points) takePoints(data.points);
   if (data.head) takeHead(data.head);
-  if (data.chart) chart.draw(data.chart);
+  if (data.chart) chart.take(data.chart);
 }
 
 let hasBegun = false;
