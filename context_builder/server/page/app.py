@@ -128,6 +128,7 @@ def page_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.logins = logins
+    app.state.health = health.HealthWatch(services)
     for router in VIEWS:
         app.include_router(router)
     return app
