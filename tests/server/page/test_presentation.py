@@ -146,6 +146,11 @@ async def test_beside_the_conversation_a_laptop_shows_a_dozen_lines_of_summary(r
         [f"{name} {4 if name == 'Said' else 2}" for name in dict.fromkeys(HEADINGS.values())]
     )
     await expect(page.locator(".under").first.locator(".point .text").first).to_contain_text("number 8")
+    await page.locator(".point[data-id='1'] .point-button").click()
+    await expect(page.locator(".quoted")).to_have_text("Ida “hears the whales sing”")
+    await expect(page.locator(".message mark")).to_have_text("hears the whales sing")
+    await page.locator(".quoted").click()
+    await expect(page.locator("#m1")).to_be_in_viewport()
 
 
 async def test_a_domain_is_named_only_where_it_changes(redis: Redis, visitor: Visitor) -> None:

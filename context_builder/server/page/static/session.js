@@ -162,7 +162,8 @@ function drawPoints() {
   summary.draw(points, {
     lit: chosen?.message === undefined ? [] : citing.get(chosen.message) ?? [],
     chosen: chosen?.point,
-    behind: narrow.matches ? behind : null,
+    behind,
+    inFull: narrow.matches, // beside them, the messages themselves are lit
   });
   for (const one of document.querySelectorAll("[data-points-count]")) setText(one, points.length ? String(points.length) : "");
 }
