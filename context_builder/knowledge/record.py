@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -116,15 +116,19 @@ class PackageRecord:
         )
         return [PackageEntry(row["package_id"], _time(row["created_at"])) for row in rows]
 
-    async def recent(self, tenant_id: str, asked_by: str | None, limit: int) -> list[RecentPackage]:
-        """Return the newest packages that a caller asked for, or with None anybody."""
+    async def recent(
+        self, tenant_id: str, asked_by: str | None, limit: int, among: Sequence[str] | None = None
+    ) -> list[RecentPackage]:
+        """Return the newest packages that a caller asked for, or with None anybody; with ``among``, of these ids."""
         rows = await self._call(
-            "context_package_recent", tenant_id, asked_by=storable(asked_by), most=limit, oldest=self._oldest()
+            "context_package_recent",
+            tenant_id,
+            asked_by=storable(asked_by),
+            most=limit,
+            oldest=self._oldest(),
+            among=None if among is None else [storable(one) for one in among],
         )
-        return [
-            RecentPackage(row["package_id"], _time(row["created_at"]), row["intent"] or "", row["task_id"])
-            for row in rows
-        ]
+        return [RecentPackage(**{**row, "created_at": _time(row["created_at"])}) for row in rows]
 
     async def audit(self, tenant_id: str, package_id: str) -> dict[str, Any] | None:
         """Return the request and, in ``revisions``, each with its body, decision, candidates and graph; None as above.

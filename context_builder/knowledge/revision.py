@@ -103,9 +103,19 @@ class PackageEntry:
 
 @dataclass(frozen=True, slots=True)
 class RecentPackage:
-    """A package's id, the time of its first revision, what it was asked for, and its task, if it has one."""
+    """A package as lists of packages describe it.
+
+    ``created_at`` is the time of its first revision; ``caller`` asked for it; ``task_id`` and ``project`` are empty
+    where it has none. ``sources`` counts those in its newest revision. ``outcome`` is the mean of its feedback, 0 to 1.
+    """
 
     package_id: str
     created_at: datetime
-    intent: str
-    task_id: str
+    intent: str = ""
+    task_id: str = ""
+    project: str = ""
+    caller: str = ""
+    sources: int = 0
+    tokens_used: int = 0
+    token_budget: int = 0
+    outcome: float | None = None

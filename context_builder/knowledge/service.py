@@ -6,7 +6,7 @@ request ─► recorded ─► pipeline (sources side by side ─► access ─�
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -334,9 +334,11 @@ class PackageService:
             return []
         return await self._record.listing(agent.tenant, by, value, limit=limit, before=before)
 
-    async def recent(self, agent: Agent, limit: int, *, of_others: bool) -> list[RecentPackage]:
-        """Return the newest packages that the agent asked for, or ``of_others`` as well."""
-        return await self._record.recent(agent.tenant, None if of_others else agent.sub, limit)
+    async def recent(
+        self, agent: Agent, limit: int, *, of_others: bool, among: Sequence[str] | None = None
+    ) -> list[RecentPackage]:
+        """Return the newest packages that the agent asked for, or ``of_others`` as well; ``among`` names their ids."""
+        return await self._record.recent(agent.tenant, None if of_others else agent.sub, limit, among)
 
     async def knows(self, agent: Agent, package_id: str) -> bool:
         """Return whether the agent's tenant has such a package."""

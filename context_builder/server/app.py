@@ -68,9 +68,11 @@ def create_app(services: Services) -> FastAPI:
     guarded_here = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     mounted = agents.streamable_http_app(json_response=True, stateless_http=True, transport_security=guarded_here)
 
+    page = page_app(services)
+
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        async with agents.session_manager.run():
+        async with agents.session_manager.run(), page.state.health.watching():
             yield
 
     app = FastAPI(
@@ -112,7 +114,7 @@ def create_app(services: Services) -> FastAPI:
         app.include_router(router, responses=_PROBLEMS)
     app.include_router(pages.router)
     app.include_router(entrance)
-    app.mount(PAGE, page_app(services))
+    app.mount(PAGE, page)
     app.include_router(documentation.router)
     documentation.describe(app)
     return app

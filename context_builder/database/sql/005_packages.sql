@@ -617,18 +617,29 @@ BEGIN
 END
 $$;
 
--- The newest packages and what they were asked for: one caller's, or without a caller all. Of the 1,000 newest.
-CREATE OR REPLACE FUNCTION context_package_recent(tenant text, asked_by text, most integer, oldest timestamptz)
-RETURNS TABLE (package_id text, created_at timestamptz, intent text, task_id text)
+-- The newest packages, what they were asked for and what is in them: one caller's, or without a caller all; with "among", of
+-- these ids. Of the 1,000 newest.
+CREATE OR REPLACE FUNCTION context_package_recent(
+    tenant text, asked_by text, most integer, oldest timestamptz, among text[] DEFAULT NULL
+) RETURNS TABLE (
+    package_id text, created_at timestamptz, intent text, task_id text, project text, caller text, sources integer,
+    tokens_used integer, token_budget integer, outcome double precision
+)
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
     RETURN QUERY
-        SELECT h.package_id, h.created_at, r.request ->> 'intent', r.task_id
-        FROM (SELECT n.package_id, n.created_at, n.request_day, n.request_id FROM context_package_heads AS n
-              WHERE n.tenant_id = tenant AND n.created_at >= oldest
+        SELECT h.package_id, h.created_at, COALESCE(r.request ->> 'intent', ''), r.task_id,
+               COALESCE(r.request -> 'scope' ->> 'projectId', ''), r.caller,
+               cardinality(h.refs), (p.body ->> 'tokensUsed')::integer, (p.body ->> 'tokenBudget')::integer,
+               (SELECT avg(f.outcome) FROM context_package_feedback AS f
+                WHERE f.tenant_id = tenant AND f.package_id = h.package_id)
+        FROM (SELECT n.* FROM context_package_heads AS n
+              WHERE n.tenant_id = tenant AND n.created_at >= oldest AND (among IS NULL OR n.package_id = ANY (among))
               ORDER BY n.package_id DESC LIMIT 1000) AS h -- an id begins with the moment at which it was made
         JOIN context_build_requests AS r ON r.tenant_id = tenant AND r.day = h.request_day AND r.id = h.request_id
+        JOIN context_packages AS p
+            ON p.tenant_id = tenant AND p.id = h.package_id AND p.revision = h.revision AND p.day = h.day
         WHERE asked_by IS NULL OR r.caller = asked_by
         ORDER BY h.package_id DESC LIMIT most;
 END

@@ -32,6 +32,7 @@ from context_builder.server.page.views import (
     login,
     memory,
     packages,
+    places,
     prompts,
     recordings,
     revisions,
@@ -85,6 +86,7 @@ VIEWS: Final = (
     packages.router,
     memory.router,
     health.router,
+    places.router,
 )
 """Routers whose paths follow ``/ui``."""
 
@@ -126,6 +128,7 @@ def page_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.logins = logins
+    app.state.health = health.HealthWatch(services)
     for router in VIEWS:
         app.include_router(router)
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
@@ -202,10 +203,9 @@ class ConversationReader:
     def _as_shown(self, one: JsonObject, corrects: Mapping[int, int]) -> JsonObject:
         return _shown_message(one, self._before.get(one["id"]), corrects.get(one["id"]))
 
-    @property
-    def chart(self) -> DomainChart | None:
-        """Return what was talked about over time."""
-        return self._history.chart()
+    def chart(self, since: float = -math.inf, until: float = math.inf) -> DomainChart | None:
+        """Return what was talked about over time, from ``since`` to ``until`` in epoch seconds."""
+        return self._history.chart(since, until)
 
     def token(self, number: int) -> str:
         """Return what a browser that was told of a change says when it comes back."""

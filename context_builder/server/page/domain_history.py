@@ -94,9 +94,10 @@ class DomainHistory:
             del self._noted[next(iter(self._noted))]
         return True
 
-    def chart(self) -> DomainChart | None:
-        """Return the chart; None as long as no message has a domain."""
-        noted = list(self._noted.values())  # in one step: more may be noted meanwhile, in another thread
+    def chart(self, since: float = -math.inf, until: float = math.inf) -> DomainChart | None:
+        """Return the chart of what was said from ``since`` to ``until``; None where no message has a domain."""
+        every = list(self._noted.values())  # in one step: more may be noted meanwhile, in another thread
+        noted = [one for one in every if since <= one.at <= until]
         noted.sort(key=lambda one: one.at)
         total = Counter(one.domains[0] for one in noted if one.domains)
         if not total:

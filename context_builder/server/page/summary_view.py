@@ -23,7 +23,7 @@ def shown_point(one: Mapping[str, Any]) -> JsonObject:
     kind = str(one.get("kind") or PointKind.CLAIM.value)[:_LONGEST_NAME]
     speakers = texts_of(one.get("speakers"), _LONGEST_NAME)
     text = str(one.get("text") or "")
-    if any(text.startswith(f"{name}: ") for name in speakers):
+    if any(text.startswith(f"{name}: ") or f" – {name}: " in text for name in speakers):
         speakers = []  # an exchange, which names who said what
     return {
         "id": point_id if isinstance(point_id := one.get("id"), int) else None,

@@ -92,6 +92,7 @@ async def views(page: Page, session_id: str) -> AsyncIterator[str]:
     await page.set_viewport_size(SIZE)
     await page.goto("/ui/packages")
     yield "packages"
+    await page.locator("#build > summary").click()
     await page.get_by_label("What it is for").fill(INTENT)
     await page.get_by_label("Tokens at most").fill(str(BUDGET))
     await page.get_by_label("Project").select_option(PROJECT)

@@ -46,6 +46,18 @@ def test_however_long_it_takes_there_are_few_steps() -> None:
     assert len(chart.columns) <= MOST_COLUMNS
 
 
+def test_a_part_of_the_time_has_finer_steps() -> None:
+    history = DomainHistory()
+    for number in range(100):
+        history.note(number, 60.0 * number, (BIOLOGY if number < 50 else PHYSICS,), {})
+    whole, part = history.chart(), history.chart(0.0, 600.0)
+    assert whole is not None
+    assert part is not None
+    assert part.columns[0].end - part.columns[0].begin < whole.columns[0].end - whole.columns[0].begin
+    assert (part.begin, part.end, part.domains) == (0.0, 605.0, (BIOLOGY,))
+    assert history.chart(7000.0, 8000.0) is None
+
+
 def test_pauses_are_compressed_and_marked() -> None:
     history = DomainHistory()
     for number in range(40):

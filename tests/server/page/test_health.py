@@ -38,6 +38,7 @@ async def test_the_page_tells_of_services_costs_and_dead_letters(redis: Redis, v
         await expect(page.locator(".checks").first).to_contain_text(name)
     await expect(page.get_by_role("link", name="monday").first).to_be_visible()
     await expect(page.locator(".checks li", has_text="Delivery")).to_contain_text("nothing waits")
+    await expect(page.get_by_role("img", name="Redis since")).to_be_visible()
     await check_in_every_dress(page)
     await page.goto("/ui/sessions")
     await expect(page.get_by_role("row", name="monday")).to_contain_text("1 dead")

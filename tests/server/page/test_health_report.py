@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +14,12 @@ from redis.exceptions import ResponseError
 
 from context_builder.engines.redis_launch import SETTINGS
 from context_builder.errors import StoreUnavailable
+from context_builder.server.page.health_history import Check, HealthHistory
 from context_builder.server.page.views import health as reports
-from context_builder.server.page.views.health import HealthReport, health, health_report
+from context_builder.server.page.views.health import HealthReport, HealthWatch, health, health_report
 from context_builder.session.keys import RECEIVERS, SESSIONS, Keys, dead_count_field
 from context_builder.session.servers import SessionServer, SessionServers
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -67,11 +70,42 @@ async def test_what_redis_does_not_say_is_not_known(redis: Redis, monkeypatch: p
     report = await reported(redis)
     assert (report.dead, report.fleet, report.has_fleet, report.costs) == ([], None, None, None)
     login = SimpleNamespace(csrf="", caller=SimpleNamespace(sub="ida", tenant_id="lab", may=lambda _: True))
-    request: Any = SimpleNamespace(scope={"state": {"login": login}, "path": "/ui/health"})
+    services = services_on(redis)
+    app = SimpleNamespace(state=SimpleNamespace(health=HealthWatch(services)))
+    request: Any = SimpleNamespace(scope={"state": {"login": login}, "path": "/ui/health"}, app=app)
     caller: Any = SimpleNamespace(tenant_id="lab")
-    page = bytes((await health(request, services_on(redis), caller)).body).decode()
+    page = bytes((await health(request, services, caller)).body).decode()
     assert page.count("Not known: Redis does not answer.") == 3
     assert "No fleet worker is running" not in page
+
+
+async def test_the_history_is_noted_while_nobody_looks(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "EVERY", 0.01)
+    watch = HealthWatch(services_on(redis))
+    history = watch.of_tenant("lab")
+    async with watch.watching():
+        await wait_until(lambda: history.bars("Delivery", time.time()), "a look is noted")
+    for number in range(reports.MOST_WATCHED):
+        watch.of_tenant(f"tenant-{number}")
+    assert watch.of_tenant("lab") is not history
+
+
+def test_the_history_shows_the_worst_of_each_bar_and_forgets_after_a_day() -> None:
+    history = HealthHistory()
+    for minute, (state, took) in enumerate((("good", 5.0), ("bad", 10.0), ("good", 0.0), ("warn", 2.5))):
+        history.note(60.0 * minute, [Check("Redis", state, "", measured=took, unit="ms")])
+    bars = history.bars("Redis", 200.0)
+    assert [(one.place - bars[0].place, one.state, one.height) for one in bars] == [
+        (0, "good", 0.5),
+        (1, "bad", 1.0),
+        (2, "good", 0.0),
+        (3, "warn", 0.25),
+    ]
+    (bar,) = history.bars("Redis", 80_000.0)
+    assert (bar.state, bar.most, bar.end - bar.begin) == ("bad", 10.0, 1800.0)
+    history.note(90_000.0, [Check("Redis", "good", "")])
+    assert [one.state for one in history.bars("Redis", 90_000.0)] == ["good"]
+    assert history.bars("Memory", 0.0) == []
 
 
 async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Redis) -> None:

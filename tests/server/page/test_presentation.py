@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import time
 from typing import Any
 
@@ -17,7 +18,7 @@ from context_builder.domains import DOMAINS
 from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.server.page.summary_view import shown_point
 from context_builder.session.keys import SESSIONS, Keys
-from tests.server.page.accessibility import PHONE
+from tests.server.page.accessibility import PHONE, RULES, faults, load_axe
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Visitor
 
@@ -30,7 +31,12 @@ KINDS = ("decision", "action", "question", "disagreement", "proposal", "claim", 
 
 
 @pytest.mark.parametrize(
-    ("text", "named"), [("Forty metres.", ["Ida", "Kai"]), ("Ida: How deep? – Kai: Forty metres.", [])]
+    ("text", "named"),
+    [
+        ("Forty metres.", ["Ida", "Kai"]),
+        ("Ida: How deep? – Kai: Forty metres.", []),
+        ("Bo: How deep? – Kai: Forty metres.", []),
+    ],
 )
 def test_who_speaks_in_an_exchange_is_named_once(text: str, named: list[str]) -> None:
     assert shown_point({"id": 1, "text": text, "speakers": ["Ida", "Kai"]})["speakers"] == named
@@ -140,6 +146,11 @@ async def test_beside_the_conversation_a_laptop_shows_a_dozen_lines_of_summary(r
         [f"{name} {4 if name == 'Said' else 2}" for name in dict.fromkeys(HEADINGS.values())]
     )
     await expect(page.locator(".under").first.locator(".point .text").first).to_contain_text("number 8")
+    await page.locator(".point[data-id='1'] .point-button").click()
+    await expect(page.locator(".quoted")).to_have_text("Ida “hears the whales sing”")
+    await expect(page.locator(".message mark")).to_have_text("hears the whales sing")
+    await page.locator(".quoted").click()
+    await expect(page.locator("#m1")).to_be_in_viewport()
 
 
 async def test_a_domain_is_named_only_where_it_changes(redis: Redis, visitor: Visitor) -> None:
@@ -166,6 +177,27 @@ async def test_bands_tell_what_was_talked_about_and_pauses_are_narrow(redis: Red
     assert pause["width"] < place["width"] / 5
     await page.mouse.move(pause["x"] + pause["width"] / 2, pause["y"] + 5)
     await expect(page.locator("[data-tip]")).to_contain_text("Pause of 1 h")
+    await expect(page.locator("[data-caption] span").nth(1)).to_be_visible()
+    columns = page.locator("[data-chart] rect:not(.pause)")
+    before = await columns.count()
+    await page.mouse.move(place["x"] + 2, place["y"] + 5)
+    await page.mouse.down()
+    await page.mouse.move(pause["x"] - 2, place["y"] + 5)
+    await page.mouse.up()
+    await expect(chart.locator(".pause")).to_have_count(0)
+    assert await columns.count() < before
+    await page.get_by_role("button", name="Show all").click()
+    await expect(chart.locator(".pause")).to_have_count(1)
+    moment = page.get_by_role("slider")
+    await moment.press("Home")
+    await expect(moment).to_have_attribute("aria-valuetext", re.compile("1 message: Biology 100 %"))
+    await moment.press("+")
+    await expect(chart.locator(".pause")).to_have_count(0)
+    await moment.press("Escape")
+    await expect(chart.locator(".pause")).to_have_count(1)
+    await moment.press("Home")
+    await moment.press("Enter")
+    await expect(page.locator("#m1")).to_be_in_viewport()
 
 
 async def test_the_assistant_has_one_style_and_nothing_the_browsers_own(redis: Redis, visitor: Visitor) -> None:
@@ -192,9 +224,11 @@ async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(re
     oldest = page.locator(".point[data-id='1']")
     await oldest.locator(".point-button").click()
     await expect(oldest.locator(".behind")).to_contain_text("The hydrophone hears the whales sing, call 1.")
+    await expect(oldest.locator("mark")).to_have_text("hears the whales sing")
     await oldest.get_by_role("button", name="Show it in the conversation").click()
     await expect(page.locator("#m1")).to_be_in_viewport()
     await expect(page.locator("#m1")).to_have_class("message lit")
+    await expect(page.locator("#m1 mark")).to_have_text("hears the whales sing")
 
 
 async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_labels(
@@ -211,6 +245,30 @@ async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_lab
     await expect(row.locator("[data-label=Behind]")).to_be_visible()
     for name in ("Cost", "Run by", "Domains"):
         await expect(row.locator(f"[data-label='{name}']")).to_be_hidden()
+
+
+async def test_a_few_words_lead_to_a_view_or_a_session(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    await redis.lpush(Keys("monday").input, b"{}")  # type: ignore[misc]
+    await page.keyboard.press("Control+k")
+    places, words = page.get_by_role("option"), page.get_by_role("combobox", name="Where to")
+    await expect(words).to_be_focused()
+    await expect(places.filter(has_text="monday")).to_have_count(1)
+    await expect(places.first).to_have_attribute("aria-selected", "true")
+    await load_axe(page)
+    assert await faults(page, RULES) == []
+    await page.keyboard.press("ArrowDown")
+    await expect(places.nth(1)).to_have_attribute("aria-selected", "true")
+    await words.fill("no such place")
+    await expect(page.get_by_role("dialog").get_by_role("status")).to_have_text("Nothing has that name.")
+    await words.fill("mon")
+    await expect(places).to_have_text(["mondaysession"])
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/ui/sessions/monday")
+    await page.get_by_role("button", name="Go to").click()
+    await expect(words).to_have_value("")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
 
 
 async def test_the_login_and_assets_are_compressed_and_nothing_with_a_secret(

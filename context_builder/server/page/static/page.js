@@ -17,6 +17,15 @@ export function said(text, className = "") {
   return made;
 }
 
+/** Return a text as nodes, with those words marked that are quoted: as they are written, whatever stands between them. */
+export function marked(text, quotes) {
+  const sought = quotes.map((quote) => quote.match(/[\p{L}\p{N}]+/gu)?.join("[^\\p{L}\\p{N}]*")).filter(Boolean);
+  if (!sought.length) return [text];
+  const longestFirst = sought.sort((left, right) => right.length - left.length);
+  const parts = text.split(new RegExp(`(${longestFirst.join("|")})`, "giu"));
+  return parts.map((part, place) => (place % 2 ? element("mark", "", part) : part)); // every other one was found
+}
+
 /** Set an element's text, unless it is what is there: the page is not laid out anew for nothing. */
 export function setText(target, text) {
   if (target.textContent !== text) target.textContent = text;

@@ -1,5 +1,5 @@
 // A session as it happens: keeps the conversation, the silence clock, the chart and the summary current.
-import { PAGE, clock, dollars, domainChip, element, listen, said, setText, speakerName } from "./page.js";
+import { PAGE, clock, dollars, domainChip, element, listen, marked, said, setText, speakerName } from "./page.js";
 import { DomainChart } from "./domain_chart.js";
 import { SummaryList } from "./summary_list.js";
 import { WindowedList } from "./windowed_list.js";
@@ -8,7 +8,7 @@ const strip = document.querySelector("[data-session]");
 const id = strip.dataset.session;
 const scroll = document.querySelector("[data-scroll]");
 const messages = document.querySelector("[data-messages]");
-const chart = new DomainChart(document.querySelector("[data-chart]"));
+const chart = new DomainChart(document.querySelector("[data-chart]"), showTime);
 const conversation = document.querySelector("[data-shown]");
 const narrow = matchMedia("(max-width: 980px)"); // as in page.css: one panel at a time
 const followButton = document.querySelector("[data-follow]");
@@ -50,8 +50,9 @@ function draw(item, row) {
     button.setAttribute("aria-label", `Light the ${button.textContent} that cite message ${item.id}`);
     meta.append(button);
   }
-  const text = element("p", "said", item.text);
+  const text = element("p", "said");
   text.dir = "auto";
+  text.append(...marked(item.text, lit ? quotesOf(item.id) : []));
   made.replaceChildren(meta, text);
   return made;
 }
@@ -144,6 +145,12 @@ function isLit(message) {
   return chosen !== null && (chosen.message === message || (chosen.point !== undefined && chosen.ids.includes(message)));
 }
 
+/** The words of a message that the chosen point rests on or, of a chosen message, those that any point does. */
+function quotesOf(message) {
+  const citing = points.filter((point) => chosen.point === undefined || point.id === chosen.point);
+  return citing.flatMap((point) => point.quotes.filter((one) => one.id === message).map((one) => one.text));
+}
+
 function choose(next) {
   const before = chosen;
   chosen = next;
@@ -155,7 +162,8 @@ function drawPoints() {
   summary.draw(points, {
     lit: chosen?.message === undefined ? [] : citing.get(chosen.message) ?? [],
     chosen: chosen?.point,
-    behind: narrow.matches ? behind : null,
+    behind,
+    inFull: narrow.matches, // beside them, the messages themselves are lit
   });
   for (const one of document.querySelectorAll("[data-points-count]")) setText(one, points.length ? String(points.length) : "");
 }
@@ -164,8 +172,9 @@ function drawPoints() {
 function behind(point) {
   return point.ids.map((id) => {
     const message = list.byId.get(id);
-    const quote = point.quotes.find((one) => one.id === id);
-    return { id, speaker: message?.speaker ?? quote?.speaker ?? "", text: message?.text ?? quote?.text ?? "…" };
+    const quotes = point.quotes.filter((one) => one.id === id);
+    const said = message ?? quotes[0];
+    return { id, speaker: said?.speaker ?? "", text: said?.text ?? "…", quotes: quotes.map((one) => one.text) };
   });
 }
 
@@ -202,6 +211,18 @@ async function showMessages(point, wanted) {
     if (!(await loadEarlier(1000))) break;
   }
   if (chosen?.point === point.id) list.show(wanted.find((one) => list.byId.has(one)));
+}
+
+/** Scroll to what was said at a time; where a finger points at the chart, that alone is told. */
+async function showTime(at, pointer) {
+  if (narrow.matches && pointer) return;
+  const isBefore = () => list.items.some((one) => one.time <= at);
+  while (list.items.length && !isBefore() && !hasAll()) {
+    if (!(await loadEarlier(1000))) break;
+  }
+  const first = list.items.find((one) => one.time >= at);
+  showPanel("talk");
+  if (first) list.show(first.id);
 }
 
 messages.addEventListener("click", (event) => {
@@ -303,7 +324,7 @@ function change(data, isNews) {
   for (const one of data.struck ?? []) list.remove(one);
   if (data.points) takePoints(data.points);
   if (data.head) takeHead(data.head);
-  if (data.chart) chart.draw(data.chart);
+  if (data.chart) chart.take(data.chart);
 }
 
 let hasBegun = false;

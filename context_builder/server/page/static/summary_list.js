@@ -1,6 +1,6 @@
 // Shows the points of a summary under their headings. A row stays the same element while its point is there: what is
 // pressed or focused does not go away because something else was summarized.
-import { element, setText, speakerName } from "./page.js";
+import { element, marked, setText, speakerName } from "./page.js";
 
 export class SummaryList {
   constructor(list, { onPoint, onMessage }) {
@@ -16,8 +16,8 @@ export class SummaryList {
     });
   }
 
-  /** Show these points, in their order; `behind` gives what the chosen one rests on, where that is to be shown here. */
-  draw(points, { lit, chosen, behind }) {
+  /** Show these points, in their order; `behind` gives what the chosen one rests on: messages `inFull`, or their quotes. */
+  draw(points, { lit, chosen, behind, inFull }) {
     const under = new Map();
     for (const point of points) under.set(point.heading, [...(under.get(point.heading) ?? []), point]);
     keep(this.groups, new Set(under.keys()));
@@ -33,7 +33,7 @@ export class SummaryList {
         row.classList.toggle("lit", isChosen || lit.includes(point.id));
         row.firstElementChild.setAttribute("aria-pressed", String(isChosen));
         row.querySelector(".behind")?.remove();
-        if (isChosen && behind) row.append(this.behind(behind(point)));
+        if (isChosen) row.append(this.behind(behind(point), inFull));
       });
     });
   }
@@ -70,13 +70,18 @@ export class SummaryList {
     return row;
   }
 
-  behind(messages) {
+  behind(messages, inFull) {
     const made = element("ul", "behind");
     made.append(
       ...messages.map((one) => {
         const item = element("li");
-        const text = element("span", "quote", one.text);
+        if (!inFull) {
+          item.append(this.quoted(one));
+          return item;
+        }
+        const text = element("span", "quote");
         text.dir = "auto";
+        text.append(...marked(one.text, one.quotes));
         const jump = element("button", "quiet jump", "Show it in the conversation");
         jump.type = "button";
         jump.dataset.message = one.id;
@@ -84,6 +89,17 @@ export class SummaryList {
         return item;
       }),
     );
+    return made;
+  }
+
+  quoted(message) {
+    const made = element("button", "quoted");
+    made.type = "button";
+    made.title = "Show it in the conversation";
+    made.dataset.message = message.id;
+    const text = element("span", "quote", message.quotes.map((quote) => `“${quote}”`).join(" ") || message.text);
+    text.dir = "auto";
+    made.append(speakerName(message.speaker), " ", text);
     return made;
   }
 

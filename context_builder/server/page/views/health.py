@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
@@ -23,9 +23,10 @@ from context_builder.errors import ContextBuilderError
 from context_builder.memory.memory import MemoryQuery
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER, CallerHere, OwnRedis, ServicesHere, SessionId
+from context_builder.server.page.health_history import STATES, Check, HealthHistory
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
-from context_builder.server.page.session_list import SessionLister, SessionRow
+from context_builder.server.page.session_list import SessionList, SessionLister, SessionRow
 from context_builder.server.problem import Problem, not_found, problem_of
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
 PATIENCE: Final = 5.0
 """Seconds that each check may take."""
 
+EVERY: Final = 60.0
+"""Seconds between two looks for the history."""
+
+MOST_WATCHED: Final = 20
+"""Tenants whose health is looked at for the history."""
+
 SKEW: Final = 2.0
 """Seconds between this machine's clock and Redis' that are worth a word."""
 
@@ -53,20 +60,6 @@ MOST_NAMED: Final = 5
 
 MOST_COSTS: Final = 100
 """Sessions whose costs are read, the most recently active ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Tells how something is: ``state`` is ``good``, ``warn`` or ``bad``; ``advice`` what to do, a line each.
-
-    ``sessions`` are those that it is about, where it is about some alone.
-    """
-
-    name: str
-    state: str
-    found: str
-    advice: tuple[str, ...] = ()
-    sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,30 +102,76 @@ class HealthReport:
     @property
     def state(self) -> str:
         """Return the worst state of any check."""
-        states = {one.state for one in self.checks}
-        return next((one for one in ("bad", "warn") if one in states), "good")
+        return max((one.state for one in self.checks), key=STATES.index, default="good")
 
 
 async def health_report(services: Services, tenant_id: str) -> HealthReport:
     """Look at everything. What does not answer is part of the report."""
     servers = services.sessions.servers.of_tenant(tenant_id)
     report = HealthReport()
+    report.checks, found = await _looked_at(services, tenant_id, SessionLister())
+    with suppress(ContextBuilderError):  # a server that does not answer is named above
+        if found is not None:
+            report.sessions = found.total
+            report.dead = [row for row in found.rows if row.dead]
+            report.fleet = await _fleet(servers)
+            report.has_fleet = report.fleet is not None
+            report.costs = await _costs(servers, found.rows)
+    return report
+
+
+async def _looked_at(
+    services: Services, tenant_id: str, lister: SessionLister
+) -> tuple[list[Check], SessionList | None]:
+    """Return what each check finds, and the sessions; None where a server does not answer."""
+    servers = services.sessions.servers.of_tenant(tenant_id)
     names = {one: f"Redis {one.name}" if len(servers) > 1 else "Redis" for one in servers}
     of_servers = asyncio.gather(*(_checked(name, _redis_check(one, name)) for one, name in names.items()))
     of_database = _checked("Database", lambda: _database(services))
     of_memory = _checked("Memory", lambda: _memory(services, tenant_id))
     redis_checks, database, memory = await asyncio.gather(of_servers, of_database, of_memory)
-    report.checks += [*redis_checks, database, memory]
-    with suppress(ContextBuilderError):  # a server that does not answer is named above
-        found = await SessionLister().find(servers)
-        rows, report.sessions = found.rows, found.total
-        scope = "" if report.sessions <= len(rows) else f", of the {len(rows):,} newest sessions"
-        report.checks += [_model(rows, has_model=services.has_model), _archive(rows, scope), _delivery(rows, scope)]
-        report.dead = [row for row in rows if row.dead]
-        report.fleet = await _fleet(servers)
-        report.has_fleet = report.fleet is not None
-        report.costs = await _costs(servers, rows)
-    return report
+    checks = [*redis_checks, database, memory]
+    with suppress(ContextBuilderError):
+        found = await lister.find(servers)
+        rows = found.rows
+        scope = "" if found.total <= len(rows) else f", of the {len(rows):,} newest sessions"
+        checks += [_model(rows, has_model=services.has_model), _archive(rows, scope), _delivery(rows, scope)]
+        return checks, found
+    return checks, None
+
+
+class HealthWatch:
+    """Looks at the health of tenants once a minute: of this process's own, and of those that asked for it lately."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._listers: OrderedDict[str, SessionLister] = OrderedDict()
+        self._histories: dict[str, HealthHistory] = {}
+        self.of_tenant(services.sessions.tenant_id)
+
+    def of_tenant(self, tenant_id: str) -> HealthHistory:
+        """Return a tenant's history; that of the latest tenants is kept."""
+        self._listers.setdefault(tenant_id, SessionLister())
+        self._listers.move_to_end(tenant_id)
+        while len(self._listers) > MOST_WATCHED:
+            self._histories.pop(self._listers.popitem(last=False)[0], None)
+        return self._histories.setdefault(tenant_id, HealthHistory())
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Look meanwhile."""
+        async with asyncio.TaskGroup() as tasks:
+            watch = tasks.create_task(self._watch(), name="watch the health")
+            yield
+            watch.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            for tenant_id, lister in list(self._listers.items()):
+                checks, _ = await _looked_at(self._services, tenant_id, lister)
+                if (history := self._histories.get(tenant_id)) is not None:
+                    history.note(time.time(), checks)
 
 
 async def _checked(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
@@ -160,7 +199,7 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
         state = "warn" if durable.faults or skew > SKEW else "good"
         memory = info.get("used_memory_human", "?")
         found = f"version {info.get('redis_version', '?')}, {1000 * took:.1f} ms, {memory} of memory"
-        return Check(name, state, found, tuple(advice))
+        return Check(name, state, found, tuple(advice), measured=1000 * took, unit="ms")
 
     return check
 
@@ -168,13 +207,15 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
 async def _database(services: Services) -> Check:
     began = time.perf_counter()
     await services.functions.ping()
-    return Check("Database", "good", f"answers in {1000 * (time.perf_counter() - began):.1f} ms")
+    took = 1000 * (time.perf_counter() - began)
+    return Check("Database", "good", f"answers in {took:.1f} ms", measured=took, unit="ms")
 
 
 async def _memory(services: Services, tenant_id: str) -> Check:
     began = time.perf_counter()
     await services.memory.search(tenant_id, MemoryQuery("health", 1, with_texts=False))
-    return Check("Memory", "good", f"searched in {1000 * (time.perf_counter() - began):.1f} ms")
+    took = 1000 * (time.perf_counter() - began)
+    return Check("Memory", "good", f"searched in {took:.1f} ms", measured=took, unit="ms")
 
 
 def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
@@ -195,7 +236,8 @@ def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
         advice += ("plain text analysis stands in where the model does not answer",)
     state = "bad" if failing else "warn" if advice else "good"
     named = tuple(row.session_id for row in affected[:MOST_NAMED])
-    return Check("Model", state, found or "nothing has come of it yet", advice, named)
+    found = found or "nothing has come of it yet"
+    return Check("Model", state, found, advice, named, len(affected), "sessions in which it fails")
 
 
 def _archive(rows: Sequence[SessionRow], scope: str) -> Check:
@@ -205,7 +247,7 @@ def _archive(rows: Sequence[SessionRow], scope: str) -> Check:
     found = f"{_summaries(waiting)} {wait}" if waiting else "every summary is in it"
     if refused:
         found = f"{_summaries(refused)} {'was' if refused == 1 else 'were'} refused for good, {waiting:,} {wait}"
-    return Check("Archive", "warn" if refused else "good", found + scope)
+    return Check("Archive", "warn" if refused else "good", found + scope, measured=waiting, unit="waiting")
 
 
 def _summaries(count: int) -> str:
@@ -218,7 +260,7 @@ def _delivery(rows: Sequence[SessionRow], scope: str) -> Check:
     advice = (f"{dead:,} could not be read or delivered: see the dead letters below",) if dead else ()
     if not waiting and not dead:
         found = "everything is delivered"
-    return Check("Delivery", "warn" if dead else "good", found + scope, advice)
+    return Check("Delivery", "warn" if dead else "good", found + scope, advice, measured=waiting, unit="waiting")
 
 
 async def _fleet(servers: SessionServers) -> FleetStatus | None:
@@ -316,7 +358,11 @@ _NAME: Final = re.compile("all|[0-9a-f]{32}")
 async def health(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Show how everything is, and what it costs."""
     report = await health_report(services, caller.tenant_id)
-    return render(request, "health.html", title="Health & cost", report=report, most_costs=MOST_COSTS)
+    watch: HealthWatch = request.app.state.health
+    history, now = watch.of_tenant(caller.tenant_id), time.time()
+    history.note(now, report.checks)
+    bars = {one.name: history.bars(one.name, now) for one in report.checks}
+    return render(request, "health.html", title="Health & cost", report=report, bars=bars, most_costs=MOST_COSTS)
 
 
 @router.get("/dead/{session_id}", openapi_extra=READER)

@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse
 from context_builder.errors import AuditOfAnother, PinnedOverBudget
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.revision import RecentPackage
 from context_builder.knowledge.view import SESSION
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
@@ -182,7 +183,7 @@ _LISTED: Final[Mapping[str, Literal["task", "trace", "ref"]]] = {"task": "task",
 _LONGEST: Final = 512
 
 PACKAGES_A_PAGE: Final = 50
-RECENT: Final = 10
+RECENT: Final = 25
 """Newest packages that are listed."""
 
 _OUTCOMES: Final = {"good": 1.0, "fair": 0.5, "bad": 0.0}
@@ -239,19 +240,31 @@ async def packages_page(request: Request, services: ServicesHere, caller: Caller
     if by == "id" and value:
         return RedirectResponse(f"{PAGE}/packages/{quote(value, safe='')}", 303)
     kind = _LISTED.get(by)
-    found, following = None, ""
+    listed: dict[str, Any] = {"by": by if by in KINDS else "id", "value": value}
     if kind is not None and value:
         before = asked.get("before", "")[:_LONGEST] or None
-        is_admin = Role.ADMIN in caller.roles
-        found = await services.packages.listing(
-            caller.agent, kind, value[:_LONGEST], PACKAGES_A_PAGE + 1, before, of_any_source=is_admin
-        )
+        found = await _found(services, caller, kind, value[:_LONGEST], before)
         if len(found) > PACKAGES_A_PAGE:
             found = found[:PACKAGES_A_PAGE]
-            following = urlencode({"by": by, "value": value, "before": found[-1].package_id})
-    known = by if by in KINDS else "id"
-    listed: dict[str, Any] = {"by": known, "value": value, "found": found, "next": following}
-    return await _packages_page(request, services, caller, BuildForm(), **listed)
+            listed["next"] = urlencode({"by": by, "value": value, "before": found[-1].package_id})
+        listed["found"] = found
+    return await _packages_page(
+        request, services, caller, BuildForm(project=asked.get("project", "")[:_LONGEST]), **listed
+    )
+
+
+async def _found(
+    services: Services, caller: Caller, by: Literal["task", "trace", "ref"], value: str, before: str | None
+) -> list[RecentPackage]:
+    """Return packages, each described where the caller asked for it or is an admin."""
+    is_admin = Role.ADMIN in caller.roles
+    most = PACKAGES_A_PAGE + 1
+    found = await services.packages.listing(caller.agent, by, value, most, before, of_any_source=is_admin)
+    ids = [one.package_id for one in found]
+    known = {
+        one.package_id: one for one in await services.packages.recent(caller.agent, most, of_others=is_admin, among=ids)
+    }
+    return [known.get(one.package_id) or RecentPackage(one.package_id, one.created_at) for one in found]
 
 
 @router.post("/packages", openapi_extra=READER)

@@ -111,7 +111,9 @@ def silence(moment: Moment) -> str:
     if not moment.state.get("received_messages") or not isinstance(last, int | float):
         return "nobody had said anything"
     seconds = max(0.0, moment.at - last)
-    return f"the last message was {seconds:,.0f} s before" if seconds >= 1 else "somebody was speaking"
+    minutes, rest = divmod(round(seconds), 60)
+    long = f"{minutes:,} min {rest} s" if minutes else f"{rest} s"
+    return f"the last message was {long} before" if seconds >= 1 else "somebody was speaking"
 
 
 def seconds_of(tenths: int | None) -> str | None:

@@ -38,6 +38,7 @@ READ_AT_ONCE: Final = 100
 """Messages of a page without scripts."""
 
 MOST_MESSAGES: Final = 1_000
+Moment = Annotated[float, Query(allow_inf_nan=False)]
 MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
 
 
@@ -69,7 +70,7 @@ async def session(
         title=session_id,
         session_id=session_id,
         head=whole["head"],
-        chart=reader.chart,
+        chart=reader.chart(),
         messages=with_topics(in_their_place(shown)),
         corrected=corrected,
         points=under_headings(whole["points"]),
@@ -118,6 +119,19 @@ async def live_session(
 
     what = ("session", caller.tenant_id, session_id, seen.access)
     return stream(request, services, services.looks.watching(what, reader.look, INTERVAL), news)
+
+
+@router.get("/data/sessions/{session_id}/domains", openapi_extra=READER)
+async def domains_between(
+    session_id: SessionId, redis: OwnRedis, seen: SeenHere, since: Moment, until: Moment
+) -> Response:
+    """Return the chart of the domains from one epoch second to another; null where none was talked about."""
+    reader = ConversationReader(redis, session_id, seen)
+    await reader.look()
+    if reader.gone:
+        raise not_found()
+    chart = await asyncio.to_thread(reader.chart, since, until)
+    return Response(orjson.dumps(chart and chart.as_json()), media_type="application/json")
 
 
 @router.get("/data/sessions/{session_id}/messages", openapi_extra=READER)

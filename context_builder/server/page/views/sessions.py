@@ -29,9 +29,7 @@ Words = Annotated[str, Query(max_length=200, description="What is searched for."
 @router.get("/sessions", openapi_extra=READER)
 async def sessions(request: Request, services: ServicesHere, caller: CallerHere, q: Words = "") -> Response:
     """Show the sessions."""
-    lister = services.looks.of_tenant(caller.tenant_id, SessionLister)
-    found = await lister.find(services.sessions.servers.of_tenant(caller.tenant_id), q)
-    found = await _seen(services, caller, found)
+    found = await seen_sessions(services, caller, q)
     return render(request, "sessions.html", title="Sessions", found=found, q=q)
 
 
@@ -53,6 +51,14 @@ async def live_sessions(
 
     what = ("sessions", caller.tenant_id, q)
     return stream(request, services, services.looks.watching(what, lambda: lister.find(servers, q), INTERVAL), news)
+
+
+async def seen_sessions(services: Services, caller: Caller, words: str) -> SessionList:
+    """Return the sessions that fit the words and that the caller may see."""
+    lister = services.looks.of_tenant(caller.tenant_id, SessionLister)
+    return await _seen(
+        services, caller, await lister.find(services.sessions.servers.of_tenant(caller.tenant_id), words)
+    )
 
 
 async def _seen(services: Services, caller: Caller, found: SessionList) -> SessionList:
