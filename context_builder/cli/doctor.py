@@ -163,7 +163,9 @@ async def _model(app: App) -> CheckAnswer:
     result = await app.dependencies.analyst.extract_keywords([message])
     seconds = time.perf_counter() - started
     if result.analyst != app.dependencies.analyst.name:
-        raise AnalystUnavailable(f"{app.model_is.what}: the model gave no answer, {result.analyst} analysis stood in")
+        raise AnalystUnavailable(
+            f"{app.model_is.what}: the model gave no answer, so {result.analyst} analysis stood in"
+        )
     found = f"found {len(result.keywords[0])} keywords in {seconds:.2f} s"
     return CheckAnswer(f"{app.model_is.what}: {found}", app.model_is.hint)
 

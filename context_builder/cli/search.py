@@ -82,7 +82,7 @@ async def _search(query: str, limit: int, fields: dict[str, Any], tenant: str | 
         _show(found, Console())
     if not found:
         if not as_json:
-            typer.echo("Nothing is found.", err=True)
+            typer.echo("Nothing found.", err=True)
         raise typer.Exit(1)
 
 

@@ -58,8 +58,8 @@ def merged(
     """Return a framework's history and the record as one, in the order of the talk.
 
     What the framework alone has, such as a tool's call, stays behind what it followed there. A question that is the
-    framework's last message is the last here too. Of the record's system messages, those after the talk stand before
-    the question, and all others before the first message that the record has. ``corrected`` as in :func:`aligned`.
+    framework's last message is the last here too. The record's system messages follow the framework's instructions:
+    many models take none within the talk. ``corrected`` as in :func:`aligned`.
     """
     talk = [number for number, (role, _) in enumerate(record) if role in _TALK]
     end = talk[-1] + 1 if talk else len(record)
@@ -83,26 +83,26 @@ def merged(
         if asked:
             tell_until(answered)
     if question is None:
-        asked_at = _end_of_talk(own, places)
-        places[asked_at:asked_at] = [Place(None, (number,)) for number in waiting]
+        end_of_talk = _end_of_talk(own, places)
+        places[end_of_talk:end_of_talk] = [Place(None, (number,)) for number in waiting]
     else:
         tell_until(end)
-        asked_at = next(at for at, place in enumerate(places) if place.own == question)
-    heading = [number for number in range(end) if record[number][0] not in _TALK]
-    memories = list(range(end, len(record)))
-    if question is None:
-        heading, memories = [*heading, *memories], []
-    places[asked_at:asked_at] = [Place(None, (number,)) for number in memories]
-    first = next((at for at, place in enumerate(places) if place.told), asked_at)
-    places[first:first] = [Place(None, (number,)) for number in heading]
+    begin = next(
+        (at for at, place in enumerate(places) if place.own is None or not _is_instruction(own[place.own])), len(places)
+    )
+    places[begin:begin] = [Place(None, (number,)) for number, (role, _) in enumerate(record) if role not in _TALK]
     return places
+
+
+def _is_instruction(message: HistoryMessage) -> bool:
+    return message[0] in {"system", "developer"}
 
 
 def _end_of_talk(own: Sequence[HistoryMessage], places: Sequence[Place]) -> int:
     """Return where what was said ends, in places without a question: behind the last message that both have, or else
     behind the instructions."""
     both = [at for at, place in enumerate(places, 1) if place.own is not None and place.told]
-    instructions = next((at for at, (role, _) in enumerate(own) if role not in {"system", "developer"}), len(own))
+    instructions = next((at for at, one in enumerate(own) if not _is_instruction(one)), len(own))
     return both[-1] if both else instructions
 
 

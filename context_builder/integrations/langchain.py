@@ -116,19 +116,11 @@ async def with_record(
     """Return a graph's messages and the conversation's record as one history, for a model.
 
     The graph's own messages stay as they are. The newest question begins with its message's own name, or else with
-    ``speaker``. What the record knows beside the talk follows the instructions, since some of LangChain's models take
-    system messages in one row only. The record is missing where it cannot be had, as in
-    :meth:`LiveSession.record_or_nothing`.
+    ``speaker``. The record is missing where it cannot be had, as in :meth:`LiveSession.record_or_nothing`.
     """
     asked = next((one for one in reversed(messages) if isinstance(one, HumanMessage)), None)
     named = (asked.name if asked is not None else None) or speaker
-    together = await live_session.with_record(live, messages, _role_and_text, _made, _said_as, named)
-    own = {id(one) for one in messages}
-    known = [one for one in together if isinstance(one, SystemMessage) and id(one) not in own]
-    moved = {id(one) for one in known}
-    others = [one for one in together if id(one) not in moved]
-    start = next((place for place, one in enumerate(others) if not isinstance(one, SystemMessage)), len(others))
-    return [*others[:start], *known, *others[start:]]
+    return await live_session.with_record(live, messages, _role_and_text, _made, _said_as, named)
 
 
 def _role_and_text(message: BaseMessage) -> tuple[str, str]:

@@ -46,8 +46,8 @@ _ENDS: Final = (CUT_OFF, *".!?…。！？؟।")
 MOST_ANSWERS: Final = 100
 """Newest answers whose numbers are not given again."""
 
-MOST_OVERHEARD: Final = 20
-"""Newest messages of people whose speakers are known at once, before the session has published them."""
+MOST_OVERHEARD: Final = 200
+"""Newest messages whose speakers are known here: at once, and after they have left the session's buffer."""
 
 T = TypeVar("T")
 
@@ -57,6 +57,14 @@ class PushedMessage(NamedTuple):
 
     number: int
     memory_id: str
+
+
+class SpokenMessage(NamedTuple):
+    """Tells who said a text: somebody as ``user``, or an agent that has a name as ``assistant``."""
+
+    role: str
+    speaker: str
+    text: str
 
 
 class LiveSession:
@@ -85,7 +93,7 @@ class LiveSession:
         self._one_at_a_time = asyncio.Lock()
         self._number: int | None = None
         self._answered_at = deque[int](maxlen=MOST_ANSWERS)
-        self._overheard = deque[tuple[str, str]](maxlen=MOST_OVERHEARD)
+        self._overheard = deque[SpokenMessage](maxlen=MOST_OVERHEARD)
         self._corrected: Mapping[str, Sequence[JsonObject]] = {}
 
     async def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> PushedMessage | None:
@@ -121,7 +129,10 @@ class LiveSession:
         self._answered_at.append(_milliseconds(time))
         metadata = {"interrupted": True} if interrupted else {}
         words = f"{words}{CUT_OFF}" if interrupted and not words.endswith(_ENDS) else words
-        message = contributed(words, time, metadata, _storable(agent or "").strip() or CONSILIENCE)
+        name = _storable(agent or "").strip() or CONSILIENCE
+        if name != CONSILIENCE:
+            self._overheard.append(SpokenMessage("assistant", name, words))
+        message = contributed(words, time, metadata, name)
         await self.client.push(message)
         return self._pushed(message)
 
@@ -136,7 +147,7 @@ class LiveSession:
 
     def overhear(self, speaker: str | None, text: str) -> None:
         """Know who said so from now on, although it may be pushed later."""
-        self._overheard.append((named(speaker), _storable(text)))
+        self._overheard.append(SpokenMessage("user", named(speaker), _storable(text)))
 
     async def record(
         self, query: str = "", known: Sequence[HistoryMessage] = (), *, whole: bool = False
@@ -173,7 +184,7 @@ class LiveSession:
         The state has a digest of speaker and text, and both may have been corrected.
         """
         words = _storable(text).strip()
-        heard_from = {name for name, said in self._overheard if said.strip() == words}
+        heard_from = {one.speaker for one in self._overheard if one.text.strip() == words}
         return any(
             said_at_first(one, speaker, wording)
             for one in published
@@ -181,14 +192,13 @@ class LiveSession:
             for wording in {words, words + CUT_OFF if is_assistants(one) else words.removeprefix(f"{speaker}: ")}
         )
 
-    def with_speaker(self, text: str) -> str | None:
-        """Return a text after the name of who said it, by what was heard last; None where that is not known.
+    def with_speakers(self, said: Sequence[HistoryMessage], heard: Sequence[SpokenMessage] = ()) -> dict[int, str]:
+        """Return those of the texts, by their numbers, of which it is known who said them, after the speaker's name.
 
-        A text that several people said is a line for each.
+        What was heard here is known, and before that ``heard``. A text that several people said is a line for each.
         """
-        lines = [f"{quoted_name(speaker)}: {said}" for speaker, said in self._overheard]
-        run = aligned([("user", text)], [("user", line) for line in lines]).get(0, ())
-        return lines_of([lines[number] for number in run]) if run else None
+        lines = [(one.role, f"{quoted_name(one.speaker)}: {one.text}") for one in (*heard, *self._overheard)]
+        return {number: lines_of([lines[place][1] for place in run]) for number, run in aligned(said, lines).items()}
 
     async def record_or_nothing(
         self, query: str = "", known: Sequence[HistoryMessage] = (), *, whole: bool = False
@@ -224,29 +234,33 @@ async def with_record(
     made: Callable[[JsonObject], T],
     said_as: Callable[[T, str], T],
     speaker: str | None = None,
+    heard: Sequence[SpokenMessage] = (),
 ) -> list[T]:
     """Return a framework's messages and the conversation's record as one history, in the order of the talk.
 
-    What both have is there once, with who said it, and the record's memories stand before the newest message of a user.
-    Where the session has not published that one yet, it begins with the name of who said so lately, else with
-    ``speaker``. ``role_and_text`` reads one of the framework's messages, ``made`` makes one of a chat message, and
-    ``said_as`` one of another with another text. The record is missing where it cannot be had, as in
-    :meth:`LiveSession.record_or_nothing`.
+    What both have is there once, with who said it; what the record knows beside the talk follows the instructions. What
+    the record has no more, or not yet, begins with the name of who said so, by what was said through ``live`` and by
+    ``heard``; the newest message of a user else with ``speaker``. ``role_and_text`` reads one of the framework's
+    messages, ``made`` makes one of a chat message, and ``said_as`` one of another with another text. The record is
+    missing where it cannot be had, as in :meth:`LiveSession.record_or_nothing`.
     """
     said = [role_and_text(one) for one in messages]
     question = question_in(said)
     query = said[question][1] if question is not None else ""
     record = await live.record_or_nothing(query, whole=True)
+    places = merged(said, [*map(_role_and_content, record)], live.corrected_in(record))
+    in_both = {place.own for place in places if place.told}
+    spoken_as = live.with_speakers([("", "") if own in in_both else one for own, one in enumerate(said)], heard)
     together: list[T] = []
-    for own, told in merged(said, [*map(_role_and_content, record)], live.corrected_in(record)):
+    for own, told in places:
         if own is None:
             together.extend(made(record[number]) for number in told)
             continue
         contents = [str(record[number]["content"]) for number in told]
         text = lines_of(contents) if said[own][0] == "user" else " ".join(contents)
-        if own == question and not told:
-            prefix = f"{speaker}: " if speaker and not query.startswith(f"{speaker}: ") else ""
-            text = live.with_speaker(query) or f"{prefix}{query}"
+        if not told:
+            prefix = f"{speaker}: " if own == question and speaker and not query.startswith(f"{speaker}: ") else ""
+            text = spoken_as.get(own, f"{prefix}{said[own][1]}")
         is_new = bool(text) and text.split() != said[own][1].split()
         together.append(said_as(messages[own], text) if is_new else messages[own])
     return together

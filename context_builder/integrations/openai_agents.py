@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from context_builder.errors import DatabaseError, MissingExtra, StoreError, needs_extra
-from context_builder.integrations.live_session import LiveSession, PushedMessage, with_record
+from context_builder.integrations.live_session import LiveSession, PushedMessage, SpokenMessage, with_record
 from context_builder.integrations.package_client import PackageClient
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
@@ -26,6 +26,14 @@ except ModuleNotFoundError as error:
 
 RETENTION: Final = 604_800
 """Seconds for which items are kept after the last; a session's own retention by default."""
+
+
+class _KeptItem(NamedTuple):
+    """Keeps an item of the SDK, as what it was said in the conversation, and by whom, if that has a name."""
+
+    item: Mapping[str, Any]
+    pushed: PushedMessage | None = None
+    speaker: str | None = None
 
 
 class ConversationSession:
@@ -51,6 +59,7 @@ class ConversationSession:
         self._retention = int(retention)
         self._key = Keys(live.session_id).agent_items
         self._agent = agent
+        self._heard: list[SpokenMessage] = []
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the items, oldest first; with a ``limit``, the newest so many."""
@@ -60,13 +69,17 @@ class ConversationSession:
             return []
         async with translated():
             kept = await _awaited(self._live.redis.lrange(self._key, 0 if limit is None else -limit, -1))
-        return [self._kept(raw)[0] for raw in kept]
+        read = [*map(self._kept, kept)]
+        self._heard = [
+            SpokenMessage(str(one.item.get("role")), one.speaker, text_of(one.item)) for one in read if one.speaker
+        ]
+        return [cast("TResponseInputItem", one.item) for one in read]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep the items, and say in the conversation what of them was said."""
         if not items:
             return
-        written = [json.dumps([item, await self._say(cast("Mapping[str, Any]", item))]) for item in items]
+        written = [json.dumps(await self._say(cast("Mapping[str, Any]", item))) for item in items]
         async with translated(), self._live.redis.pipeline(transaction=True) as pipe:
             pipe.rpush(self._key, *written)
             pipe.expire(self._key, self._retention)
@@ -78,10 +91,10 @@ class ConversationSession:
             raw = await _awaited(self._live.redis.rpop(self._key))
         if raw is None:
             return None
-        item, pushed = self._kept(raw)
-        if pushed is not None:
-            await self._live.take_back(pushed)
-        return item
+        kept = self._kept(raw)
+        if kept.pushed is not None:
+            await self._live.take_back(kept.pushed)
+        return cast("TResponseInputItem", kept.item)
 
     async def clear_session(self) -> None:
         """Remove all items."""
@@ -91,36 +104,41 @@ class ConversationSession:
     async def with_record(self, data: CallModelData[Any]) -> ModelInputData:
         """Return the model's input with the conversation's record in it; for ``RunConfig(call_model_input_filter=…)``.
 
-        The SDK keeps none of it. Without Redis the input stays as it is, and the log says so.
+        What the record knows beside the talk stands behind the agent's instructions. The SDK keeps none of it. Without
+        Redis the input stays as it is, and the log says so.
         """
         if self._agent is not None or data.agent.handoffs:
             self._agent = data.agent.name
         given = data.model_data
         items = cast("list[Mapping[str, Any]]", given.input)
-        together = await with_record(self._live, items, _role_and_text, _message, _said_as, self._speaker)
-        return ModelInputData(input=cast("list[TResponseInputItem]", together), instructions=given.instructions)
+        together = await with_record(self._live, items, _role_and_text, _message, _said_as, self._speaker, self._heard)
+        own = {id(one) for one in items}
+        known = [one for one in together if one.get("role") == "system" and id(one) not in own]
+        instructions = "\n\n".join(filter(None, (given.instructions, *(one["content"] for one in known))))
+        talk = [one for one in together if one not in known]
+        return ModelInputData(input=cast("list[TResponseInputItem]", talk), instructions=instructions or None)
 
-    async def _say(self, item: Mapping[str, Any]) -> PushedMessage | None:
+    async def _say(self, item: Mapping[str, Any]) -> _KeptItem:
         match item:
             case {"role": "user"}:
-                return await self._live.hear(self._speaker, text_of(item))
+                return _KeptItem(item, await self._live.hear(self._speaker, text_of(item)), self._speaker)
             case {"role": "assistant"}:
-                return await self._live.answer(text_of(item), agent=self._agent)
+                return _KeptItem(item, await self._live.answer(text_of(item), agent=self._agent), self._agent)
             case {"type": "function_call_output", "output": str() as output}:
                 self._agent = _handed_to(output) or self._agent
-        return None
+        return _KeptItem(item)
 
-    def _kept(self, raw: bytes) -> tuple[TResponseInputItem, PushedMessage | None]:
+    def _kept(self, raw: bytes) -> _KeptItem:
         """Return an item, and as what it was said in the conversation."""
         try:
             held = json.loads(raw)
         except ValueError as error:
             raise StoreError(f"{self._key}: not JSON: {error}") from None
         match held:
-            case [item, [int() as number, str() as memory_id]]:
-                return cast("TResponseInputItem", item), PushedMessage(number, memory_id)
-            case [item, _] | item:
-                return cast("TResponseInputItem", item), None
+            case [item, [int() as number, str() as memory_id], *others]:
+                return _KeptItem(item, PushedMessage(number, memory_id), *others)
+            case [item, *_] | item:
+                return _KeptItem(item)
 
 
 def _handed_to(output: str) -> str | None:

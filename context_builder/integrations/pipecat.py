@@ -168,7 +168,8 @@ def _role_and_text(message: Any) -> tuple[str, str]:
 
 
 def _message(one: JsonObject) -> Any:
-    return {"role": one["role"], "content": one["content"]}
+    """Return a message of the record; ``developer`` is what no service of Pipecat takes for its system instruction."""
+    return {"role": "developer" if one["role"] == "system" else one["role"], "content": one["content"]}
 
 
 def _said_as(message: Any, text: str) -> Any:

@@ -146,7 +146,7 @@ def _read_events(source: Source) -> Transcript:
 def _read_page(source: Source) -> Transcript:
     source.text = html_exports.text_of_page(source.text)
     if html_exports.is_html(source.text):
-        raise ValueError(f"like no transcript; {READ}")
+        raise ValueError(f"no transcript was recognized in it; {READ}")
     return _read_unnamed(source)
 
 
@@ -157,7 +157,7 @@ def _read_unnamed(source: Source) -> Transcript:
     """
     found = read_text(source)
     if all(one.speaker == UNKNOWN_SPEAKER and one.at is None for one in found.utterances):
-        raise ValueError(f"like no transcript; {READ}")
+        raise ValueError(f"no transcript was recognized in it; {READ}")
     return found
 
 

@@ -28,13 +28,13 @@ def texts(own: list[tuple[str, str]], *record: tuple[str, str]) -> list[str]:
 def test_what_others_said_stands_where_they_said_it() -> None:
     own = [("system", "Be brief."), *plain(HELLO, HI, ASKED)]
     assert texts(own, SUMMARY, HELLO, HI, CARA, ASKED, MEMORY) == [
-        text for _, text in (own[0], SUMMARY, HELLO, HI, CARA, MEMORY, ASKED)
+        text for _, text in (own[0], SUMMARY, MEMORY, HELLO, HI, CARA, ASKED)
     ]
 
 
 def test_an_answer_that_repeats_its_question_replaces_nothing() -> None:
     own = plain(ASKED, BOAT, HELLO)
-    assert texts(own, ASKED, BOAT, MEMORY) == [ASKED[1], BOAT[1], MEMORY[1], "Hello."]
+    assert texts(own, ASKED, BOAT, MEMORY) == [MEMORY[1], ASKED[1], BOAT[1], "Hello."]
 
 
 def test_a_tools_call_stays_between_its_question_and_its_answer() -> None:
@@ -91,15 +91,15 @@ def test_what_was_said_after_an_answer_stands_behind_it() -> None:
     assert texts(own, HELLO, ASKED, HI, CARA) == [HELLO[1], ASKED[1], "Said elsewhere?", HI[1], CARA[1]]
 
 
-def test_a_systems_message_within_the_talk_is_told_once() -> None:
+def test_a_systems_message_within_the_talk_is_told_once_before_it() -> None:
     assert texts([*plain(HELLO, HI), ("user", "And?")], HELLO, SUMMARY, HI, MEMORY) == [
-        *(SUMMARY[1], HELLO[1], HI[1], MEMORY[1], "And?")
+        *(SUMMARY[1], MEMORY[1], HELLO[1], HI[1], "And?")
     ]
 
 
 def test_what_is_older_than_the_record_stays_before_it() -> None:
     own = [("user", "Long ago."), ("assistant", "Yes."), *plain(HELLO, HI, ASKED)]
-    assert texts(own, SUMMARY, HELLO, HI) == ["Long ago.", "Yes.", SUMMARY[1], HELLO[1], HI[1], "When does it leave?"]
+    assert texts(own, SUMMARY, HELLO, HI) == [SUMMARY[1], "Long ago.", "Yes.", HELLO[1], HI[1], "When does it leave?"]
 
 
 def test_the_same_again_and_again_takes_no_time() -> None:

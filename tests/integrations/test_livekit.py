@@ -324,7 +324,7 @@ async def test_calls_of_tools_stay_after_the_question(live: LiveSession, meeting
     context.items.append(FunctionCall(call_id="c1", arguments="{}", name="look"))
     together = await with_record(live, context)
     kinds = [getattr(item, "role", item.type) for item in together.items]
-    assert kinds == ["system", "user", "system", "user", "function_call"]
+    assert kinds == ["system", "system", "user", "user", "function_call"]
     assert len(context.items) == 3
 
 

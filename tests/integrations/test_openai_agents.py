@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from context_builder import ContextBuilder
 from context_builder.errors import StoreError
 from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.package_client import PackageClient
@@ -49,6 +50,10 @@ def user(text: str) -> Any:
     return {"role": "user", "content": text}
 
 
+def answer_to(text: str) -> Any:
+    return {"role": "assistant", "content": f"About: {text}"}
+
+
 async def test_the_protocol_is_kept(session: ConversationSession, redis: Redis) -> None:
     assert isinstance(session, Session)
     assert await session.get_items() == []
@@ -83,8 +88,11 @@ async def test_an_agent_answers_with_the_record_and_is_heard(session: Conversati
     assert asked[0][-1] == ("user", "Ida: How are clips labelled?")
     *record, last = asked[1]
     assert last == ("user", "Ida: How deep is the mooring?")
-    assert any(role == "system" and "forty metres" in text for role, text in record)
-    talk = [one for one in record if one[0] != "system"]  # of all, in the order in which they spoke
+    instructions = str(model.calls[1].system_instructions)
+    assert instructions.startswith("Be brief.\n\n")
+    assert "(a record, not instructions)" in instructions
+    assert "forty metres" in instructions
+    talk = record  # of all, in the order in which they spoke
     assert talk.index(("user", "Alice: We label the clips by hand.")) < talk.index(
         ("user", "Ida: How are clips labelled?")
     )
@@ -134,6 +142,21 @@ async def test_what_another_process_gave_the_same_number_stays(session: Conversa
     await wait_until(lambda: heard(meeting, "Goodbye."), "all is heard")
     said = [(one["message_number"], one["text"]) for one in (await state(meeting))["raw_recent_buffer"] if one["text"]]
     assert said == [(1, "We label the clips by hand."), (2, "Not mine."), (3, "Goodbye.")]
+
+
+async def test_who_spoke_is_known_after_a_restart_and_after_it_has_left_the_buffer(
+    live: LiveSession, redis: Redis
+) -> None:
+    for speaker, text in (("Ida", "When is the rent due?"), ("Ben", "Who pays it?")):
+        await ConversationSession(live, speaker=speaker, agent="Triage").add_items([user(text), answer_to(text)])
+    again = ConversationSession(LiveSession(redis, "monday", ContextBuilder()), speaker="Ida", agent="Triage")
+    model = ScriptedModel([{"output": [assistant_message("Ida does.")]}])
+    agent = Agent(name="Triage", model=model)
+    await Runner.run(agent, "Me?", session=again, run_config=RunConfig(call_model_input_filter=again.with_record))
+    assert [text_of(one) for one in model.calls[0].input] == [
+        *("Ida: When is the rent due?", "Triage: About: When is the rent due?"),
+        *("Ben: Who pays it?", "Triage: About: Who pays it?", "Ida: Me?"),
+    ]
 
 
 async def test_items_of_an_earlier_version_are_read(session: ConversationSession, redis: Redis) -> None:

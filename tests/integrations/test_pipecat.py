@@ -63,7 +63,8 @@ def check_record(told: dict[str, Any]) -> None:
     *record, question, call = told["given"][1:]
     assert question == {"role": "user", "content": "How deep is the mooring?"}
     assert call["role"] == "assistant"
-    assert any("forty metres" in one["content"] for one in record if one["role"] == "system")
+    told_beside = [one["content"] for one in record if one["role"] == "developer"]  # services drop a first "system"
+    assert any("forty metres" in one for one in told_beside)
     alice = {"role": "user", "content": "Alice: We label the clips by hand."}
     assert alice in record
     assert (told["speculation"], told["kept"], told["of_nothing"]) == (True, 3, alice)

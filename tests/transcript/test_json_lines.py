@@ -82,7 +82,7 @@ def test_the_ending_tells_the_format(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "talk.mp3").touch()
-    with pytest.raises(TranscriptError, match=r"talk.mp3: like no transcript; what is read: "):
+    with pytest.raises(TranscriptError, match=r"talk.mp3: no transcript was recognized in it; what is read: "):
         read_transcript(tmp_path / "talk.mp3")
     with pytest.raises(TranscriptError, match=r"none.srt: there is no such file"):
         read_transcript(tmp_path / "none.srt")

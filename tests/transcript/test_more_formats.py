@@ -489,7 +489,7 @@ def test_numbered_lines_of_a_hearing_go_on(tmp_path: Path) -> None:
         (b"%PDF-1.4\n", "not a PDF document that can be read"),
         (b"ID3\x03\0\0", "a sound recording, not a transcript"),
         (bytes(range(256)) * 20, "not text; what is read: "),
-        (b"<html><p>Nothing here.</p></html>", "like no transcript; what is read: "),
+        (b"<html><p>Nothing here.</p></html>", "no transcript was recognized in it; what is read: "),
     ],
 )
 def test_what_is_no_transcript_is_refused_in_a_line(content: bytes, said: str, tmp_path: Path) -> None:
