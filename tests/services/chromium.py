@@ -58,6 +58,7 @@ class Chromium:
         self._profile = tempfile.mkdtemp(prefix="chromium-")
         port = free_port()
         self.address = f"http://{LOOPBACK}:{port}"
+        os.environ.setdefault("NODE_COMPILE_CACHE", self._profile)  # each visitor's Playwright starts one
         options = (*OPTIONS, f"--remote-debugging-port={port}", f"--user-data-dir={self._profile}", "about:blank")
         self._process = subprocess.Popen([path, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
