@@ -17,8 +17,11 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from context_builder.engines.engine import LOOPBACK, free_port
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MISSING = "no Chromium: `apt-get install chromium`, or `brew install --cask chromium`"
+HEADLESS = "/usr/lib/chromium/chromium-headless-shell"
+"""Debian's Chromium without a browser's windows, which takes a quarter of the time to show a page."""
+
+NAMES = (HEADLESS, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MISSING = "no Chromium: `apt-get install chromium-headless-shell`, or `brew install --cask chromium`"
 PATIENCE = 10_000
 """Milliseconds that a page may take for anything."""
 
@@ -55,6 +58,7 @@ class Chromium:
         self._profile = tempfile.mkdtemp(prefix="chromium-")
         port = free_port()
         self.address = f"http://{LOOPBACK}:{port}"
+        os.environ.setdefault("NODE_COMPILE_CACHE", self._profile)  # each visitor's Playwright starts one
         options = (*OPTIONS, f"--remote-debugging-port={port}", f"--user-data-dir={self._profile}", "about:blank")
         self._process = subprocess.Popen([path, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
