@@ -247,3 +247,12 @@ def test_the_budget_is_filled_wherever_there_is_more_to_show(
     is_more_to_show = any(one.id in shown and shown[one.id].summarised for one in sources[pinned:])
     a_sentence = count_tokens("\n## Part 0\n\nSentence of part 0 that tells a little about it.")  # is never cut
     assert made.tokens >= min(0.97 * limit, limit - a_sentence) or not is_more_to_show
+
+
+def test_what_is_around_the_best_passage_fills_the_package_before_what_is_little_like_the_intent() -> None:
+    found = []
+    for name, likeness in (("m", 1.0), ("n", 0.7)):
+        (one,) = others(source(name, MANUAL), intent="nothing of it")
+        found.append(replace(one, found=[one.read()[7]._replace(likeness=likeness)]))
+    best = fitted([], found, 450, count_tokens).items[0].text
+    assert all(f"## Part {number}\n" in best for number in (6, 7, 8))
