@@ -5,7 +5,7 @@ intent by their words.
 
 :class:`Filling` chooses the passages of a package: the most valuable ones first, whatever source they are of. A passage
 is worth its source's score, and more the more it is like the intent. The more of a source is shown, the less further
-passages of it are worth; those around the best of all are worth a share of what that is, because they are about the
+passages of it are worth; those of the best one's section are worth a share of what that is, because they are about the
 same thing. Then the best of the sources for which there was no room are shown by their headings and a line of their
 best passage, so that whoever reads knows that they are there. What is left at the end is filled with the beginning of a
 passage.
@@ -177,9 +177,9 @@ ANNOUNCED: Final = 0.95
 """Share of a passage's value that the next is worth at least, where the passage announces it: it ends with a colon, or
 opens its source and is the best of all. What answers is often in the example, and its words in what comes before."""
 
-AROUND: Final = 0.75
-"""Share of a passage's value that those before and after it are worth at least, and the next again of theirs, where it
-is the best that was found: what fills a package is about what its best passage is about."""
+AROUND: Final = 0.85
+"""Share of a passage's value that those before and after it in its section are worth at least, and the next again of
+theirs, where it is the best that was found: a package goes on about what its best passage is about."""
 
 FURTHER: Final = 3
 """Sources, at most, that are shown by a line where there is no room for a passage of them."""
@@ -294,7 +294,7 @@ class Filling:
         """Ranks and parts, and what each cost."""
         self._aside: list[_Offer] = []
         self._around: set[tuple[int, int]] = set()
-        """Ranks and places of the best passage of all, of those beside it, and beside those that are taken of these."""
+        """Ranks and places of the best passage of all, and of those of its section that were offered beside it."""
         self._fill()
 
     def items(self) -> list[Item]:
@@ -384,23 +384,28 @@ class Filling:
             self._fill_up()
 
     def _beside(self, offer: _Offer) -> Iterator[_Offer]:
-        """Yield offers of the passages beside one that was just taken, where it announces the next, or is the best of
-        all, or is around that."""
+        """Yield offers of the passages beside one that was just taken: of the next where it announces that, and of
+        those in its section where it is the best of all, or was offered beside that."""
+        passage = offer.part.passage if offer.part is not None else None
+        if passage is None:
+            return
         is_best = len(self._taken) == 1
         if is_best and offer.part in self._sources[offer.rank].found:
             self._around.add((offer.rank, offer.place))
-        around = AROUND if (offer.rank, offer.place) in self._around else 0.0
-        announces = offer.part is not None and offer.part.passage.text.endswith((":", "："))
-        announced = ANNOUNCED if announces or (is_best and offer.place == 0) else around
-        if not announced:
-            return
-        for part in self._parts(offer.rank):
-            share = {offer.place - 1: around, offer.place + 1: announced}.get(part.place, 0.0)
-            if share:
-                worth = share * offer.worth
-                yield _Offer(-worth, offer.rank, part.place, part, worth)
-            if share and around:
+        is_around = (offer.rank, offer.place) in self._around
+        announces = passage.text.endswith((":", "：")) or (is_best and offer.place == 0)
+        for part in self._parts(offer.rank) if is_around or announces else ():
+            goes_on = is_around and part.passage.headings == passage.headings
+            if announces and part.place == offer.place + 1:
+                share = ANNOUNCED
+            elif goes_on and abs(part.place - offer.place) == 1:
+                share = AROUND
+            else:
+                continue
+            if goes_on:
                 self._around.add((offer.rank, part.place))
+            worth = share * offer.worth
+            yield _Offer(-worth, offer.rank, part.place, part, worth)
 
     def _take(self, rank: int, shown: _Shown, part: Part, parts: list[Part], tokens: int) -> None:
         cost = tokens - shown.tokens

@@ -249,10 +249,14 @@ def test_the_budget_is_filled_wherever_there_is_more_to_show(
     assert made.tokens >= min(0.97 * limit, limit - a_sentence) or not is_more_to_show
 
 
-def test_what_is_around_the_best_passage_fills_the_package_before_what_is_little_like_the_intent() -> None:
+def test_the_section_of_the_best_passage_comes_before_what_is_less_like_the_intent() -> None:
+    section = "# Manual\n\n## Part 1\n\nShort.\n\n## Part 2\n\n" + "\n\n".join(
+        f"Step {n}. {'So. ' * 90}" for n in range(5)
+    )
     found = []
     for name, likeness in (("m", 1.0), ("n", 0.7)):
-        (one,) = others(source(name, MANUAL), intent="nothing of it")
-        found.append(replace(one, found=[one.read()[7]._replace(likeness=likeness)]))
-    best = fitted([], found, 450, count_tokens).items[0].text
-    assert all(f"## Part {number}\n" in best for number in (6, 7, 8))
+        (one,) = others(source(name, f"{section}"), intent="nothing of it")
+        step = next(part for part in one.read() if "Step 2" in part.passage.text)
+        found.append(replace(one, found=[step._replace(likeness=likeness)]))
+    best = fitted([], found, 700, count_tokens).items[0].text
+    assert all(f"Step {n}." in best for n in (1, 2, 3))
