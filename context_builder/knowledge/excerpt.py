@@ -4,10 +4,11 @@ Passages that a search found have its score. Others, as those of a text that had
 intent by their words.
 
 :class:`Filling` chooses the passages of a package: the most valuable ones first, whatever source they are of. A passage
-is worth its source's score, and more the more it is like the intent. Of a source that has a third of the room already,
-further passages are worth less, so that it takes more only where nothing else comes near. Then the best of the sources
-for which there was no room are shown by their headings and a line of their best passage, so that whoever reads knows
-that they are there. What is left at the end is filled with the beginning of a passage.
+is worth its source's score, and more the more it is like the intent. The more of a source is shown, the less further
+passages of it are worth; those of the best one's section are worth a share of what that is, because they are about the
+same thing. Then the best of the sources for which there was no room are shown by their headings and a line of their
+best passage, so that whoever reads knows that they are there. What is left at the end is filled with the beginning of a
+passage.
 """
 
 from __future__ import annotations
@@ -166,21 +167,19 @@ def excerpts(parts: Sequence[Part], title: str) -> list[str]:
 FULL: Final = 0.97
 """Share of the budget that is filled wherever there is more to show."""
 
-SHARE: Final = 1 / 3
-"""Share of the room that one source takes before its further passages are worth less."""
-
-OVER: Final = 0.9
-"""What they are worth then."""
-
 ENOUGH: Final = 2_500
 """Tokens of a source beside which a further passage of it is worth half: with each, something else tells more."""
 
-SOURCES: Final = 0.3
+SOURCES: Final = 0.4
 """Power of a source's score that its passages are worth beside their own likeness."""
 
 ANNOUNCED: Final = 0.95
 """Share of a passage's value that the next is worth at least, where the passage announces it: it ends with a colon, or
 opens its source and is the best of all. What answers is often in the example, and its words in what comes before."""
+
+AROUND: Final = 0.85
+"""Share of a passage's value that those before and after it in its section are worth at least, and the next again of
+theirs, where it is the best that was found: a package goes on about what its best passage is about."""
 
 FURTHER: Final = 3
 """Sources, at most, that are shown by a line where there is no room for a passage of them."""
@@ -286,14 +285,16 @@ class Filling:
         self._sources = sources
         self._room = room
         self._least_left = least_left
-        self._most = SHARE * room
         self._lines = LINES * room
         self._heads = heads
         self._count = count
         self._shown: dict[int, _Shown] = {}
+        self._read: dict[int, Sequence[Part]] = {}
         self._taken: list[tuple[int, Part, int]] = []
         """Ranks and parts, and what each cost."""
         self._aside: list[_Offer] = []
+        self._around: set[tuple[int, int]] = set()
+        """Ranks and places of the best passage of all, and of those of its section that were offered beside it."""
         self._fill()
 
     def items(self) -> list[Item]:
@@ -312,9 +313,15 @@ class Filling:
             if rank not in self._shown
         ]
 
-    def give_up(self) -> bool:
-        """Take back what was taken last; return False where nothing was."""
-        return self._take_back() is not None
+    def give_up(self, over: int) -> bool:
+        """Take back what was taken last, but for a beginning that costs at least ``over`` tokens less; return False
+        where nothing was taken."""
+        offer = self._take_back()
+        if offer is None:
+            return False
+        self._room -= over
+        self._take_beginning(offer, self._room)
+        return True
 
     def _take_back(self) -> _Offer | None:
         if not self._taken:
@@ -327,6 +334,12 @@ class Filling:
         if not shown.parts:
             del self._shown[rank]
         return _offer(shown.source, rank, part)
+
+    def _parts(self, rank: int) -> Sequence[Part]:
+        """Return all passages of a source."""
+        if rank not in self._read:
+            self._read[rank] = self._sources[rank].read()
+        return self._read[rank]
 
     def _offered(self, rank: int) -> _Shown:
         held = self._shown.get(rank)
@@ -346,7 +359,7 @@ class Filling:
             source = self._sources[offer.rank]
             if offer.part is None:
                 known = {one.place for one in source.found}
-                for part in source.read():
+                for part in self._parts(offer.rank):
                     if part.place not in known:
                         heappush(offers, _offer(source, offer.rank, part))
                 continue
@@ -354,7 +367,7 @@ class Filling:
             if any(one.place == offer.place for one in shown.parts):
                 continue  # it was announced, and is taken
             parts, tokens = shown.with_part(offer.part)
-            value = offer.worth / (1 + shown.tokens / ENOUGH) * (OVER if tokens > self._most else 1)
+            value = offer.worth / (1 + shown.tokens / ENOUGH)
             if value < -offer.minus_value and offers and value < -offers[0].minus_value:
                 heappush(offers, offer._replace(minus_value=-value))  # others come first by now
             elif tokens - shown.tokens > self._room:
@@ -363,21 +376,36 @@ class Filling:
             else:
                 self._take(offer.rank, shown, offer.part, parts, tokens)
                 misses = 0
-                if (announced := self._announced(offer)) is not None:
-                    heappush(offers, announced)
-        self._aside += sorted(offer for offer in offers if offer.part is not None)[:_MISSES]
+                for beside in self._beside(offer):
+                    heappush(offers, beside)
+        self._aside += sorted(offer for offer in offers if offer.part is not None)
         self._add_lines()
         if self._room > self._least_left:
             self._fill_up()
 
-    def _announced(self, offer: _Offer) -> _Offer | None:
-        """Return the offer of the passage that one which was just taken announces; None where it announces none."""
-        opens = offer.place == 0 and len(self._taken) == 1
-        if offer.part is None or not (opens or offer.part.passage.text.endswith((":", "："))):
-            return None
-        following = next((one for one in self._sources[offer.rank].read() if one.place == offer.place + 1), None)
-        worth = ANNOUNCED * offer.worth
-        return following and _Offer(-worth, offer.rank, following.place, following, worth)
+    def _beside(self, offer: _Offer) -> Iterator[_Offer]:
+        """Yield offers of the passages beside one that was just taken: of the next where it announces that, and of
+        those in its section where it is the best of all, or was offered beside that."""
+        passage = offer.part.passage if offer.part is not None else None
+        if passage is None:
+            return
+        is_best = len(self._taken) == 1
+        if is_best and offer.part in self._sources[offer.rank].found:
+            self._around.add((offer.rank, offer.place))
+        is_around = (offer.rank, offer.place) in self._around
+        announces = passage.text.endswith((":", "：")) or (is_best and offer.place == 0)
+        for part in self._parts(offer.rank) if is_around or announces else ():
+            goes_on = is_around and part.passage.headings == passage.headings
+            if announces and part.place == offer.place + 1:
+                share = ANNOUNCED
+            elif goes_on and abs(part.place - offer.place) == 1:
+                share = AROUND
+            else:
+                continue
+            if goes_on:
+                self._around.add((offer.rank, part.place))
+            worth = share * offer.worth
+            yield _Offer(-worth, offer.rank, part.place, part, worth)
 
     def _take(self, rank: int, shown: _Shown, part: Part, parts: list[Part], tokens: int) -> None:
         cost = tokens - shown.tokens

@@ -316,7 +316,7 @@ def fitted(
     heads = [number + tokens for tokens in headings]  # of the line that each stands under, whatever its number
     filling = Filling(ranked, limit - used, least_left, heads, count)
     while (tokens := bundle_tokens(items := [*first, *filling.items()], count)) > limit:
-        if not filling.give_up():
+        if not filling.give_up(tokens - limit):
             break
     return FittedBundle(tuple(items), tuple(filling.left()), tokens)
 

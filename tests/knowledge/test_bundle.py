@@ -247,3 +247,16 @@ def test_the_budget_is_filled_wherever_there_is_more_to_show(
     is_more_to_show = any(one.id in shown and shown[one.id].summarised for one in sources[pinned:])
     a_sentence = count_tokens("\n## Part 0\n\nSentence of part 0 that tells a little about it.")  # is never cut
     assert made.tokens >= min(0.97 * limit, limit - a_sentence) or not is_more_to_show
+
+
+def test_the_section_of_the_best_passage_comes_before_what_is_less_like_the_intent() -> None:
+    section = "# Manual\n\n## Part 1\n\nShort.\n\n## Part 2\n\n" + "\n\n".join(
+        f"Step {n}. {'So. ' * 90}" for n in range(5)
+    )
+    found = []
+    for name, likeness in (("m", 1.0), ("n", 0.7)):
+        (one,) = others(source(name, f"{section}"), intent="nothing of it")
+        step = next(part for part in one.read() if "Step 2" in part.passage.text)
+        found.append(replace(one, found=[step._replace(likeness=likeness)]))
+    best = fitted([], found, 700, count_tokens).items[0].text
+    assert all(f"Step {n}." in best for n in (1, 2, 3))
