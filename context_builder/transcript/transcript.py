@@ -65,6 +65,9 @@ class TextFormat:
 
 _FENCED: Final = re.compile(r"^```(?:json\w*)?[ \t]*\n(?=\s*[\[{]\s*[\[{\"])", re.MULTILINE)
 
+_SHOWN: Final = 0.2
+"""Lines of a page that begin what somebody says, at least; other pages have labels, too."""
+
 _OBJECT: Final = re.compile(r"^(?=\{\s*\"|\[\s*\{\s*\")", re.MULTILINE)
 
 _EVENTS: Final = re.compile(r"\s*(?:(?:event|id|retry):[^\n]*\n|:[^\n]*\n|\n){0,9}data:\s*\{")
@@ -145,9 +148,14 @@ def _read_events(source: Source) -> Transcript:
 
 def _read_page(source: Source) -> Transcript:
     source.text = html_exports.text_of_page(source.text)
+    shown = sum(bool(line.strip()) for line in source.text.split("\n"))
     if html_exports.is_html(source.text):
         raise ValueError(f"like no transcript; {READ}")
-    return _read_unnamed(source)
+    found = _read_unnamed(source)
+    told = [one for one in found.utterances if one.speaker != UNKNOWN_SPEAKER or one.at is not None]
+    if len(told) < max(2, _SHOWN * shown):
+        raise ValueError(f"like no transcript; {READ}")
+    return found
 
 
 def _read_unnamed(source: Source) -> Transcript:

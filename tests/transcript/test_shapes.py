@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from context_builder.errors import TranscriptError
 from context_builder.transcript import read_transcript
 from context_builder.transcript.live_speech import LiveSpeech
 from context_builder.transcript.utterance import corrected
@@ -391,3 +392,20 @@ def test_speakers_of_a_document_do_not_make_it_a_turn(tmp_path: Path) -> None:
     said = [{"text": text, "speakerId": 1 + place % 2} for place, (_, text, _) in enumerate(SAID)]
     people = [{"id": 1, "name": "Ida"}, {"id": 2, "name": "Bo"}]
     assert heard(tmp_path, "a.json", {"videos": [{"insights": {"transcript": said, "speakers": people}}]}) == TALK
+
+
+def test_a_page_that_is_no_transcript_is_refused(tmp_path: Path) -> None:
+    page = (
+        "<!DOCTYPE HTML>\n<html><body><p>Next: two.</p><p>Next: three.</p>"
+        + "<p>One of many.</p>" * 20
+        + "</body></html>"
+    )
+    with pytest.raises(TranscriptError, match="like no transcript"):
+        transcript(tmp_path, "a.html", page)
+    talk = "".join(f"<p>{who}: {text}</p>" for who, text, _ in SAID)
+    assert heard(tmp_path, "a.html", f"<!DOCTYPE HTML>\n<html><body><p>Interview</p>{talk}</body></html>") == TALK
+
+
+def test_what_comes_again_above_lists_is_no_office(tmp_path: Path) -> None:
+    text = "Some key elements of this include:\n* one\n\nSome key elements of this include:\n* two\n\nAnd so on.\n"
+    assert {one.speaker for one in transcript(tmp_path, "a.txt", text).utterances} == {"Unknown"}
