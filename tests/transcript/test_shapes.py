@@ -409,3 +409,40 @@ def test_a_page_that_is_no_transcript_is_refused(tmp_path: Path) -> None:
 def test_what_comes_again_above_lists_is_no_office(tmp_path: Path) -> None:
     text = "Some key elements of this include:\n* one\n\nSome key elements of this include:\n* two\n\nAnd so on.\n"
     assert {one.speaker for one in transcript(tmp_path, "a.txt", text).utterances} == {"Unknown"}
+
+
+EDITED: dict[str, list[object]] = {
+    "Zulip": [
+        {"type": "message", "message": {"id": 7, "sender_full_name": "Ida", "content": "We sail.", "timestamp": 1}},
+        {"type": "update_message", "message_id": 7, "content": "We stay."},
+    ],
+    "Bot Framework": [
+        {"type": "message", "id": "a", "from": {"name": "Ida"}, "text": "We sail."},
+        {"type": "messageUpdate", "id": "a", "from": {"name": "Ida"}, "text": "We stay."},
+    ],
+    "Nova Sonic": [
+        {"event": {"contentStart": {"role": "USER", "type": "TEXT"}}},
+        {"event": {"textOutput": {"content": "We stay.", "role": "Ida"}}},
+    ],
+    "LiveKit": [
+        {"type": "transcription", "participantIdentity": "Ida", "segments": [{"text": "We", "final": False}]},
+        {"type": "transcription", "participantIdentity": "Ida", "segments": [{"text": "We stay.", "final": True}]},
+    ],
+    "Symbl": [
+        {"type": "message", "message": {"isFinal": False, "payload": {"transcript": "We"}, "user": {"name": "Ida"}}},
+        {"type": "message_response", "messages": [{"from": {"name": "Ida"}, "payload": {"content": "We stay."}}]},
+    ],
+    "LINE": [
+        {"events": [{"type": "message", "source": {"userId": "Ida"}, "message": {"type": "text", "text": "We stay."}}]}
+    ],
+}
+
+
+@pytest.mark.parametrize("program", EDITED)
+def test_the_last_words_of_a_message_count(program: str) -> None:
+    assert listened(EDITED[program]) == [("Ida", "We stay.")]
+
+
+def test_hypotheses_of_azure_are_not_said() -> None:
+    phrases = [{"Text": "we", "Offset": 1}, {"RecognitionStatus": "Success", "DisplayText": "We stay.", "Offset": 1}]
+    assert listened([*phrases]) == [("Unknown", "We stay.")]

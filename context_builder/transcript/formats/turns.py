@@ -252,7 +252,14 @@ def _tells_who(turn: Mapping[str, Any]) -> bool:
     has_party = (_is_text(turn, "source") and _is_party(turn)) or any(
         turn[kind] in _PARTIES or (turn[kind] in _ROLES and "parts" in turn) for kind in _KINDS if _is_text(turn, kind)
     )
-    return has_party or _names_somebody(turn) or any(turn.get(key) is not None for key in _CHANNELS)
+    return (
+        has_party or bool(_origin(turn)) or _names_somebody(turn) or any(turn.get(key) is not None for key in _CHANNELS)
+    )
+
+
+def _origin(turn: Mapping[str, Any]) -> str:
+    """Return the user from whom an event of LINE comes."""
+    return optional_text(turn["source"], "userId") if isinstance(turn.get("source"), dict) else ""
 
 
 def _is_party(turn: Mapping[str, Any]) -> bool:
@@ -547,6 +554,8 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
     for party in (turn.get(kind) for kind in _KINDS):
         if isinstance(party, str) and (party in _PARTIES or (party in _ROLES and "parts" in turn)):
             return speaker_name(_ROLES.get(party, party))
+    if name := _origin(turn):
+        return (people or {}).get(name) or speaker_name(name)
     for parts in (turn.get(key) for key in ("words", "tokens")):
         first = parts[0] if isinstance(parts, list) and parts and isinstance(parts[0], dict) else {}
         if isinstance(told := first.get("speaker", first.get("label")), str | int):
