@@ -17,6 +17,7 @@ from context_builder.transcript.fields import parse
 from context_builder.transcript.formats import (
     ass,
     broadcast,
+    dated_lines,
     documents,
     element_text,
     exchanges,
@@ -103,6 +104,7 @@ TEXTS: Final = (
     TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
+    TextFormat("lines with dates", dated_lines.is_dated, dated_lines.read_dated),
     TextFormat("proceedings", proceedings.is_proceedings, proceedings.read_proceedings),
     TextFormat("a parliament's report", parliaments.is_report, parliaments.read_report),
 )

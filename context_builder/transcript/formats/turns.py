@@ -131,6 +131,7 @@ _LONGEST_SPAN: Final = 500.0
 """Seconds that an utterance does not take as a rule; whole numbers that are larger are milliseconds."""
 
 _MARKED: Final = re.compile(r"\s*<(?:p|div|span|br)\b[^<>]*>", re.IGNORECASE)
+_ASP_NET: Final = re.compile(r"/Date\((\d{12,14})(?:[+-]\d{4})?\)/")
 _DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 
 
@@ -573,6 +574,7 @@ def _when(
         value, unit = turn[name], fields[name][1]
         if isinstance(value, list):
             value = value[0] if value and not isinstance(value[0], dict) else None
+        value = _plain_time(value)
         if isinstance(value, bool | dict | None):
             continue
         try:
@@ -597,6 +599,18 @@ def _when(
         }
         return _when({**inside, **told, **dict.fromkeys(_TIMED_PARTS)}, fields, where, source)
     return None, None
+
+
+def _plain_time(value: object) -> Any:
+    """Return a time as databases and programs wrap it: MongoDB, Firestore, protobuf, and ASP.NET."""
+    match value:
+        case {"$date": inside}:
+            return inside.get("$numberLong") if isinstance(inside, dict) else inside
+        case {"_seconds": seconds} | {"seconds": seconds}:
+            return seconds
+        case str(text) if found := _ASP_NET.fullmatch(text):
+            return int(found[1]) / 1000
+    return value
 
 
 def when_of(turn: Mapping[str, Any], where: str, source: Source) -> tuple[float | None, datetime | None]:
