@@ -133,14 +133,17 @@ class Labels:
 
 
 def _alone(labels: Sequence[str]) -> set[str]:
-    """Return the names among labels that stand alone on their lines: those written so, and those that come again."""
-    again = {
-        one
-        for one, count in Counter(labels).items()
-        if count > 1 and one[0].isupper() and len(one.split()) <= _LONGEST_ALONE
-    }
+    """Return the names among labels that stand alone on their lines: those written so, and offices that come again."""
     named = [one for one in labels if is_written_as_name(one) or _names_party(one)]
-    return again | set(named) if len(named) > 1 or again else set()
+    again = {one for one, count in Counter(labels).items() if count > 1 and _may_be_office(one)}
+    found = again | set(named)
+    return found if len(named) > 1 or (again and len(found) > 1) else set()
+
+
+def _may_be_office(label: str) -> bool:
+    """Return whether a label may be an office, or a name with one behind it, such as ``De voorzitter``."""
+    small = [word for word in label.partition(",")[0].split() if word[0].islower() and word not in _PARTICLES]
+    return label[0].isupper() and len(small) <= 1 and len(label.split()) <= _LONGEST_ALONE
 
 
 def _bracketed(lines: Sequence[str]) -> set[str]:

@@ -112,10 +112,22 @@ def _told(line: str) -> datetime | None:
     for part in parts:
         cleaned = re.sub(r"^\W*(?:date|recorded|meeting started|started)\W+", "", part.strip(), flags=re.IGNORECASE)
         settings = {"REQUIRE_PARTS": ["day", "month", "year"], "RELATIVE_BASE": datetime(2000, 1, 1)}
-        found: datetime | None = dateparser.parse(cleaned, settings=settings)
-        if found is not None:
-            return found if found.tzinfo else found.astimezone()
+        within = _DATE_WITHIN.search(cleaned)
+        order = {"DATE_ORDER": "DMY"} if within and _DOTTED.match(within[0]) else {}
+        for text in (cleaned, _OCLOCK.sub("", within[0]) if within else ""):
+            found: datetime | None = dateparser.parse(text, settings={**settings, **order}) if text else None
+            if found is not None:
+                return found if found.tzinfo else found.astimezone()
     return None
+
+
+_DATE_WITHIN: Final = re.compile(
+    r"[^\W\d_]{3,12}\.? \d{1,2},? \d{4}.*|(?<!\d)\d{1,2}\.? (?:de )?[^\W\d_]{3,12}\.? (?:de )?\d{4}.*|"
+    r"(?<!\d)\d{4}-\d{1,2}-\d{1,2}.*|(?<!\d)\d{1,2}[./]\d{1,2}[./]\d{4}.*"
+)
+_DOTTED: Final = re.compile(r"\d{1,2}\.\d{1,2}\.")
+_OCLOCK: Final = re.compile(r"\s?(?:Uhr|uur|h|hrs)\s*$")
+"""A date and what follows it in a line that has words before it, and what stands behind a time of the day."""
 
 
 def iso(text: str, zone: tzinfo | None = None) -> datetime:

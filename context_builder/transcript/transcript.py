@@ -17,6 +17,7 @@ from context_builder.transcript.fields import parse
 from context_builder.transcript.formats import (
     ass,
     broadcast,
+    dated_lines,
     documents,
     element_text,
     exchanges,
@@ -65,6 +66,9 @@ class TextFormat:
 
 _FENCED: Final = re.compile(r"^```(?:json\w*)?[ \t]*\n(?=\s*[\[{]\s*[\[{\"])", re.MULTILINE)
 
+_SHOWN: Final = 0.2
+"""Lines of a page that begin what somebody says, at least; other pages have labels, too."""
+
 _OBJECT: Final = re.compile(r"^(?=\{\s*\"|\[\s*\{\s*\")", re.MULTILINE)
 
 _EVENTS: Final = re.compile(r"\s*(?:(?:event|id|retry):[^\n]*\n|:[^\n]*\n|\n){0,9}data:\s*\{")
@@ -100,6 +104,7 @@ TEXTS: Final = (
     TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
     TextFormat("WhatsApp", whatsapp.is_whatsapp, whatsapp.read_whatsapp),
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
+    TextFormat("lines with dates", dated_lines.is_dated, dated_lines.read_dated),
     TextFormat("proceedings", proceedings.is_proceedings, proceedings.read_proceedings),
     TextFormat("a parliament's report", parliaments.is_report, parliaments.read_report),
 )
@@ -145,9 +150,14 @@ def _read_events(source: Source) -> Transcript:
 
 def _read_page(source: Source) -> Transcript:
     source.text = html_exports.text_of_page(source.text)
+    shown = sum(bool(line.strip()) for line in source.text.split("\n"))
     if html_exports.is_html(source.text):
         raise ValueError(f"no transcript was recognized in it; {READ}")
-    return _read_unnamed(source)
+    found = _read_unnamed(source)
+    told = [one for one in found.utterances if one.speaker != UNKNOWN_SPEAKER or one.at is not None]
+    if len(told) < max(2, _SHOWN * shown):
+        raise ValueError(f"no transcript was recognized in it; {READ}")
+    return found
 
 
 def _read_unnamed(source: Source) -> Transcript:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from context_builder.errors import TranscriptError
 from context_builder.transcript import read_transcript
 from context_builder.transcript.live_speech import LiveSpeech
 from context_builder.transcript.utterance import corrected
@@ -391,3 +392,119 @@ def test_speakers_of_a_document_do_not_make_it_a_turn(tmp_path: Path) -> None:
     said = [{"text": text, "speakerId": 1 + place % 2} for place, (_, text, _) in enumerate(SAID)]
     people = [{"id": 1, "name": "Ida"}, {"id": 2, "name": "Bo"}]
     assert heard(tmp_path, "a.json", {"videos": [{"insights": {"transcript": said, "speakers": people}}]}) == TALK
+
+
+def test_a_page_that_is_no_transcript_is_refused(tmp_path: Path) -> None:
+    page = (
+        "<!DOCTYPE HTML>\n<html><body><p>Next: two.</p><p>Next: three.</p>"
+        + "<p>One of many.</p>" * 20
+        + "</body></html>"
+    )
+    with pytest.raises(TranscriptError, match="like no transcript"):
+        transcript(tmp_path, "a.html", page)
+    talk = "".join(f"<p>{who}: {text}</p>" for who, text, _ in SAID)
+    assert heard(tmp_path, "a.html", f"<!DOCTYPE HTML>\n<html><body><p>Interview</p>{talk}</body></html>") == TALK
+
+
+def test_what_comes_again_above_lists_is_no_office(tmp_path: Path) -> None:
+    text = "Some key elements of this include:\n* one\n\nSome key elements of this include:\n* two\n\nAnd so on.\n"
+    assert {one.speaker for one in transcript(tmp_path, "a.txt", text).utterances} == {"Unknown"}
+
+
+EDITED: dict[str, list[object]] = {
+    "Zulip": [
+        {"type": "message", "message": {"id": 7, "sender_full_name": "Ida", "content": "We sail.", "timestamp": 1}},
+        {"type": "update_message", "message_id": 7, "content": "We stay."},
+    ],
+    "Bot Framework": [
+        {"type": "message", "id": "a", "from": {"name": "Ida"}, "text": "We sail."},
+        {"type": "messageUpdate", "id": "a", "from": {"name": "Ida"}, "text": "We stay."},
+    ],
+    "Nova Sonic": [
+        {"event": {"contentStart": {"role": "USER", "type": "TEXT"}}},
+        {"event": {"textOutput": {"content": "We stay.", "role": "Ida"}}},
+    ],
+    "LiveKit": [
+        {"type": "transcription", "participantIdentity": "Ida", "segments": [{"text": "We", "final": False}]},
+        {"type": "transcription", "participantIdentity": "Ida", "segments": [{"text": "We stay.", "final": True}]},
+    ],
+    "Symbl": [
+        {"type": "message", "message": {"isFinal": False, "payload": {"transcript": "We"}, "user": {"name": "Ida"}}},
+        {"type": "message_response", "messages": [{"from": {"name": "Ida"}, "payload": {"content": "We stay."}}]},
+    ],
+    "LINE": [
+        {"events": [{"type": "message", "source": {"userId": "Ida"}, "message": {"type": "text", "text": "We stay."}}]}
+    ],
+}
+
+
+@pytest.mark.parametrize("program", EDITED)
+def test_the_last_words_of_a_message_count(program: str) -> None:
+    assert listened(EDITED[program]) == [("Ida", "We stay.")]
+
+
+def test_hypotheses_of_azure_are_not_said() -> None:
+    phrases = [{"Text": "we", "Offset": 1}, {"RecognitionStatus": "Success", "DisplayText": "We stay.", "Offset": 1}]
+    assert listened([*phrases]) == [("Unknown", "We stay.")]
+
+
+DATED = [
+    "2023-05-03 09:0{place}:00 {who}: {text}",
+    "03.05.2023 09:0{place}:00 {who}: {text}",
+    "2023/05/03 09:0{place}:00 {who}: {text}",
+    "2023-05-03 09:0{place}:00 | {who} | {text}",
+    "2023-05-03 09:0{place}:00 - {who} - {text}",
+    "2023-05-03 09:0{place}:00,{who},{text}",
+    "2023-05-03 09:0{place}:00 [{who}] {text}",
+    "Wed May 03 09:0{place}:00 2023 {who}: {text}",
+    "2023-05-03T09:0{place}:00\t{who}\t{text}",
+]
+
+
+@pytest.mark.parametrize("form", DATED)
+def test_lines_that_begin_with_a_date(tmp_path: Path, form: str) -> None:
+    text = "\n".join(form.format(place=place, who=who, text=said) for place, (who, said, _) in enumerate(SAID))
+    found = transcript(tmp_path, "a.txt", text)
+    assert [(one.speaker, one.text, str(found.said_at(one))[:19]) for one in found.utterances] == [
+        (who, said, f"2023-05-03 09:0{place}:00") for place, (who, said, _) in enumerate(SAID)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2023-05-03 09:00:00 INFO: it begins\n2023-05-03 09:00:01 INFO: it ends\n",
+        "On 2023-05-03 we met.\n2023-05-04 09:00 was fine, too: sunny.\nThen it rained.\n",
+    ],
+)
+def test_dates_in_logs_and_prose_name_nobody(tmp_path: Path, text: str) -> None:
+    assert {one.speaker for one in transcript(tmp_path, "a.txt", text).utterances} == {"Unknown"}
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Meeting on 3 May 2023 at 09:00",
+        "Datum: 03.05.2023, 09:00 Uhr",
+        "Fecha: 3 de mayo de 2023, 9:00",
+        "# Sync 2023-05-03 09:00",
+    ],
+)
+def test_a_heading_tells_when_it_began_with_words_around(tmp_path: Path, heading: str) -> None:
+    found = transcript(tmp_path, "a.txt", f"{heading}\n\n[00:00:03] Ida: We sail.\n[00:00:08] Bo: No.\n")
+    assert str(found.started)[:19] == "2023-05-03 09:00:00"
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        {"$date": "2023-05-03T09:00:00Z"},
+        {"$date": {"$numberLong": "1683104400000"}},
+        {"_seconds": 1683104400, "_nanoseconds": 0},
+        "/Date(1683104400000)/",
+    ],
+)
+def test_moments_as_databases_wrap_them(tmp_path: Path, moment: object) -> None:
+    found = transcript(tmp_path, "a.json", [{"speaker": "Ida", "text": "We sail.", "timestamp": moment}])
+    assert found.started is not None
+    assert found.started.timestamp() == 1683104400

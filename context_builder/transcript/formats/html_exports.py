@@ -119,7 +119,7 @@ _UNSEEN: Final = frozenset({"script", "style", "head", "title", "template", "nos
 _PIECE: Final = re.compile(r"<!--|-->|<(?P<end>/?)(?P<tag>[A-Za-z][\w:-]*)(?P<rest>[^<>]*)>")
 
 
-_DOCTYPE: Final = re.compile(r"<!doctype\b[^<>]*>", re.IGNORECASE)
+_DOCTYPE: Final = re.compile(r"(?:<\?xml\b[^<>]*>\s*)?<!doctype\b[^<>]*>", re.IGNORECASE)
 
 
 def text_of_page(page: str) -> str:

@@ -61,7 +61,7 @@ _NAME_CELL: Final = r"\[?(?P<who>[^\W\d][^\t:;|\[\]]{0,59}?)\]?:?"
 _COLUMNS: Final = (
     *(
         re.compile(rf"{first}{between}{second}{between}(?P<text>.*\S.*)")
-        for between in (r"[ ]?\t[ ]?", r" {1,4}\| {1,4}", r" ?; ?", r" {1,4}[-–—] {1,4}")
+        for between in (r"[ ]?\t[ ]?", r" {1,4}\| {1,4}", r" ?; ?", r" {1,4}[-–—] {1,4}", r" {1,4}[>»/] {1,4}")
         for first, second in ((_TIME_CELL, _NAME_CELL), (_NAME_CELL, _TIME_CELL))
     ),
     re.compile(rf"\[(?P<who>[^\W\d][^\[\]:]{{0,59}}?)(?:,| [-–—|]) {_CELL_OF_TIME}\]:? (?P<text>\S.*)"),
@@ -97,6 +97,9 @@ _CLOCKED: Final = re.compile(
     rf"\s*(?P<start>{CLOCK})\s*(?:-+>|[-–—])\s*(?P<end>{CLOCK})(?:\s*[-–—|:]\s+|\s+)(?P<text>\S.*)"
 )
 """Two times without brackets."""
+
+_BEFORE_COMMA: Final = re.compile(rf"\s*(?P<time>{CLOCK}),\s+(?=[^\s:,][^:,\n]{{0,59}}:\s)")
+"""A time with a comma behind it, before a label."""
 
 _WAITED: Final = re.compile(r"\s*\( (?:(?P<hours>\d{1,2})h )?(?:(?P<minutes>\d{1,3})m )?(?P<seconds>\d{1,4})s \)\s+")
 """The time since a chat began, as Salesforce writes it: ``( 1m 3s )``."""
@@ -298,6 +301,7 @@ _OTHER_TIMES: Final[Sequence[tuple[re.Pattern[str], float, Callable[[re.Match[st
     ),
     (_CLOCKED, _SHARE, lambda one: f"[{one['start']} --> {one['end']}] {one['text']}"),
     (_WAITED, 0.0, _of_waiting),
+    (_BEFORE_COMMA, _SHARE, lambda one: f"[{one['time']}] "),
 )
 """How else times are written, and the part of the lines that has them so."""
 

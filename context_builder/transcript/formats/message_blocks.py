@@ -89,6 +89,9 @@ def _headings(lines: Sequence[str]) -> list[_Heading]:
     if sum(bool(_ON_ONE_LINE.match(line)) for line in lines) > sum(1 for _ in _of_form(lines, _BEFORE)):
         return []
     found = max(([*_of_form(lines, form)] for form in (_BEFORE, _BEHIND, _IN_ROUND, _OPEN, _DATED, _ALONE)), key=len)
+    starts = {one.line for one in found}
+    if sum(one.text in starts for one in found) > len(found) / 2:  # lines of their own, with what is said
+        return []
     is_sure = (found and "[" in lines[found[0].line]) or len(found) > 1
     return found if is_sure else []
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from context_builder.transcript.fields import plain
-from context_builder.transcript.labels import Labels
+from context_builder.transcript.formats.dated_lines import split_names
+from context_builder.transcript.labels import LabelledLine, Labels
 from context_builder.transcript.moments import epoch_seconds, iso, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
@@ -46,9 +47,11 @@ def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
         elif line.strip():
             source.problem("text without a moment before it", number)
     labels = Labels([lines[0] for *_, lines in entries])
-    for number, found, lines in entries:
+    spoken = [labels.line(lines[0]) for *_, lines in entries]
+    if not any(one.speaker for one in spoken) and (named := split_names([lines[0] for *_, lines in entries])):
+        spoken = [LabelledLine(who, text) for who, text in named]
+    for (number, found, lines), told in zip(entries, spoken, strict=True):
         nick = _NICK.match(lines[0])
-        told = labels.line(lines[0])
         who = name_of(nick["nick"] or nick["nick2"]) if nick else told.speaker or UNKNOWN_SPEAKER
         text = (nick["text"] or nick["text2"] or "") if nick else told.text
         with source.one_entry(number):

@@ -131,6 +131,7 @@ _LONGEST_SPAN: Final = 500.0
 """Seconds that an utterance does not take as a rule; whole numbers that are larger are milliseconds."""
 
 _MARKED: Final = re.compile(r"\s*<(?:p|div|span|br)\b[^<>]*>", re.IGNORECASE)
+_ASP_NET: Final = re.compile(r"/Date\((\d{12,14})(?:[+-]\d{4})?\)/")
 _DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 
 
@@ -252,7 +253,14 @@ def _tells_who(turn: Mapping[str, Any]) -> bool:
     has_party = (_is_text(turn, "source") and _is_party(turn)) or any(
         turn[kind] in _PARTIES or (turn[kind] in _ROLES and "parts" in turn) for kind in _KINDS if _is_text(turn, kind)
     )
-    return has_party or _names_somebody(turn) or any(turn.get(key) is not None for key in _CHANNELS)
+    return (
+        has_party or bool(_origin(turn)) or _names_somebody(turn) or any(turn.get(key) is not None for key in _CHANNELS)
+    )
+
+
+def _origin(turn: Mapping[str, Any]) -> str:
+    """Return the user from whom an event of LINE comes."""
+    return optional_text(turn["source"], "userId") if isinstance(turn.get("source"), dict) else ""
 
 
 def _is_party(turn: Mapping[str, Any]) -> bool:
@@ -547,6 +555,8 @@ def who_of(turn: Mapping[str, Any], people: Mapping[str, str] | None = None) -> 
     for party in (turn.get(kind) for kind in _KINDS):
         if isinstance(party, str) and (party in _PARTIES or (party in _ROLES and "parts" in turn)):
             return speaker_name(_ROLES.get(party, party))
+    if name := _origin(turn):
+        return (people or {}).get(name) or speaker_name(name)
     for parts in (turn.get(key) for key in ("words", "tokens")):
         first = parts[0] if isinstance(parts, list) and parts and isinstance(parts[0], dict) else {}
         if isinstance(told := first.get("speaker", first.get("label")), str | int):
@@ -564,6 +574,7 @@ def _when(
         value, unit = turn[name], fields[name][1]
         if isinstance(value, list):
             value = value[0] if value and not isinstance(value[0], dict) else None
+        value = _plain_time(value)
         if isinstance(value, bool | dict | None):
             continue
         try:
@@ -588,6 +599,18 @@ def _when(
         }
         return _when({**inside, **told, **dict.fromkeys(_TIMED_PARTS)}, fields, where, source)
     return None, None
+
+
+def _plain_time(value: object) -> Any:
+    """Return a time as databases and programs wrap it: MongoDB, Firestore, protobuf, and ASP.NET."""
+    match value:
+        case {"$date": inside}:
+            return inside.get("$numberLong") if isinstance(inside, dict) else inside
+        case {"_seconds": seconds} | {"seconds": seconds}:
+            return seconds
+        case str(text) if found := _ASP_NET.fullmatch(text):
+            return int(found[1]) / 1000
+    return value
 
 
 def when_of(turn: Mapping[str, Any], where: str, source: Source) -> tuple[float | None, datetime | None]:

@@ -110,9 +110,13 @@ class _Message:
 
 def is_whatsapp(text: str) -> bool:
     """Return whether a text is a chat of WhatsApp, by its first lines."""
-    lines = [_MARKS.sub("", line) for line in text[:4000].split("\n")[:20] if line.strip()]
-    stamps = [(line, found) for line in lines[:5] if (found := _STAMP.match(_spaced(line)))]
-    return any(not found["date4"] or _SENDER.match(line[found.end() :]) for line, found in stamps)
+    lines = [_MARKS.sub("", line) for line in text[:8000].split("\n") if line.strip()]
+    stamps = [(line, _STAMP.match(_spaced(line))) for line in lines]
+    if not any(
+        found and _SENDER.match(line[found.end() :]) for line, found in stamps
+    ):  # what the program says itself may come first
+        return False
+    return any(found and (not found["date4"] or _SENDER.match(line[found.end() :])) for line, found in stamps[:5])
 
 
 def read_whatsapp(source: Source) -> Transcript:

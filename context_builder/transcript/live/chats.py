@@ -82,6 +82,16 @@ def read_telegram(message: Message, stream: Stream) -> Iterator[Heard]:
         yield from stream.said_or_corrected(key, Utterance(who, text))
 
 
+def is_zulips_edit(message: Message) -> bool:
+    return message.get("type") == "update_message" and "message_id" in message
+
+
+def read_zulips_edit(message: Message, stream: Stream) -> Iterator[Heard]:
+    """Yield the correction of a message of Zulip."""
+    if text := optional_text(message, "content"):
+        yield from stream.corrected(("messenger", str(message["message_id"])), text=text)
+
+
 def messenger_message(message: Message) -> Message | None:
     """Return the message of another chat program in what it sends: Mattermost, Rocket.Chat, or signal-cli."""
     arguments = inner(message, "fields").get("args")
@@ -93,7 +103,7 @@ def messenger_message(message: Message) -> Message | None:
     if isinstance(posted, dict):
         posted = {**posted, "user": optional_text(inner(message, "data"), "sender_name").lstrip("@") or None}
     first = arguments[0] if isinstance(arguments, list) and arguments else None
-    for one in (posted, first, inner(message, "params"), message):
+    for one in (posted, first, inner(message, "params"), inner(message, "message"), message):
         if isinstance(one, dict) and messengers.messenger_of(one) is not None:
             return one
     return None

@@ -76,6 +76,11 @@ def _by_speakers(words: Sequence[SpokenWord], whole: Utterance) -> Iterator[Utte
     yield from runs(words) if speakers - {whole.speaker} else [whole]
 
 
+def is_azure(message: Message) -> bool:
+    """Return whether it is a phrase of Azure's, or a hypothesis, which has no status."""
+    return "RecognitionStatus" in message or {"Text", "Offset"} <= message.keys()
+
+
 def read_azure(message: Message, stream: Stream) -> Iterator[Utterance]:
     """Yield what a phrase of Azure's says that was recognized."""
     guesses = message.get("NBest")

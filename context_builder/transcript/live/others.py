@@ -77,6 +77,9 @@ def _spoken(message: Message) -> Sequence[Mapping[str, Any]]:
     """Return what says something in a message: itself, what is in a wrapper, or a list of turns."""
     inside: Mapping[str, Any] = message
     for _ in range(_DEEPEST):
+        if len(inside) == 1 and isinstance(only := next(iter(inside.values())), dict):
+            inside = only
+            continue
         turn = turns.turn_of(inside)
         if turns.is_list([inside]) or (inside is not message and any(isinstance(turn.get(key), str) for key in _SAYS)):
             return [{**inside, "text": _said(turn)}]
@@ -92,7 +95,10 @@ def _is_unfinished(message: Message) -> bool:
     """Return whether a message has what may still change, or what others said."""
     kinds = _kinds_of(message)
     is_said = any(word in kind for kind in kinds for word in (*_INTERIM, *_RESTATES))
-    return is_said or _is_interim({key.lower().replace("_", ""): value for key, value in message.items()})
+    inside = [one for key in _WRAPPERS if isinstance(one := message.get(key), dict)]
+    return is_said or any(
+        _is_interim({key.lower().replace("_", ""): value for key, value in one.items()}) for one in (message, *inside)
+    )
 
 
 def _is_interim(turn: Mapping[str, Any]) -> bool:
@@ -127,7 +133,9 @@ def _party(kinds: Sequence[str]) -> str:
 
 def _is_control(message: Message) -> bool:
     """Return whether a message tells its kind, and nothing that could be said: no text of several words."""
-    return any(isinstance(message.get(key), str) for key in _KINDS) and not _has_words(message, 0)
+    is_wrapper = len(message) == 1 and isinstance(next(iter(message.values())), dict)
+    tells_kind = is_wrapper or any(isinstance(message.get(key), str) for key in _KINDS)
+    return tells_kind and not _has_words(message, 0)
 
 
 def _has_words(value: object, depth: int) -> bool:

@@ -40,7 +40,7 @@ _DIARIZED: Final = re.compile(r"SPEAKER \S+ \d+ [\d.]+ [\d.]+ <NA> <NA> \S+ <NA>
 """Who speaks when, and nothing that is said (RTTM)."""
 
 _ONE_WORD: Final = re.compile(r"\s*([^\W\d_][\w.'’-]{0,39}):\s+(\S.*)")
-_EVENT: Final = re.compile(r"\s*data:\s*")
+_EVENT: Final = re.compile(r"\A\s*data:\s*")
 _OF_STREAM: Final = re.compile(
     r"\s*(?::.*|(?:event|id|retry):.*|data:\s*\[DONE\]\s*|"
     r"### Transcription \d+ (?:START|END)\b.*|\[Start speaking\]\s*)"
@@ -52,7 +52,7 @@ _ERASED: Final = re.compile(r"\x1b\[[0-2]?K")
 _CODE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """Codes of terminals: https://ecma-international.org/publications-and-standards/standards/ecma-48/."""
 
-_SOCKET_IO: Final = re.compile(r"\s*4?\d{1,3}(?=\[)")
+_SOCKET_IO: Final = re.compile(r"\A\s*4?\d{1,3}(?=\[)")
 
 
 def carried(line: str) -> str | None:

@@ -30,6 +30,10 @@ _PARTS: Final = ("chunk_id", "utterance_id", "segment_id", "utteranceId", "segme
 """What names a part of what is said that may come again, with more words."""
 
 
+_ACTIVITIES: Final = ("message", "messageUpdate")
+"""Types of the Bot Framework's activities that say something, or say it again in other words."""
+
+
 def is_plain(message: Message) -> bool:
     """Return whether an object tells what was said; what may be a notice does if it tells who says it."""
     told = any(isinstance(message.get(key), int | str | dict) for key in _WHO)
@@ -41,7 +45,7 @@ def read_segments(message: Message, stream: Stream) -> Iterator[Utterance]:
     segments = objects(message["segments"], "segments")
     tells = any(key in one for one in segments for key in _FINAL)
     final = [one for one in segments if any(one.get(key) is True for key in _FINAL)] if tells else segments[:-1]
-    who = message.get("participant_identity")
+    who = message.get("participant_identity", message.get("participantIdentity"))
     for one in final:
         yield from _said(one if who is None else {"speaker": who, **one}, str(message.get("uid") or ""), stream)
 
@@ -95,7 +99,8 @@ def _all_lines(message: Message, stream: Stream) -> Sequence[Message]:
 
 def read_plain(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what an object with a text says, if it is final. Raises :class:`ValueError`."""
-    part = next((message[key] for key in _PARTS if isinstance(message.get(key), str | int)), None)
+    names = (*_PARTS, "id") if message.get("type") in _ACTIVITIES else _PARTS
+    part = next((message[key] for key in names if isinstance(message.get(key), str | int)), None)
     if part is None:
         yield from _said(message, str(message.get("uid") or ""), stream)
     elif not _is_interim(message) and (words := optional_text(message, *_TEXT)):

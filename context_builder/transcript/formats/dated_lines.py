@@ -1,0 +1,95 @@
+"""Lines that begin with a date and a time as people and small programs write them: ``2023-05-03 09:00:03 Ida: …``.
+
+Who speaks stands behind, in brackets, before a colon, or parted from what was said by a bar, a dash or the like.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from context_builder.transcript.fields import plain
+from context_builder.transcript.labels import is_written_as_name
+from context_builder.transcript.moments import of_chat
+from context_builder.transcript.source import Source
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
+from context_builder.transcript.written_dates import DATE, HALF, moment_of, order_of, written
+
+_TIME: Final = rf"\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:[.,]\d{{1,6}})?(?:\s?(?:{HALF})(?!\w))?"
+_STAMP: Final = re.compile(
+    rf"[\[(]?(?:[^\W\d_]{{2,10}}\.?,?\s+)?(?P<when>{DATE}(?:,?\s+|T)(?:at\s|um\s|à\s)?{_TIME}|"
+    rf"[A-Z][a-z]{{2,8}}\.? {{1,2}}\d{{1,2}},? (?:\d{{4}},? )?{_TIME}(?: \d{{4}})?)[\])]?(?:\s*[-–—|,;:/»>]\s*|\s+)",
+    re.IGNORECASE,
+)
+_WHO: Final = r"(?P<who>[^\s:|\t\[\]<>][^:|\t\n\[\]<>]{0,79}?)"
+_SPLITS: Final = (
+    (re.compile(rf"{_WHO}\s?:\s+(?P<text>\S.*)"), False),
+    (re.compile(r"(?:\[(?P<who>[^\[\]\n]{1,80})\]|<(?P<who2>[^<>\n]{1,80})>):?\s+(?P<text>\S.*)"), False),
+    (re.compile(rf"{_WHO}\t\s*(?P<text>\S.*)"), False),
+    (re.compile(rf"{_WHO}\s+[|»>]\s+(?P<text>\S.*)"), True),
+    (re.compile(rf"{_WHO}\s+[-–—/]\s+(?P<text>\S.*)"), True),
+    (re.compile(r"(?P<who>[^\s,;:][^,;:\n]{0,59}?)\s?[,;]\s?(?P<text>\S.*)"), True),
+)
+"""Forms in which who stands before what, and whether it must be written as a name there."""
+
+_LEVEL: Final = re.compile(r"\W*(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b")
+"""Begins lines of a program's log."""
+
+_SHARE: Final = 0.5
+_ALL: Final = 0.8
+_PROBED: Final = 60
+
+
+def is_dated(text: str) -> bool:
+    """Return whether half of the first lines of a text, and two at least, begin so, and tell who speaks."""
+    lines = [line for line in text[:16_000].split("\n") if line.strip()][:_PROBED]
+    rests = [line[found.end() :] for line in lines if (found := _STAMP.match(line))]
+    return len(rests) > 1 and len(rests) >= _SHARE * len(lines) and split_names(rests) is not None
+
+
+def read_dated(source: Source) -> Transcript:
+    """Return what the lines say; one without a date goes on with the one before."""
+    return of_chat(_said(source))
+
+
+def split_names(rests: Sequence[str]) -> list[tuple[str | None, str]] | None:
+    """Return who says what of lines that have it in one form; None where most have it in none, or no name comes again.
+
+    A line that is in another form has nobody.
+    """
+    for form, is_name in _SPLITS:
+        found = [form.fullmatch(rest.strip()) for rest in rests]
+        names = [_who(one) for one in found if one]
+        if len(names) < 2 or len(names) < _ALL * len(rests) or len(set(names)) == len(names):
+            continue
+        if any(_LEVEL.match(name) for name in names):
+            return None
+        if not is_name or all(map(is_written_as_name, names)):
+            return [(_who(one), one["text"]) if one else (None, rest) for one, rest in zip(found, rests, strict=True)]
+    return None
+
+
+def _who(found: re.Match[str]) -> str:
+    groups = found.groupdict()
+    return str(groups["who"] or groups.get("who2") or "").strip()
+
+
+def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
+    entries: list[tuple[int, str, list[str]]] = []
+    for number, line in enumerate(source.text.split("\n"), start=1):
+        if found := _STAMP.match(line):
+            entries.append((number, found["when"], [line[found.end() :]]))
+        elif entries:
+            entries[-1][2].append(line)
+        elif line.strip():
+            source.problem("text without a date before it", number)
+    named = split_names([lines[0] for *_, lines in entries]) or []
+    dates = [written(when) for _, when, _ in entries]
+    order = order_of([one for one in dates if one is not None])
+    for (number, when, lines), date, (who, text) in zip(entries, dates, named, strict=True):
+        with source.one_entry(number):
+            if date is None:
+                raise ValueError(f"{when[:40]!r} is no date")
+            if words := plain(" ".join([text, *lines[1:]])):
+                yield moment_of(date, order).timestamp(), Utterance(name_of(who or UNKNOWN_SPEAKER), words)
