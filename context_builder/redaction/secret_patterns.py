@@ -188,7 +188,7 @@ def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
             by_form(reading.text, without_context=without_context),
             named_secrets(reading.text),
             codes_in(reading.text),
-            seed_phrases(reading.text),
+            seed_phrases(reading.text) if reading.text != line else (),  # of the text as it is, they are found whole
         )
     ]
     if not found:

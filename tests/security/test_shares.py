@@ -11,12 +11,21 @@ from statistics import median
 import httpx
 import pytest
 from redis.asyncio import Redis
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.grpc import clients
 from context_builder.knowledge.grpc.channel import ServiceChannel
-from context_builder.server.access.caller import Role
-from context_builder.server.asgi.callers import BURST, ShareLimits, Shares
+from context_builder.server.access.caller import Role, caller_of
+from context_builder.server.asgi.callers import (
+    BURST,
+    MOST_BYTES,
+    BodyLimitMiddleware,
+    ShareLimits,
+    Shares,
+    asked_by,
+)
 from context_builder.server.problem import Problem
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
@@ -175,3 +184,36 @@ async def test_one_caller_leaves_turns_to_the_others_of_its_tenant() -> None:
     for one in (*eager, *others):
         one.cancel()
     await asyncio.gather(*eager, *others, return_exceptions=True)
+
+
+async def test_bodies_that_do_not_come_in_leave_room_to_others_of_the_tenant_and_are_cut_off() -> None:
+    bodies = BodyLimitMiddleware(app=_answer, patience=0.3)
+
+    async def sent(sub: str, size: int, *pieces: bytes) -> int:
+        waiting = list(pieces)
+        statuses: list[int] = []
+
+        async def receive() -> Message:
+            if not waiting:
+                await asyncio.Event().wait()  # nothing more comes
+            return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
+
+        async def send(message: Message) -> None:
+            statuses.append(message.get("status", 0))
+
+        headers = [(b"content-length", str(size).encode())]
+        scope = {"type": "http", "method": "PUT", "path": "/knowledge/edges", "headers": headers}
+        with asked_by(caller_of("lab", sub, frozenset({"reader"}))):
+            await bodies(scope, receive, send)
+        return statuses[0]
+
+    stalled = [asyncio.create_task(sent("ann", MOST_BYTES)) for _ in range(4)]
+    await asyncio.sleep(0)
+    assert await sent("bob", 2, b"[", b"]") == 204
+    assert await sent("ann", 2, b"[", b"]") == 503
+    assert sorted(await asyncio.gather(*stalled)) == [408, 408, 503, 503]
+    assert await sent("ann", 2, b"[", b"]") == 204
+
+
+async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(status_code=204)(scope, receive, send)

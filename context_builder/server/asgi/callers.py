@@ -315,8 +315,11 @@ MOST_ANONYMOUS_BYTES: Final = 64 * 1024
 _LARGE: Final = re.compile(r"/knowledge/artifacts/.+|/knowledge/edges(?:/delete)?|/sessions/[^/]+/messages")
 """Paths whose bodies may be of :data:`MOST_BYTES`."""
 
-PATIENCE: Final = 10
-"""Seconds in which the body of somebody who is not known has to come in whole."""
+PATIENCE: Final = 10.0
+"""Seconds in which the body of somebody who is not known has to come in whole, and of others the next piece of it."""
+
+LEAST_RATE: Final = 64 * 1024
+"""Bytes a second, beyond the first :data:`PATIENCE` seconds, in which a body comes in."""
 
 READ_AWAY: Final = 4 * MOST_BYTES
 """Bytes that are read and thrown away: who is cut off while sending does not see the answer."""
@@ -325,7 +328,7 @@ MOST_HELD: Final = 256 * 1024 * 1024
 """Bytes of all bodies that have begun to come in, as they are declared."""
 
 SHARE: Final = 4
-"""Part of :data:`MOST_HELD` that one caller's tenant may take, and all who are not known together."""
+"""Part of :data:`MOST_HELD` that a tenant may take, and all who are not known together; a caller takes half of that."""
 
 
 class BodyLimitMiddleware:
@@ -335,9 +338,10 @@ class BodyLimitMiddleware:
     The page's are read by the page, once it knows who sends them.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, patience: float = PATIENCE) -> None:
         self._app = app
-        self._held: Counter[str] = Counter()
+        self._patience = patience
+        self._held: Counter[tuple[str, ...]] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not has_body(scope) or scope["path"].startswith(f"{PAGE}/"):
@@ -345,31 +349,37 @@ class BodyLimitMiddleware:
             return
         path = scope["path"]
         if is_public(path):
-            owner, most = "", MOST_ANONYMOUS_BYTES
+            await self.answer(scope, receive, send, None, MOST_ANONYMOUS_BYTES)
         else:
-            owner, most = current_caller().tenant_id, MOST_BYTES if _LARGE.fullmatch(path) else USUAL_BYTES
-        await self.answer(scope, receive, send, owner, most)
+            most = MOST_BYTES if _LARGE.fullmatch(path) else USUAL_BYTES
+            await self.answer(scope, receive, send, current_caller(), most)
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send, owner: str, most: int) -> None:
+    async def answer(self, scope: Scope, receive: Receive, send: Send, caller: Caller | None, most: int) -> None:
         """Read the body, and let the app answer it."""
         room = min(_declared(scope, most), most)
-        if self._held[owner] + room > MOST_HELD // SHARE or self._held.total() + room > MOST_HELD:
+        limits: dict[tuple[str, ...], int] = {(): MOST_HELD}
+        if caller is None:
+            limits[("",)] = MOST_HELD // SHARE
+            pause, patience = None, self._patience
+        else:
+            limits[caller.tenant_id,] = MOST_HELD // SHARE
+            limits[caller.tenant_id, caller.sub] = MOST_HELD // SHARE // 2
+            pause, patience = self._patience, self._patience + min(_declared(scope, most), READ_AWAY) / LEAST_RATE
+        if any(self._held[name] + room > limit for name, limit in limits.items()):
             detail = "too many bodies are coming in at the same time; try again"
             problem = Problem(503, "busy", detail, headers={"Retry-After": "1", "Connection": "close"})
             await problem_response(problem)(scope, receive, send)
             return
-        self._held[owner] += room
+        self._held.update(dict.fromkeys(limits, room))
         try:
-            async with asyncio.timeout(None if owner else PATIENCE):
-                body = await _read(scope, receive, most)
+            async with asyncio.timeout(patience):
+                body = await _read(scope, receive, most, pause)
         except TimeoutError:
-            late = Problem(408, "timeout", f"the body did not come in {PATIENCE} s", headers={"Connection": "close"})
+            late = Problem(408, "timeout", "the body did not come in in time", headers={"Connection": "close"})
             await problem_response(late)(scope, receive, send)
             return
         finally:
-            self._held[owner] -= room
-            if not self._held[owner]:
-                del self._held[owner]
+            self._held -= Counter(dict.fromkeys(limits, room))
         if body is None:
             return
         if body == "too large":
@@ -381,15 +391,19 @@ class BodyLimitMiddleware:
         await self._app(scope, _replayed(body, receive), send)
 
 
-async def _read(scope: Scope, receive: Receive, most: int) -> bytes | Literal["too large"] | None:
-    """Return the body, or that it is too large; None when the sender has gone."""
+async def _read(scope: Scope, receive: Receive, most: int, pause: float | None) -> bytes | Literal["too large"] | None:
+    """Return the body, or that it is too large; None when the sender has gone.
+
+    Raises :class:`TimeoutError` where nothing comes for ``pause`` seconds.
+    """
     if _declared(scope, 0) > READ_AWAY:
         return "too large"
     body = bytearray()
     size = 0
     more = True
     while more and size <= READ_AWAY:
-        message = await receive()
+        async with asyncio.timeout(pause):
+            message = await receive()
         if message["type"] == "http.disconnect":
             return None
         piece = message.get("body", b"")

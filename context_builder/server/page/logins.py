@@ -303,8 +303,10 @@ class FormLimitMiddleware(BodyLimitMiddleware):
             await self._app(scope, receive, send)
             return
         login: Login | None = scope["state"]["login"]
-        owner, most = ("", MOST_ANONYMOUS_BYTES) if login is None else (login.caller.tenant_id, USUAL_BYTES)
-        await self.answer(scope, receive, send, owner, most)
+        if login is None:
+            await self.answer(scope, receive, send, None, MOST_ANONYMOUS_BYTES)
+        else:
+            await self.answer(scope, receive, send, login.caller, USUAL_BYTES)
 
 
 def header_of(scope: Scope, wanted: bytes) -> str:
