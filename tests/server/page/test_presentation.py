@@ -219,6 +219,7 @@ async def test_the_assistant_has_one_style_and_nothing_the_browsers_own(redis: R
 
 async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(redis: Redis, visitor: Visitor) -> None:
     page = await opened(redis, visitor, PHONE)
+    await expect(page.locator("[data-head=dollars]")).to_be_hidden()  # as it is nothing
     await page.get_by_role("button", name="Summary").click()
     await expect(page.locator(".talk")).to_be_hidden()
     oldest = page.locator(".point[data-id='1']")
