@@ -181,6 +181,8 @@ async def test_another_tenants_package_is_not_there(api: ApiServer, program: htt
         opened = await reader.get(f"/ui/packages/{package_id}")
         assert "Somebody else asked for this package" in opened.text
         assert INTENT not in opened.text
+        for someone in (stranger, reader):
+            assert (await someone.get("/ui/data/places")).json() == []
         assert (await reader.get("/ui/audit")).status_code == 403
         assert (await reader.get("/ui/packages/outcomes")).status_code == 403
 

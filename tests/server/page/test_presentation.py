@@ -219,6 +219,7 @@ async def test_the_assistant_has_one_style_and_nothing_the_browsers_own(redis: R
 
 async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(redis: Redis, visitor: Visitor) -> None:
     page = await opened(redis, visitor, PHONE)
+    await expect(page.locator("[data-head=dollars]")).to_be_hidden()  # as it is nothing
     await page.get_by_role("button", name="Summary").click()
     await expect(page.locator(".talk")).to_be_hidden()
     oldest = page.locator(".point[data-id='1']")
@@ -250,6 +251,7 @@ async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_lab
 async def test_a_few_words_lead_to_a_view_or_a_session(redis: Redis, visitor: Visitor) -> None:
     page = visitor.page
     await redis.lpush(Keys("monday").input, b"{}")  # type: ignore[misc]
+    await page.get_by_role("row", name="monday").wait_for()
     await page.keyboard.press("Control+k")
     places, words = page.get_by_role("option"), page.get_by_role("combobox", name="Where to")
     await expect(words).to_be_focused()

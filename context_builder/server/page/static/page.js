@@ -19,11 +19,18 @@ export function said(text, className = "") {
 
 /** Return a text as nodes, with those words marked that are quoted: as they are written, whatever stands between them. */
 export function marked(text, quotes) {
-  const sought = quotes.map((quote) => quote.match(/[\p{L}\p{N}]+/gu)?.join("[^\\p{L}\\p{N}]*")).filter(Boolean);
+  const sought = quotes.map((quote) => pattern(text, quote)).filter(Boolean);
   if (!sought.length) return [text];
   const longestFirst = sought.sort((left, right) => right.length - left.length);
   const parts = text.split(new RegExp(`(${longestFirst.join("|")})`, "giu"));
   return parts.map((part, place) => (place % 2 ? element("mark", "", part) : part)); // every other one was found
+}
+
+/** The expression that finds a quote: as whole words, but where words are written without blanks. */
+function pattern(text, quote) {
+  const words = quote.match(/[\p{L}\p{M}\p{N}]+/gu)?.join("[^\\p{L}\\p{M}\\p{N}]*");
+  const whole = words && `(?<![\\p{L}\\p{M}\\p{N}])${words}(?![\\p{L}\\p{M}\\p{N}])`;
+  return whole && new RegExp(whole, "iu").test(text) ? whole : words;
 }
 
 /** Set an element's text, unless it is what is there: the page is not laid out anew for nothing. */

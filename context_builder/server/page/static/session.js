@@ -262,6 +262,7 @@ function takeHead(state) {
   setText(head("summarized"), state.summarized.toLocaleString("en"));
   setText(head("waiting"), state.waiting.toLocaleString("en"));
   setText(head("dollars"), dollars(state.dollars));
+  for (const name of ["waiting", "dollars"]) head(name).parentElement.classList.toggle("is-zero", !state[name]);
   setText(head("owner"), state.owner || (state.ended_at ? `nobody since ${clock(state.ended_at)}` : "nobody"));
   takeStatus(state);
   chart.now(state.domains);

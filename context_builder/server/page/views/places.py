@@ -24,7 +24,7 @@ from context_builder.server.services import Services
 router = page_router()
 
 MOST_OF_A_KIND: Final = 6
-MOST_PACKAGES: Final = 200
+MOST_PACKAGES: Final = 50
 """Newest packages that are searched."""
 
 _LONGEST_NAME: Final = 120
