@@ -34,7 +34,7 @@ def correct(
     session_id: SESSION_ID,
     message: MESSAGE,
     text: Annotated[
-        str | None, typer.Argument(help="What was said; its words stay without it.", callback=legible)
+        str | None, typer.Argument(help="The right words; not given, they stay as they are.", callback=legible)
     ] = None,
     speaker: Annotated[
         str | None, typer.Option("--speaker", "-s", help="Who said it.", show_default=False, callback=legible)

@@ -10,6 +10,7 @@ import typer
 
 from context_builder.cli.command import print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
+from context_builder.cli.view.status import FAILING
 from context_builder.session.keys import SESSION_ID_RULE
 
 if TYPE_CHECKING:
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 
 _STATUS: Final = {"new": "not running", "stored": "not running"}
 """What people are told of each status, where that is another word; the page says the same."""
-
-_FAILING: Final = {
-    "summary": "summary fails",
-    "keywords": "keywords fail",
-    "domains": "domains fail",
-    "compaction": "summary too long",
-}
-"""What people are told of a session that is run and of which a task fails, the most serious first."""
 
 _WIDE: Final = 80
 """Columns of a terminal from which it is told who runs a session."""
@@ -78,13 +71,13 @@ def _failing(listed: Sequence[RegisteredSession]) -> dict[str, list[str]]:
     for session in listed:
         if session.owner is not None and (task := _failing_task(session)):
             reason = str(session.failing[task].get("reason") or "").rstrip(".")
-            found.setdefault(f"{_FAILING[task]}: {reason}" if reason else _FAILING[task], []).append(session.session_id)
+            found.setdefault(f"{FAILING[task]}: {reason}" if reason else FAILING[task], []).append(session.session_id)
     return found
 
 
 def _failing_task(session: RegisteredSession) -> str | None:
     """Return the most serious of the tasks that fail."""
-    return next((task for task in _FAILING if session.failing.get(task)), None)
+    return next((task for task in FAILING if session.failing.get(task)), None)
 
 
 def _print(listed: Sequence[RegisteredSession]) -> None:
@@ -125,7 +118,7 @@ def _status(session: RegisteredSession) -> str:
     if session.asleep:
         return "asleep"
     if session.owner is not None and (task := _failing_task(session)):
-        return _FAILING[task]
+        return FAILING[task]
     return _STATUS.get(session.status, session.status)
 
 

@@ -232,8 +232,28 @@ class ConversationAgent(Agent):
 
 
 async def with_record(live: LiveSession, chat_ctx: ChatContext) -> ChatContext:
-    """Return the chat context with the conversation's record merged into its messages."""
-    return ChatContext(await live_session.with_record(live, chat_ctx.items, _role_and_text, _message, _said_as))
+    """Return the chat context with the conversation's record merged into its messages.
+
+    What the record knows beside the talk is part of the instructions' message: LiveKit gives Anthropic, Google and
+    others any further system message as ``<instructions>`` of the user, and what people said is none.
+    """
+    together = await live_session.with_record(live, chat_ctx.items, _role_and_text, _message, _said_as)
+    own = {id(one) for one in chat_ctx.items}
+    known, items = list[str](), list[ChatItem]()
+    for one in together:
+        if isinstance(one, ChatMessage) and one.role == "system" and id(one) not in own:
+            known.append(one.text_content or "")
+        else:
+            items.append(one)
+    if not known:
+        return ChatContext(items)
+    beside = "\n\n".join(known)
+    first = items[0] if items else None
+    if isinstance(first, ChatMessage) and first.role in {"system", "developer"}:
+        items[0] = first.model_copy(update={"content": [*first.content, f"\n{beside}"]})  # each part is a line
+    else:
+        items.insert(0, ChatMessage(role="system", content=[beside]))
+    return ChatContext(items)
 
 
 def _in_instructions(record: Sequence[JsonObject]) -> str:

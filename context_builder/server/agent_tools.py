@@ -76,13 +76,17 @@ class AgentTools:
     async def list_sessions(
         self, limit: Annotated[int, Field(ge=1, le=500, description="Most sessions that are returned.")] = 50
     ) -> dict[str, Any]:
-        """List conversations, newest talk first: their ids, whether they run, and when somebody last spoke."""
+        """List conversations, newest talk first: their ids, whether they run, and when somebody last spoke.
+
+        One that is asleep runs again as soon as somebody speaks.
+        """
         with _told():
             found = await self._sessions()
             listed = [
                 {
                     "sessionId": one.session_id,
                     "status": one.status,
+                    "asleep": one.asleep,
                     "lastActive": one.last_active,
                     "messages": one.messages,
                 }
@@ -264,8 +268,8 @@ class AgentTools:
         self,
         session_id: SessionName,
         message: MessageName,
-        text: Annotated[str | None, Field(description="What was said; its words stay without it.")] = None,
-        speaker: Annotated[str | None, Field(description="Who said it; the same as before without it.")] = None,
+        text: Annotated[str | None, Field(description="The right words; not given, they stay as they are.")] = None,
+        speaker: Annotated[str | None, Field(description="Who said it; not given, that stays as it is.")] = None,
     ) -> dict[str, Any]:
         """Correct what was said in a conversation, or by whom; needs the role writer.
 

@@ -24,7 +24,7 @@ async def answer(question: str) -> str:
             found = await MemoryRetriever(memory=memory).ainvoke(str(state["messages"][-1].text))
             await store.aput(("questions",), "last", {"text": question})
             said = await with_record(live, state["messages"], speaker="Ida")
-            return {"messages": [AIMessage(f"{len(said)} messages, {len(found)} memories")]}
+            return {"messages": [AIMessage(f"messages: {len(said)}, memories: {len(found)}")]}
 
         graph = StateGraph(MessagesState).add_node(reply).set_entry_point("reply").compile(store=MemoryItems(memory))
         done = await graph.ainvoke({"messages": [HumanMessage(question)]})

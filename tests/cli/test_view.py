@@ -97,6 +97,13 @@ def test_a_session_that_nobody_runs_is_told_with_the_age_of_its_state() -> None:
     assert "last heard 8:21 ago" in text
 
 
+def test_a_summary_that_fails_is_told_with_the_reason() -> None:
+    failing = {"summary": {"since": NOW, "tries": 3, "reason": "Incorrect API key provided", "tokens": 0}}
+    assert "summary fails: Incorrect API key provided" in shown(
+        sample(state=sample_state(failing=failing)), size=(80, 24)
+    )
+
+
 def test_a_session_that_has_ended_is_told_with_what_is_archived() -> None:
     over: dict[str, Any] = {"owner": None, "conversation": None, "ended": Ended(NOW, 43, 3, 0)}
     for size in ((60, 16), (100, 24), (132, 36)):

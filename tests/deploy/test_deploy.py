@@ -108,9 +108,12 @@ def test_compose_runs_commands_and_settings_that_there_are() -> None:
         assert ":" in one["image"] or name in ours, "an image of no fixed version"
         assert "latest" not in one["image"]
         assert all(port.startswith("127.0.0.1:") for port in one.get("ports", ()))
-    assert "--notify-keyspace-events El" in services["valkey"]["command"]
+    command = services["valkey"]["command"]
+    assert command[1:3] == ["--requirepass", "${REDIS_PASSWORD:?}"]  # one argument, whatever is in it
+    options = " ".join(command[3:])
+    assert "--notify-keyspace-events El" in options
     for name, value in REWRITING.items():
-        assert f"--{name} {value}" in services["valkey"]["command"]
+        assert f"--{name} {value}" in options
 
 
 def test_pods_run_as_nobody_and_write_nowhere_but_in_their_own_folders() -> None:
@@ -193,10 +196,30 @@ def test_all_files_and_the_page_name_one_image() -> None:
         assert {*named} == {IMAGE}, file
 
 
-def test_the_first_key_of_a_cluster_has_a_step() -> None:
-    step = "kubectl exec deploy/context-builder-fleet -- context-builder keys create --role admin --name first"
-    assert step in (DEPLOY / "kubernetes/context-builder.yaml").read_text(encoding="utf-8")
-    assert step in (ROOT / "docs/how-to/deploy.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("step", "file"),
+    [
+        ("kubectl exec deploy/context-builder-fleet -- context-builder keys create", "kubernetes/context-builder.yaml"),
+        ("docker compose run --rm serve keys create", "compose.yaml"),
+    ],
+)
+def test_the_first_key_has_a_step(step: str, file: str) -> None:
+    for path in (DEPLOY / file, ROOT / "docs/how-to/deploy.md"):
+        assert f"{step} --role admin --name first" in path.read_text(encoding="utf-8")
+
+
+def test_every_command_of_compose_finds_the_passwords() -> None:
+    needed = {*re.findall(r"\$\{(\w+):\?\}", (DEPLOY / "compose.yaml").read_text(encoding="utf-8"))}
+    for path in (DEPLOY / "compose.yaml", ROOT / "docs/how-to/deploy.md"):
+        (exported,) = re.findall(r"export ((?:\w+_PASSWORD=\S+ ?)+)", path.read_text(encoding="utf-8"))
+        assert {one.partition("=")[0] for one in exported.split()} == needed, path
+
+
+def test_a_unit_of_systemd_finds_what_it_needs_installed() -> None:
+    page = (ROOT / "docs/how-to/deploy.md").read_text(encoding="utf-8")
+    (extras,) = re.findall(r"/opt/context-builder/bin/pip install .*'\.\[([a-z,]+)\]'", page)
+    assert {"fleet", "postgres", "server"} <= {*extras.split(",")}
+    assert "/opt/context-builder/bin/context-builder migrate" in page
 
 
 def test_a_redis_password_may_have_signs_of_urls() -> None:

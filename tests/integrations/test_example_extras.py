@@ -44,7 +44,7 @@ print(asyncio.run(example.answer("How are clips labelled?", model)))
 }
 TOLD = {
     "openai_agents": "By hand.",
-    "langgraph_agent": "1 messages, 0 memories",
+    "langgraph_agent": "messages: 1, memories: 0",
     "livekit_agent": "AgentServer",
     "mcp_client": "there is no session never",
 }

@@ -281,7 +281,7 @@ async def test_the_documented_snippet_runs(migrated_url: str, monkeypatch: pytes
 
 async def test_the_example_answers(example: Callable[..., ModuleType], meeting: Redis, migrated_url: str) -> None:
     answer = example("langgraph_agent", database_url=migrated_url).answer
-    assert await answer("How are clips labelled?") == "2 messages, 0 memories"
+    assert await answer("How are clips labelled?") == "messages: 2, memories: 0"
     await wait_until(lambda: heard(meeting, "How are clips labelled?"), "the question is heard")
     store = PostgresMemory(migrated_url)
     kept = await MemoryItems(store).aget(("questions",), "last")

@@ -47,6 +47,8 @@ def url_of(text: str) -> str:
         ("redis://h:70000", "REDIS_URL: is not a URL with a port up to 65535"),
         ("redis://:s3cr/et@h:6379/0", "REDIS_URL: is not a URL with a port up to 65535; in a password, write"),
         ("redis://:12/34@h:6379/0", "REDIS_URL: names no host"),
+        ("redis://:s3cr@h/34@h:6379/0", "REDIS_URL: has an @ behind its host; in a password, write"),
+        ("redis://s3cr?et@h:6379/0", "REDIS_URL: has an @ behind its host; in a password, write"),
         ("redis+sentinel://h1:26379,h2:x/mymaster", "REDIS_URL: is not a URL"),
         (
             "redis+sentinel://h1:26379/mymaster/first",

@@ -121,6 +121,12 @@ class Published:
         """Return the analysts of the latest keywords, domains and summary."""
         return {what: plain(label, 24) for what, label in object_of(self._state.get("analyst")).items() if label}
 
+    def failing(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Return the names of the tasks that fail, each with the latest reason, in the order of ``names``."""
+        tasks = object_of(self._state.get("failing"))
+        told = {name: object_of(tasks.get(task)) for task, name in names.items()}
+        return {name: plain(task.get("reason") or "", 200) for name, task in told.items() if task}
+
     def spent(self) -> tuple[float, int]:
         """Return the US dollars and tokens (prompts and replies) of the session's model calls."""
         cost = object_of(self._state.get("cost"))

@@ -21,6 +21,14 @@ _LONG_SILENCE: Final = 60.0
 _BEHIND: Final = 20
 """Messages in the queue from which the session is behind."""
 
+FAILING: Final = {
+    "summary": "summary fails",
+    "keywords": "keywords fail",
+    "domains": "domains fail",
+    "compaction": "summary too long",
+}
+"""What people are told of each task whose model calls fail, the most serious first."""
+
 _BETWEEN: Final = "  │  "
 
 
@@ -80,7 +88,8 @@ def silence_clock(page: Published, now: float, threshold: float) -> Text:
 def figures(page: Published, now: float, per_minute: float | None) -> list[Text]:
     """Return rates and lags, the most important first."""
     ago, pending, dead = page.published_ago(now), page.count("pending_messages"), page.dead_letters
-    shown = [
+    shown = [Text(f"{what}: {reason}" if reason else what, "red") for what, reason in page.failing(FAILING).items()]
+    shown += [
         _figure("messages", f"{page.received:,}"),
         _figure("a minute", "–" if per_minute is None else f"{per_minute:.0f}"),
         _figure("queued", f"{page.waiting:,}", "yellow" if page.waiting > _BEHIND else ""),
