@@ -73,12 +73,6 @@ async def test_what_an_inspector_checks(client: Connect, meeting: Redis) -> None
         assert "We label the clips by hand." in read.contents[0].text
 
 
-async def test_a_resource_that_is_not_there_is_named(client: Connect, meeting: Redis) -> None:
-    async with client() as connected:
-        with pytest.raises(MCPError, match="there is no session nobody; list_sessions names those there are"):
-            await connected.read_resource("session://nobody/state")
-
-
 async def test_clients_of_the_protocol_before_are_served_too(client: Connect, meeting: Redis) -> None:
     async with client(mode="legacy") as connected:
         await connected.send_ping()
@@ -88,6 +82,8 @@ async def test_clients_of_the_protocol_before_are_served_too(client: Connect, me
 
 async def test_wrong_calls_are_answered_in_words(client: Connect, meeting: Redis) -> None:
     async with client() as connected:
+        with pytest.raises(MCPError, match="there is no session nobody; list_sessions names those there are"):
+            await connected.read_resource("session://nobody/state")
         for tool, arguments in (
             ("session_state", {"sessionId": "mon day"}),
             ("session_state", {}),
