@@ -378,7 +378,7 @@ class Filling:
                 misses = 0
                 for beside in self._beside(offer):
                     heappush(offers, beside)
-        self._aside += sorted(offer for offer in offers if offer.part is not None)
+        self._aside += sorted(offer for offer in offers if offer.part is not None)[:_MISSES]
         self._add_lines()
         if self._room > self._least_left:
             self._fill_up()
