@@ -5,8 +5,8 @@ intent by their words.
 
 :class:`Filling` chooses the passages of a package: the most valuable ones first, whatever source they are of. A passage
 is worth its source's score, and more the more it is like the intent. The more of a source is shown, the less further
-passages of it are worth; those of the best one's section are worth a share of what that is, because they are about the
-same thing. Then the best of the sources for which there was no room are shown by their headings and a line of their
+passages of it are worth; those beside the best in its section are worth a share of what that is, because they are about
+the same thing. Then the best of the sources for which there was no room are shown by their headings and a line of their
 best passage, so that whoever reads knows that they are there. What is left at the end is filled with the beginning of a
 passage.
 """
@@ -177,9 +177,9 @@ ANNOUNCED: Final = 0.95
 """Share of a passage's value that the next is worth at least, where the passage announces it: it ends with a colon, or
 opens its source and is the best of all. What answers is often in the example, and its words in what comes before."""
 
-AROUND: Final = 0.85
-"""Share of a passage's value that those before and after it in its section are worth at least, and the next again of
-theirs, where it is the best that was found: a package goes on about what its best passage is about."""
+BESIDE: Final = 0.85
+"""Share of a passage's value that those before and after it in its section are worth at least, where it is the best
+that was found: a package goes on about what that is about."""
 
 FURTHER: Final = 3
 """Sources, at most, that are shown by a line where there is no room for a passage of them."""
@@ -289,12 +289,9 @@ class Filling:
         self._heads = heads
         self._count = count
         self._shown: dict[int, _Shown] = {}
-        self._read: dict[int, Sequence[Part]] = {}
         self._taken: list[tuple[int, Part, int]] = []
         """Ranks and parts, and what each cost."""
         self._aside: list[_Offer] = []
-        self._around: set[tuple[int, int]] = set()
-        """Ranks and places of the best passage of all, and of those of its section that were offered beside it."""
         self._fill()
 
     def items(self) -> list[Item]:
@@ -335,12 +332,6 @@ class Filling:
             del self._shown[rank]
         return _offer(shown.source, rank, part)
 
-    def _parts(self, rank: int) -> Sequence[Part]:
-        """Return all passages of a source."""
-        if rank not in self._read:
-            self._read[rank] = self._sources[rank].read()
-        return self._read[rank]
-
     def _offered(self, rank: int) -> _Shown:
         held = self._shown.get(rank)
         return held or _Shown(self._sources[rank], self._heads[rank], self._count)
@@ -359,7 +350,7 @@ class Filling:
             source = self._sources[offer.rank]
             if offer.part is None:
                 known = {one.place for one in source.found}
-                for part in self._parts(offer.rank):
+                for part in source.read():
                     if part.place not in known:
                         heappush(offers, _offer(source, offer.rank, part))
                 continue
@@ -378,33 +369,27 @@ class Filling:
                 misses = 0
                 for beside in self._beside(offer):
                     heappush(offers, beside)
-        self._aside += sorted(offer for offer in offers if offer.part is not None)
+        self._aside += sorted(offer for offer in offers if offer.part is not None)[:_MISSES]
         self._add_lines()
         if self._room > self._least_left:
             self._fill_up()
 
     def _beside(self, offer: _Offer) -> Iterator[_Offer]:
         """Yield offers of the passages beside one that was just taken: of the next where it announces that, and of
-        those in its section where it is the best of all, or was offered beside that."""
-        passage = offer.part.passage if offer.part is not None else None
-        if passage is None:
+        those in its section where it is the best of all."""
+        source, taken = self._sources[offer.rank], offer.part
+        if taken is None:
             return
         is_best = len(self._taken) == 1
-        if is_best and offer.part in self._sources[offer.rank].found:
-            self._around.add((offer.rank, offer.place))
-        is_around = (offer.rank, offer.place) in self._around
-        announces = passage.text.endswith((":", "：")) or (is_best and offer.place == 0)
-        for part in self._parts(offer.rank) if is_around or announces else ():
-            goes_on = is_around and part.passage.headings == passage.headings
+        announces = taken.passage.text.endswith((":", "：")) or (is_best and offer.place == 0)
+        goes_on = is_best and taken in source.found
+        for part in source.read() if announces or goes_on else ():
             if announces and part.place == offer.place + 1:
-                share = ANNOUNCED
-            elif goes_on and abs(part.place - offer.place) == 1:
-                share = AROUND
+                worth = ANNOUNCED * offer.worth
+            elif goes_on and abs(part.place - offer.place) == 1 and part.passage.headings == taken.passage.headings:
+                worth = BESIDE * offer.worth
             else:
                 continue
-            if goes_on:
-                self._around.add((offer.rank, part.place))
-            worth = share * offer.worth
             yield _Offer(-worth, offer.rank, part.place, part, worth)
 
     def _take(self, rank: int, shown: _Shown, part: Part, parts: list[Part], tokens: int) -> None:

@@ -32,6 +32,7 @@ from context_builder.knowledge.excerpt import (
 from context_builder.knowledge.govern import AccessRulings
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.node import KnowledgeNode, node_of
+from context_builder.knowledge.passages import passages_of
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.sources import GRAPH, PackageFindings, PackageQuery
 from context_builder.quoting import quoted_line, quoted_lines
@@ -145,9 +146,13 @@ def _ranked(item: Item, intent: str) -> RankedSource:
 def _said_parts(item: Item, intent: str) -> list[Part]:
     """Return the passages of a message or a point that a search found; none of one that it did not."""
     likeness = item.candidate.base_score if item.candidate is not None else 0.0
+    if likeness <= 0 or not item.text:
+        return []
     node = _node(item)
-    parts = parts_of(item.text, node.kind, node.ref, intent, floor=1.0) if likeness > 0 and item.text else []
-    return as_alike(parts, likeness)
+    split = passages_of(item.text, node.kind, node.ref)
+    if len(split) == 1:
+        return [Part(0, split[0], likeness)]  # as alike as all of it
+    return as_alike(parts_of(item.text, node.kind, node.ref, intent, floor=1.0), likeness)
 
 
 def _shorter(item: Item, intent: str) -> Sequence[str]:
@@ -214,7 +219,7 @@ def _whole(item: Item) -> Item:
     that were found."""
     candidate = item.candidate
     if candidate is None or candidate.metadata["node"].content is not None:
-        return replace(item, tokens=0)
+        return replace(item, tokens=0) if item.tokens else item
     text = item.text or "\n".join(pieces(sorted(_found(item)), _node(item).title, None))
     return replace(item, text=text, summarised=True, projections=item.projections[1:], tokens=0)
 

@@ -156,8 +156,10 @@ class LocalGraph:
 
 def _joins(edge: Link, nodes: Collection[str]) -> bool:
     """Return whether the edge is from node to node, or between a node and an entity."""
-    ends = (edge.from_ref, edge.to_ref)
-    return any(ref in nodes for ref in ends) and all(ref in nodes or ref.startswith(ENTITY_REFS) for ref in ends)
+    begins, ends = edge.from_ref in nodes, edge.to_ref in nodes
+    return (begins and (ends or edge.to_ref.startswith(ENTITY_REFS))) or (
+        ends and edge.from_ref.startswith(ENTITY_REFS)
+    )
 
 
 class LocalVectors:

@@ -260,3 +260,13 @@ def test_the_section_of_the_best_passage_comes_before_what_is_less_like_the_inte
         found.append(replace(one, found=[step._replace(likeness=likeness)]))
     best = fitted([], found, 700, count_tokens).items[0].text
     assert all(f"Step {n}." in best for n in (1, 2, 3))
+
+
+def test_what_costs_more_together_than_apart_is_shortened_and_not_left_out() -> None:
+    def count(text: str) -> int:
+        return count_tokens(text) + 4 * max(text.count("[…") - 1, 0)
+
+    (one,) = others(source("m", MANUAL), intent="nothing of it")
+    found = [part._replace(likeness=1.0) for part in one.read()[1::3]]
+    made = fitted([], [replace(one, found=found)], 700, count)
+    assert 0.97 * 700 <= made.tokens <= 700
