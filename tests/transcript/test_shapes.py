@@ -400,7 +400,7 @@ def test_a_page_that_is_no_transcript_is_refused(tmp_path: Path) -> None:
         + "<p>One of many.</p>" * 20
         + "</body></html>"
     )
-    with pytest.raises(TranscriptError, match="like no transcript"):
+    with pytest.raises(TranscriptError, match="no transcript was recognized"):
         transcript(tmp_path, "a.html", page)
     talk = "".join(f"<p>{who}: {text}</p>" for who, text, _ in SAID)
     assert heard(tmp_path, "a.html", f"<!DOCTYPE HTML>\n<html><body><p>Interview</p>{talk}</body></html>") == TALK
