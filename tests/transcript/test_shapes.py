@@ -508,3 +508,17 @@ def test_moments_as_databases_wrap_them(tmp_path: Path, moment: object) -> None:
     found = transcript(tmp_path, "a.json", [{"speaker": "Ida", "text": "We sail.", "timestamp": moment}])
     assert found.started is not None
     assert found.started.timestamp() == 1683104400
+
+
+@pytest.mark.parametrize("name", ["+49 151 1234567", "Prof. Bo O’Neil Jr.", "Speaker Q", "Ida | Acme", "Bo [Lab]"])
+@pytest.mark.parametrize("form", ["{}  0:0{}\n{}\n\n", "{} (00:0{}):\n{}\n\n", "{}, 9:0{} AM\n{}\n\n"])
+def test_unusual_names_above_what_they_say(tmp_path: Path, name: str, form: str) -> None:
+    said = [(name, "We sail."), ("Ida", "No."), (name, "Tomorrow."), ("Ida", "Fine.")]
+    written = [form.format(who.removeprefix("Speaker "), at, words) for at, (who, words) in enumerate(said, start=1)]
+    assert heard(tmp_path, "a.txt", "".join(written)) == [f"{who} | {words}" for who, words in said]
+
+
+def test_names_with_bars_and_brackets_behind_a_date(tmp_path: Path) -> None:
+    said = [("Ida | Acme", "We sail."), ("Bo [Lab]", "No."), ("Ida | Acme", "Tomorrow.")]
+    text = "".join(f"2023-05-03 09:00:0{place} {who}: {words}\n" for place, (who, words) in enumerate(said))
+    assert heard(tmp_path, "a.txt", text) == [f"{who} | {words}" for who, words in said]
