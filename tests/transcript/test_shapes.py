@@ -522,3 +522,8 @@ def test_names_with_bars_and_brackets_behind_a_date(tmp_path: Path) -> None:
     said = [("Ida | Acme", "We sail."), ("Bo [Lab]", "No."), ("Ida | Acme", "Tomorrow.")]
     text = "".join(f"2023-05-03 09:00:0{place} {who}: {words}\n" for place, (who, words) in enumerate(said))
     assert heard(tmp_path, "a.txt", text) == [f"{who} | {words}" for who, words in said]
+
+
+def test_a_line_of_blanks_is_read_at_once() -> None:
+    with pytest.raises(ValueError, match="not JSON"):
+        LiveSpeech().read("\u3000" * 100_000)
