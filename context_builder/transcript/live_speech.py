@@ -166,6 +166,7 @@ class LiveSpeech:
     def _read_line(self, raw: str | bytes, wrong: str) -> list[Heard]:
         """Return what a line says that is no JSON, or carries some. Raises :class:`ValueError`."""
         line = (raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw).rstrip("\r\n")
+        line = plain_lines.with_few_blanks(line)
         line, is_redrawn = plain_lines.last_state(line)
         within = plain_lines.carried(line)
         if within is None or (is_redrawn and not within.strip()) or self._lines.is_of_cue(line):

@@ -10,8 +10,6 @@ import pytest
 
 from context_builder.errors import TranscriptError
 from context_builder.transcript import read_transcript
-from context_builder.transcript.live_speech import LiveSpeech
-from context_builder.transcript.utterance import corrected
 from tests.transcript.reading import heard, transcript
 
 SAID = [("Ida", "Shall we sail?", 3), ("Bo", "Not in this wind.", 68), ("Ida", "Tomorrow, then.", 134)]
@@ -190,105 +188,6 @@ def test_who_exports_messages_is_me_in_a_table(tmp_path: Path) -> None:
     assert heard(tmp_path, "a.csv", table) == ["Ida | Shall we?", "Me | No."]
 
 
-def _kaldi(text: str, *, final: bool) -> dict[str, object]:
-    return {"status": 0, "segment": 0, "result": {"final": final, "hypotheses": [{"transcript": text}]}}
-
-
-def _tencent(text: str, kind: int) -> dict[str, object]:
-    return {"code": 0, "message": "success", "result": {"slice_type": kind, "index": 0, "voice_text_str": text}}
-
-
-def _dashscope(text: str, *, final: bool) -> dict[str, object]:
-    sentence = {"begin_time": 0, "text": text, "sentence_end": final}
-    return {"header": {"event": "result-generated"}, "payload": {"output": {"sentence": sentence}}}
-
-
-def _alibaba(text: str, name: str) -> dict[str, object]:
-    return {"header": {"namespace": "SpeechTranscriber", "name": name}, "payload": {"index": 1, "result": text}}
-
-
-def _iflytek(text: str, kind: str) -> dict[str, object]:
-    words = {"bg": "0", "type": kind, "rt": [{"ws": [{"cw": [{"w": text}]}]}]}
-    return {"action": "result", "data": json.dumps({"cn": {"st": words}})}
-
-
-STREAMS: dict[str, list[object]] = {
-    "Kaldi": [_kaldi("Shall", final=False), _kaldi("Shall we sail?", final=True)],
-    "Tencent": [_tencent("Shall", 1), _tencent("Shall we sail?", 2)],
-    "DashScope": [
-        {"header": {"event": "task-started"}, "payload": {}},
-        _dashscope("Shall", final=False),
-        _dashscope("Shall we sail?", final=True),
-    ],
-    "Alibaba": [_alibaba("Shall", "TranscriptionResultChanged"), _alibaba("Shall we sail?", "SentenceEnd")],
-    "iFlytek": [{"action": "started", "data": ""}, _iflytek("Shall", "1"), _iflytek("Shall we sail?", "0")],
-    "FunASR": [{"mode": "2pass-online", "text": "Shall"}, {"mode": "2pass-offline", "text": "Shall we sail?"}],
-    "RealtimeSTT": [{"type": "realtime", "text": "Shall"}, {"type": "fullSentence", "text": "Shall we sail?"}],
-    "whisper_streaming": ["2691.4399 300 1380 Shall we", "6914.5501 1940 4940 sail?"],
-    "whisper_streaming's server": ["300 1380 Shall we", "1940 4940 sail?"],
-    "SubRip": ["00:00:00,000 --> 00:00:02,000", "Shall we", "2", "00:00:02,000 --> 00:00:03,000", "sail?"],
-}
-
-
-def listened(lines: list[object]) -> list[tuple[str, str]]:
-    speech = LiveSpeech()
-    said = [one for line in lines for one in speech.read(line if isinstance(line, str) else json.dumps(line))]
-    return [(one.speaker, one.text) for one in corrected([*said, *speech.rest()])]
-
-
-@pytest.mark.parametrize("service", STREAMS)
-def test_what_is_final_deep_in_a_message_or_on_a_line(service: str) -> None:
-    said = listened(STREAMS[service])
-    assert {who for who, _ in said} == {"Unknown"}
-    assert " ".join(text for _, text in said) == "Shall we sail?"
-
-
-SPOKEN: dict[str, list[object]] = {
-    "pyannote-whisper": ["0.00 2.44 Ida_0  Shall we sail?", "3.44 4.84 Bo_1  No."],
-    "RTTM is silent": ["SPEAKER a 1 0.00 2.44 <NA> <NA> Ida <NA> <NA>", "Ida: Shall we sail?", "Bo: No."],
-    "WebVTT": [
-        "WEBVTT",
-        "00:00.000 --> 00:02.000",
-        "<v Ida>Shall we sail?</v>",
-        "00:02.000 --> 00:03.000",
-        "<v Bo>No.",
-    ],
-    "IRC": [":ida!~i@h JOIN #p", ":Ida!~i@h PRIVMSG #p :Shall we sail?", "PING :srv", ":Bo!~b@h PRIVMSG #p :No."],
-    "Retell": [
-        {"interaction_type": "update_only", "transcript": [{"role": "Ida", "content": "Shall"}]},
-        {
-            "interaction_type": "response_required",
-            "transcript": [{"role": "Ida", "content": "Shall we sail?"}, {"role": "Bo", "content": "No."}],
-        },
-    ],
-}
-
-
-@pytest.mark.parametrize("program", SPOKEN)
-def test_who_says_what_in_lines_of_further_programs(program: str) -> None:
-    lines = [
-        one.replace("Ida_", "SPEAKER_").replace("Bo_", "SPEAKER_") if isinstance(one, str) else one
-        for one in SPOKEN[program]
-    ]
-    names = {"SPEAKER_0": "Ida", "SPEAKER_1": "Bo"}
-    assert [(names.get(who, who), text) for who, text in listened(lines)] == [("Ida", "Shall we sail?"), ("Bo", "No.")]
-
-
-def test_yandex_refines_what_was_final() -> None:
-    final = {"audio_cursors": {"final_index": "0"}, "final": {"alternatives": [{"text": "shall we"}]}}
-    refined = {"final_index": "0", "normalized_text": {"alternatives": [{"text": "Shall we?"}]}}
-    assert listened([{"partial": {"alternatives": []}}, final, {"final_refinement": refined}]) == [
-        ("Unknown", "Shall we?")
-    ]
-
-
-def test_numbers_that_somebody_goes_on_with_are_said() -> None:
-    assert listened(["Ida: We need", "3 4 inch screws", "12 of them"])[:2] == [
-        ("Ida", "We need"),
-        ("Ida", "3 4 inch screws"),
-    ]
-
-
 REPORTS = {
     "M. le président. – {}\n\nMme Ida Berg. – {}\n\nM. le président. – {}\n": ("M. le président", "Mme Ida Berg"),
     "O SR. PRESIDENTE (Bo Dahl. PT - SP) - {}\n\nA SRA. IDA BERG (PSDB - RJ) - {}\n\n"
@@ -411,43 +310,6 @@ def test_what_comes_again_above_lists_is_no_office(tmp_path: Path) -> None:
     assert {one.speaker for one in transcript(tmp_path, "a.txt", text).utterances} == {"Unknown"}
 
 
-EDITED: dict[str, list[object]] = {
-    "Zulip": [
-        {"type": "message", "message": {"id": 7, "sender_full_name": "Ida", "content": "We sail.", "timestamp": 1}},
-        {"type": "update_message", "message_id": 7, "content": "We stay."},
-    ],
-    "Bot Framework": [
-        {"type": "message", "id": "a", "from": {"name": "Ida"}, "text": "We sail."},
-        {"type": "messageUpdate", "id": "a", "from": {"name": "Ida"}, "text": "We stay."},
-    ],
-    "Nova Sonic": [
-        {"event": {"contentStart": {"role": "USER", "type": "TEXT"}}},
-        {"event": {"textOutput": {"content": "We stay.", "role": "Ida"}}},
-    ],
-    "LiveKit": [
-        {"type": "transcription", "participantIdentity": "Ida", "segments": [{"text": "We", "final": False}]},
-        {"type": "transcription", "participantIdentity": "Ida", "segments": [{"text": "We stay.", "final": True}]},
-    ],
-    "Symbl": [
-        {"type": "message", "message": {"isFinal": False, "payload": {"transcript": "We"}, "user": {"name": "Ida"}}},
-        {"type": "message_response", "messages": [{"from": {"name": "Ida"}, "payload": {"content": "We stay."}}]},
-    ],
-    "LINE": [
-        {"events": [{"type": "message", "source": {"userId": "Ida"}, "message": {"type": "text", "text": "We stay."}}]}
-    ],
-}
-
-
-@pytest.mark.parametrize("program", EDITED)
-def test_the_last_words_of_a_message_count(program: str) -> None:
-    assert listened(EDITED[program]) == [("Ida", "We stay.")]
-
-
-def test_hypotheses_of_azure_are_not_said() -> None:
-    phrases = [{"Text": "we", "Offset": 1}, {"RecognitionStatus": "Success", "DisplayText": "We stay.", "Offset": 1}]
-    assert listened([*phrases]) == [("Unknown", "We stay.")]
-
-
 DATED = [
     "2023-05-03 09:0{place}:00 {who}: {text}",
     "03.05.2023 09:0{place}:00 {who}: {text}",
@@ -508,3 +370,17 @@ def test_moments_as_databases_wrap_them(tmp_path: Path, moment: object) -> None:
     found = transcript(tmp_path, "a.json", [{"speaker": "Ida", "text": "We sail.", "timestamp": moment}])
     assert found.started is not None
     assert found.started.timestamp() == 1683104400
+
+
+@pytest.mark.parametrize("name", ["+49 151 1234567", "Prof. Bo O’Neil Jr.", "Speaker Q", "Ida | Acme", "Bo [Lab]"])
+@pytest.mark.parametrize("form", ["{}  0:0{}\n{}\n\n", "{} (00:0{}):\n{}\n\n", "{}, 9:0{} AM\n{}\n\n"])
+def test_unusual_names_above_what_they_say(tmp_path: Path, name: str, form: str) -> None:
+    said = [(name, "We sail."), ("Ida", "No."), (name, "Tomorrow."), ("Ida", "Fine.")]
+    written = [form.format(who.removeprefix("Speaker "), at, words) for at, (who, words) in enumerate(said, start=1)]
+    assert heard(tmp_path, "a.txt", "".join(written)) == [f"{who} | {words}" for who, words in said]
+
+
+def test_names_with_bars_and_brackets_behind_a_date(tmp_path: Path) -> None:
+    said = [("Ida | Acme", "We sail."), ("Bo [Lab]", "No."), ("Ida | Acme", "Tomorrow.")]
+    text = "".join(f"2023-05-03 09:00:0{place} {who}: {words}\n" for place, (who, words) in enumerate(said))
+    assert heard(tmp_path, "a.txt", text) == [f"{who} | {words}" for who, words in said]

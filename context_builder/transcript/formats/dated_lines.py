@@ -24,7 +24,7 @@ _STAMP: Final = re.compile(
 )
 _WHO: Final = r"(?P<who>[^\s:|\t\[\]<>][^:|\t\n\[\]<>]{0,79}?)"
 _SPLITS: Final = (
-    (re.compile(rf"{_WHO}\s?:\s+(?P<text>\S.*)"), False),
+    (re.compile(r"(?P<who>[^\s:\t\[<|][^:\t\n<>]{0,79}?)\s?:\s+(?P<text>\S.*)"), False),
     (re.compile(r"(?:\[(?P<who>[^\[\]\n]{1,80})\]|<(?P<who2>[^<>\n]{1,80})>):?\s+(?P<text>\S.*)"), False),
     (re.compile(rf"{_WHO}\t\s*(?P<text>\S.*)"), False),
     (re.compile(rf"{_WHO}\s+[|»>]\s+(?P<text>\S.*)"), True),

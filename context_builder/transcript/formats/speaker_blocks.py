@@ -48,6 +48,9 @@ _BETWEEN: Final = re.compile(
 """A name and what a program says between it and the time, in all headings: in one, it may be of the name."""
 
 _SENTENCE: Final = re.compile(r".*[.?!,;…]")
+_ABBREVIATED: Final = re.compile(r".*\b(?:Jr|Sr|Ph\.?D|M\.?D|Esq|Inc|Ltd|[^\W\d_a-z])\.")
+_NO_NAME: Final = re.compile(r"[\W\d]*|[AaPp]\.?[Mm]\.?|\*{3}.*")
+_TELEPHONE: Final = re.compile(r"\+\d[\d ()*-]{6,24}")
 _UNSAID: Final = re.compile(
     r"Transcribed by https?://\S+|.{1,80} (?:started|stopped) transcription|"
     r".{1,80} hat die Transkription (?:gestartet|beendet)|"
@@ -312,13 +315,13 @@ def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
         if len(line) < 160 and (found := form.fullmatch(line.strip())):
             groups = found.groupdict()
             time = groups["time"] or groups.get("time2")
-            if time and not re.fullmatch(r"[\W\d]*|[AaPp]\.?[Mm]\.?|\*{3}.*", found["name"]):
+            if time and (not _NO_NAME.fullmatch(found["name"]) or _TELEPHONE.fullmatch(found["name"])):
                 yield _Heading(place, place + 1, found["name"], time)
 
 
 def _is_consistent(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
     """Return whether each heading begins a block, has words below, and times ascend: a sentence may end with a time."""
-    if not found or any(_SENTENCE.fullmatch(one.name) for one in found):
+    if not found or any(_SENTENCE.fullmatch(one.name) and not _ABBREVIATED.fullmatch(one.name) for one in found):
         return False
     times = _times(found)
     begins = all(

@@ -55,6 +55,14 @@ _CODE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SOCKET_IO: Final = re.compile(r"\A\s*4?\d{1,3}(?=\[)")
 
 
+_BLANKS: Final = re.compile(r"\s{257,}")
+
+
+def with_few_blanks(line: str) -> str:
+    """Return a line without more blanks in a row than anybody writes, which patterns would look through again."""
+    return _BLANKS.sub(" ", line)
+
+
 def carried(line: str) -> str | None:
     """Return the JSON that a line of server-sent events or of Socket.IO carries; None where it carries nothing."""
     if _PRIVATE_MESSAGE.fullmatch(line.strip()):
