@@ -31,13 +31,11 @@ from context_builder.session.summary.token_budget import cost_of, fit, is_bindin
 RESERVE: Final = 1.5
 """Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
 
-COMPACT_FROM: Final = 0.9
-"""Part of the budget from which on a model rewrites points: a summary adds about a tenth, so that as a rule what
-matters was rewritten before anything is hidden."""
+COMPACT_FROM: Final = 0.95
+"""Part of the budget from which on a model rewrites points: soon after what it saves, a summary adds a tenth again."""
 
-COMPACT_TO: Final = 0.8
-"""Part of the budget that the points are to take once they were rewritten: a summary fits beside them, so that they
-are not asked about after each."""
+COMPACT_TO: Final = 0.88
+"""Part of the budget that the points are to take once they were rewritten: room that stays empty is lost to readers."""
 
 MOST_SAVED: Final = 0.2
 """Part of the budget that one rewriting is to save at most: asked for more, a model cuts causes and reasons, too."""
@@ -60,7 +58,7 @@ LEFT_ALONE: Final = 6
 """Newest points that are never rewritten: what follows may still answer, settle or correct them."""
 
 MOST_EVIDENCE: Final = 20
-"""Most quotes of one point. A point that was rewritten many times keeps the earliest and the latest."""
+"""Most quotes of one point. A point that was rewritten many times keeps those that are most like its sentence."""
 
 MOST_HOLDERS: Final = 8
 """Most speakers whose point one is."""
@@ -70,6 +68,8 @@ MOST_MERGED: Final = 50
 
 REMEMBERED_REPLACEMENTS: Final = 1_000
 """Newest replaced points that are kept, so that a late delivery does not bring them back to the memory."""
+
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +221,9 @@ class Ledger:
         self.shown = fit(self.points, self._budget, self._count)
 
     def compaction(self, apart: Set[int] = frozenset()) -> CompactionRequest | None:
-        """Return points to be rewritten as fewer sentences, none of those ``apart``; None while there is room.
+        """Return points to be rewritten as fewer sentences; None while there is room.
 
+        Those ``apart`` were asked about already: others are asked about only where something is hidden all the same.
         No more is to be saved at once than :data:`MOST_SAVED`. Of the old points those come first whose kind takes
         more than its share of the budget, then those that were rewritten least often, so that no words are written
         anew again and again; of these the oldest. The rest are shown beside them, since they may tell what no longer
@@ -230,7 +231,7 @@ class Ledger:
         """
         costs = {point.id: cost_of(point, self._count) for point in self.points}
         whole = sum(costs.values())
-        if whole <= COMPACT_FROM * self._budget:
+        if whole <= COMPACT_FROM * self._budget or (apart and len(self.shown) == len(self.points)):
             return None
         excess = min(whole - int(COMPACT_TO * self._budget), int(MOST_SAVED * self._budget))
         taken = Counter[PointKind]()
@@ -291,7 +292,7 @@ class Ledger:
             text=text,
             kind=kind,
             by=by[:MOST_HOLDERS],
-            evidence=_bounded([quote for point in (*old, *leaned_on) for quote in point.evidence], new),
+            evidence=_bounded(text, [quote for point in (*old, *leaned_on) for quote in point.evidence], new),
             time=min(entry.time for entry in cited),
             first_number=min(numbers, default=None),
             spoken=_is_spoken(draft, text, [*speakers, *by, *(name for each in old for name in each.by)]),
@@ -334,7 +335,7 @@ def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> P
         text=quoted_line(compacted.text),
         kind=compacted.kind,
         by=tuple(dict.fromkeys(name for point in old for name in point.by))[:MOST_HOLDERS],
-        evidence=_bounded([quote for point in old for quote in point.evidence], ()),
+        evidence=_bounded(compacted.text, [quote for point in old for quote in point.evidence]),
         time=min(point.time for point in old),
         first_number=min(numbers, default=None),
         spoken=len(old) == 1 and old[0].spoken and old[0].text == compacted.text,
@@ -359,11 +360,19 @@ def _quoted(quote: Quote, entry: BufferedMessage) -> PointQuote:
     return PointQuote(entry.id, entry.number, quoted_line(quote.text), quoted_name(entry.speaker))
 
 
-def _bounded(old: Sequence[PointQuote], new: Sequence[PointQuote]) -> tuple[PointQuote, ...]:
-    """Return the quotes, each once, without those in the middle where they are too many."""
+def _bounded(text: str, old: Iterable[PointQuote], new: Iterable[PointQuote] = ()) -> tuple[PointQuote, ...]:
+    """Return the quotes, each once; where they are too many, those of ``old`` that share fewest words with ``text`` go.
+
+    A figure or a name that the sentence tells is then still quoted.
+    """
     unique = [*dict.fromkeys([*old, *new])]
-    half = MOST_EVIDENCE // 2
-    return tuple(unique if len(unique) <= MOST_EVIDENCE else [*unique[:half], *unique[-half:]])
+    kept = {*new}
+    told = {*_WORD.findall(text.casefold())}
+    by_likeness = sorted(unique, key=lambda one: -len(told.intersection(_WORD.findall(one.text.casefold()))))
+    for quote in by_likeness:
+        if len(kept) < MOST_EVIDENCE:
+            kept.add(quote)
+    return tuple(quote for quote in unique if quote in kept)[-MOST_EVIDENCE:]
 
 
 def _is_spoken(draft: DraftPoint, text: str, speakers: Iterable[str]) -> bool:

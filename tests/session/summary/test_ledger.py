@@ -266,8 +266,8 @@ def test_a_ledger_with_room_asks_for_nothing() -> None:
 
 def test_points_are_to_be_rewritten_before_any_is_hidden() -> None:
     told = [point(f"people measured gene TP{n}", n) for n in range(1, 13)]  # 60 tokens, without the heading
-    assert ledger(*told, budget=67, about=heard(12)).compaction() is None
-    made = ledger(*told, budget=65, about=heard(12))
+    assert ledger(*told, budget=64, about=heard(12)).compaction() is None
+    made = ledger(*told, budget=63, about=heard(12))
     request = made.compaction()
     assert (request is not None, made.shown) == (True, made.points)
 
@@ -407,6 +407,18 @@ def test_a_point_that_was_rewritten_often_keeps_a_bounded_number_of_quotes() -> 
     assert made.compact(request.points, result)
     assert len(made.points[0].evidence) == MOST_EVIDENCE
     assert made.points[0].evidence[0].id == request.points[0].evidence[0].message
+
+
+def test_a_point_that_was_rewritten_often_keeps_the_quotes_that_its_sentence_rests_on() -> None:
+    about = heard(100)
+    made = ledger(*(point(f"people measured TP{n}", *range(n, n + 9)) for n in range(1, 91)), about=about, budget=300)
+    request = made.compaction()
+    assert request is not None
+    middle = request.points[len(request.points) // 2].evidence[4]
+    text = f"All measured, as was said: {middle.text}."
+    rewriting = CompactionResult((rewritten(text, *(known.id for known in request.points)),), "stub")
+    assert made.compact(request.points, rewriting)
+    assert middle.text in {quote.text for quote in made.points[0].evidence}
 
 
 def test_dates_stand_beside_words_as_far_as_they_fit_and_no_point_leaves_for_one() -> None:
