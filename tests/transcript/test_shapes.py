@@ -346,6 +346,7 @@ def test_lines_that_begin_with_a_date(tmp_path: Path, form: str) -> None:
         "2023-05-03 09:00:00,Kitchen,21.5\n2023-05-03 09:01:00,Kitchen,21.6\n",
         "M. Berg est venu. Il a vu le port.\n\nM. Berg est venu. Il pleuvait.\n",
         "09:00 | Welcome | Coffee\n09:30 | Keynote | Ida Berg\n10:15 | Panel | The future\n",
+        "2023.05.03 Wednesday\n09:00 Meeting with Bo\n10:00 Meeting with Ida\n11:00 Meeting\n",
         "1 Scope\n2 Term: two years.\n3 Price: 300 euros.\n4 Term: a year.\n",
     ],
 )
@@ -423,3 +424,33 @@ def test_what_is_said_above_json_is_said(tmp_path: Path) -> None:
     document = json.dumps([{"speaker": "Cy", "text": "We sail."}])
     said = heard(tmp_path, "a.txt", f"Ida: Look.\nBo: At what?\nIda: At this.\n{document}\n")
     assert said[:2] == ["Ida | Look.", "Bo | At what?"]
+
+
+def test_a_chair_who_opens_is_no_heading_of_minutes(tmp_path: Path) -> None:
+    text = "Chair: Welcome.\n\nIda: Thanks.\nBo: Hello.\nIda: So.\n"
+    assert heard(tmp_path, "a.txt", text)[0] == "Chair | Welcome."
+
+
+def test_replies_that_stand_in_the_list_as_well_are_said_once(tmp_path: Path) -> None:
+    answer = {"id": 2, "author": "Bo", "text": "Aye."}
+    thread = [{"id": 1, "author": "Ida", "text": "We sail.", "replies": [answer]}, answer]
+    assert heard(tmp_path, "a.json", thread) == ["Ida | We sail.", "Bo | Aye."]
+
+
+def test_a_zip_of_several_chats_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w") as packed:
+        for place in (1, 2):
+            packed.writestr(f"chat{place}.txt", f"[03.05.23, 09:0{place}:12] Ida: We sail.\n")
+    with pytest.raises(TranscriptError, match="holds 2 transcripts"):
+        read_transcript(file)
+
+
+def test_a_short_turkish_text_is_no_icelandic_one(tmp_path: Path) -> None:
+    text = "Işık: Bıraktım işi.\nBora: Kırık kapı, ağır iş.\nIşık: Yarın bakarız.\n"
+    assert heard(tmp_path, "a.txt", text.encode("cp1254"))[0] == "Işık | Bıraktım işi."
+
+
+def test_what_sounds_like_a_notice_of_whatsapp_is_said(tmp_path: Path) -> None:
+    text = "03.05.23, 09:00 - Ida: video call, at ten?\n03.05.23, 09:01 - Bo: Video call, 3 min\n"
+    assert heard(tmp_path, "a.txt", text) == ["Ida | video call, at ten?"]

@@ -222,7 +222,8 @@ def _of_minutes(lines: Sequence[str]) -> int:
     above, below = (
         [one["label"] for line in some if (one := _LABEL.match(line))] for some in (lines[:end], lines[end:])
     )
-    if not any(label.lower() in _HEADS for label in above) or not set(above).isdisjoint(below):
+    heads = {label.lower() for label in above} & _HEADS
+    if len(heads) < len(above) / 2 or heads <= {"chair"} or not set(above).isdisjoint(below):
         return 0
     return end if len(set(below)) < len(below) else 0
 
