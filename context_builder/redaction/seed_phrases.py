@@ -35,7 +35,7 @@ _NAMED_AT_END: Final = re.compile(
 )
 
 _BETWEEN: Final = r"[\s\d,.;:()|>*#\"'`\[\]_+-]{1,16}"
-_LISTED: Final = re.compile(rf"(?<![^\W_])(?:[A-Za-z]{{3,8}}{_BETWEEN}){{11,}}[A-Za-z]{{3,8}}(?![^\W_])")
+_LISTED: Final = re.compile(rf"(?<![^\W_])(?:[A-Za-z]{{3,8}}{_BETWEEN}){{11,}}[A-Za-z]{{3,8}}(?![^\W\d_])")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _APART: Final = re.compile(_BETWEEN)
 _LEAST_WORDS: Final = 12

@@ -234,7 +234,7 @@ def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source],
 def _of_several(
     files: Files, names: Sequence[str], source: Source, read: Callable[[str, bytes, Source], Transcript]
 ) -> Transcript:
-    """Return what is said in the one file in which something is, or in the pages of a chat in the order of time."""
+    """Return what is said in the one file in which something is, or in a chat's pages in HTML in the order of time."""
     found: dict[str, tuple[Source, Transcript]] = {}
     for name in names[:MOST_TRIED]:
         of_file = Source(f"{source.name}/{name}")
@@ -249,7 +249,11 @@ def _of_several(
     pages = {re.sub(r"\d{0,4}(?=\.\w+$)", "", name) for name in found}
     moments = [(told.said_at(one), one) for _, told in found.values() for one in told.utterances]
     if len(found) != 1 and not (
-        found and len(pages) == 1 and len(names) <= MOST_TRIED and all(at for at, _ in moments)
+        found
+        and len(pages) == 1
+        and next(iter(pages)).lower().endswith((".html", ".htm"))
+        and len(names) <= MOST_TRIED
+        and all(at for at, _ in moments)
     ):
         listed = ", ".join(sorted(found or names))[:400]
         raise ValueError(f"holds {len(found or names)} transcripts; unpack it and name one: {listed}")

@@ -118,7 +118,7 @@ def _guess(raw: bytes) -> str:
     half_width = sum("\uff61" <= one <= "\uff9f" for one in str(best))
     if best.encoding.startswith(("shift", "cp932")) and half_width > _HALF_WIDTH * len(str(best)):
         return _chinese(raw) or best.encoding
-    if best.encoding.startswith(("cp125", "iso8859", "latin")) and _is_western(raw):
+    if best.encoding.startswith(("cp125", "iso8859", "latin")) and best.encoding != "cp1254" and _is_western(raw):
         return "cp1252"
     alike = {one.encoding for one in found if (one.chaos, one.coherence) == (best.chaos, best.coherence)}
     if "cp1252" not in alike:

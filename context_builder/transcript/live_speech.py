@@ -159,8 +159,8 @@ class LiveSpeech:
             return [*self._read(message)]
         if isinstance(message, list) and any(isinstance(one, dict) for one in message):
             return [heard for one in message if isinstance(one, dict) for heard in self._read(one)]
-        if self._lines.is_in_cues and isinstance(message, int):  # the number of a cue
-            return []
+        if isinstance(message, int):  # the number of a cue, or what is said in one
+            return self._read_line(raw, "not a JSON object")
         raise ValueError("not a JSON object")
 
     def _read_line(self, raw: str | bytes, wrong: str) -> list[Heard]:

@@ -71,6 +71,9 @@ _SHOWN: Final = 0.2
 
 _OBJECT: Final = re.compile(r"^(?=\{\s*\"|\[\s*\{\s*\")", re.MULTILINE)
 
+_NAMED: Final = re.compile(r"([A-Z][^\W\d_]*[a-z](?: [A-Z][\w.'’-]*){0,3}): \S")
+"""Begins what somebody says, unlike a line of a log."""
+
 _EVENTS: Final = re.compile(r"\s*(?:(?:event|id|retry):[^\n]*\n|:[^\n]*\n|\n){0,9}data:\s*\{")
 """Begins server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html."""
 
@@ -125,12 +128,16 @@ def read_text(source: Source) -> Transcript:
 
 
 def _below_log(text: str) -> int:
-    """Return where JSON begins below the first lines, which are not; 0 where it does not, or other text follows."""
+    """Return where a transcript in JSON begins below the first lines; 0 where none does, other text follows, or what
+    stands above was said."""
     begins = _OBJECT.search(text[:_PROBE])
     if begins is None or begins.start() == 0 or not text.rstrip().endswith(("}", "]")):
         return 0
+    names = [one[1] for line in text[: begins.start()].split("\n") if (one := _NAMED.match(line))]
+    if len(set(names)) < len(names) and len(set(names)) > 1:
+        return 0
     try:
-        parse(text[begins.start() :])
+        documents.read_parsed(parse(text[begins.start() :]), Source(""))
     except ValueError:
         return 0
     return begins.start()
@@ -155,7 +162,9 @@ def _read_page(source: Source) -> Transcript:
         raise ValueError(f"no transcript was recognized in it; {READ}")
     found = _read_unnamed(source)
     told = [one for one in found.utterances if one.speaker != UNKNOWN_SPEAKER or one.at is not None]
-    if len(told) < max(2, _SHOWN * shown):
+    names = [one.speaker for one in told if one.speaker != UNKNOWN_SPEAKER]
+    is_talk = len(set(names)) < len(names) or len(names) == 2  # two may have said a sentence each
+    if len(told) < max(2, _SHOWN * shown) or not (is_talk or all(one.at is not None for one in found.utterances)):
         raise ValueError(f"no transcript was recognized in it; {READ}")
     return found
 

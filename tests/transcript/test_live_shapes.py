@@ -102,6 +102,40 @@ def test_yandex_refines_what_was_final() -> None:
     ]
 
 
+def test_yandex_counts_by_channel_or_not_at_all() -> None:
+    finals = [{"alternatives": [{"text": text}], "channel_tag": text} for text in ("1", "2")]
+    assert len(listened([{"audio_cursors": {}, "final": one} for one in finals])) == 2
+    assert len(listened([{"final": {"alternatives": [{"text": text}]}} for text in ("Shall we?", "No.")])) == 2
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"mode": "offline", "speaker": "Ida", "text": "We sail."},
+        {"action": "result", "data": {"speaker": "Ida", "text": "We sail."}},
+        {"Text": "We sail.", "Offset": 1, "speaker": "Ida"},
+        ":Ida!~i@h PRIVMSG #p :\x01ACTION We sail.\x01",
+    ],
+)
+def test_what_looks_like_a_service_is_said_by_whom_it_names(message: object) -> None:
+    assert listened([message]) == [("Ida", "We sail.")]
+
+
+def test_messages_with_the_same_number_are_each_said() -> None:
+    lines: list[object] = [{"type": "message", "id": 1, "speaker": who, "text": "Aye."} for who in ("Ida", "Bo")]
+    assert listened(lines) == [("Ida", "Aye."), ("Bo", "Aye.")]
+
+
+def test_numbers_in_cues_are_said_and_those_above_them_are_not() -> None:
+    cues = ["1", "00:01.000 --> 00:02.000", "42", "2", "00:02.000 --> 00:03.000", "in", "2023"]
+    assert [text for _, text in listened(["WEBVTT", *cues])] == ["42", "in", "2023"]
+
+
+def test_numbers_and_words_that_look_like_a_program_s_are_said() -> None:
+    lines: list[object] = ["\x1b[2K\x1b[0K10 15 minutes", "Ida: So", "PING me later"]
+    assert [text for _, text in listened(lines)] == ["10 15 minutes", "So", "PING me later"]
+
+
 def test_numbers_that_somebody_goes_on_with_are_said() -> None:
     assert listened(["Ida: We need", "3 4 inch screws", "12 of them"])[:2] == [
         ("Ida", "We need"),

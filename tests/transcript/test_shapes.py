@@ -82,6 +82,7 @@ def test_chats_in_other_languages_and_of_other_programs(tmp_path: Path, program:
         "Ida: Meet me\nOslo at 09:00\nBo: and me\nRome at 10:00\nIda: fine.\n",
         "Ida: *** is three stars\nBo: 9:00 - 10:00 is free: take it\nIda: So.\n",
         "Ida: De Oslo a Roma: lejos.\nBo: De Roma a Oslo: lejos.\nIda: Bien.\n",
+        "Ida: The\nSession Time was too short.\nBo: Look at\nPage 12\nIda: It is\n*** very important ***\nBo: So.\n",
     ],
 )
 def test_what_people_say_with_signs_of_other_formats_is_text(tmp_path: Path, text: str) -> None:
@@ -301,6 +302,9 @@ def test_a_page_that_is_no_transcript_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(TranscriptError, match="no transcript was recognized"):
         transcript(tmp_path, "a.html", page)
+    hours = "<p>Monday: 9:00-17:00</p><p>Tuesday: 9:00-17:00</p><p>About: we bake.</p>"
+    with pytest.raises(TranscriptError, match="no transcript was recognized"):
+        transcript(tmp_path, "a.html", f"<!DOCTYPE html><html><body>{hours}</body></html>")
     talk = "".join(f"<p>{who}: {text}</p>" for who, text, _ in SAID)
     assert heard(tmp_path, "a.html", f"<!DOCTYPE HTML>\n<html><body><p>Interview</p>{talk}</body></html>") == TALK
 
@@ -337,6 +341,13 @@ def test_lines_that_begin_with_a_date(tmp_path: Path, form: str) -> None:
     [
         "2023-05-03 09:00:00 INFO: it begins\n2023-05-03 09:00:01 INFO: it ends\n",
         "On 2023-05-03 we met.\n2023-05-04 09:00 was fine, too: sunny.\nThen it rained.\n",
+        "May  3 09:00:03 a sshd[1]: up\nMay  3 09:00:04 a sshd[1]: down\nMay  3 09:00:05 a cron[2]: done\n",
+        "2023-05-03 09:00:03,1 - MyApp - INFO - up\n2023-05-03 09:00:04,1 - MyApp - INFO - down\n",
+        "2023-05-03 09:00:00,Kitchen,21.5\n2023-05-03 09:01:00,Kitchen,21.6\n",
+        "M. Berg est venu. Il a vu le port.\n\nM. Berg est venu. Il pleuvait.\n",
+        "09:00 | Welcome | Coffee\n09:30 | Keynote | Ida Berg\n10:15 | Panel | The future\n",
+        "2023.05.03 Wednesday\n09:00 Meeting with Bo\n10:00 Meeting with Ida\n11:00 Meeting\n",
+        "1 Scope\n2 Term: two years.\n3 Price: 300 euros.\n4 Term: a year.\n",
     ],
 )
 def test_dates_in_logs_and_prose_name_nobody(tmp_path: Path, text: str) -> None:
@@ -384,3 +395,62 @@ def test_names_with_bars_and_brackets_behind_a_date(tmp_path: Path) -> None:
     said = [("Ida | Acme", "We sail."), ("Bo [Lab]", "No."), ("Ida | Acme", "Tomorrow.")]
     text = "".join(f"2023-05-03 09:00:0{place} {who}: {words}\n" for place, (who, words) in enumerate(said))
     assert heard(tmp_path, "a.txt", text) == [f"{who} | {words}" for who, words in said]
+
+
+def test_lines_with_dates_are_read_where_those_further_below_have_another_form(tmp_path: Path) -> None:
+    lines = [f"2023-05-03 09:00:{place:02} {'Ida' if place % 2 else 'Bo'}: Aye {place}\n" for place in range(60)]
+    lines += [f"2023-05-03 10:{place:02}:00 the wind grew\n" for place in range(40)]
+    said = heard(tmp_path, "a.txt", "".join(lines))
+    assert [said[1], said[-1]] == ["Ida | Aye 1", "Unknown | the wind grew"]
+
+
+def test_mentions_in_whatsapp_are_said(tmp_path: Path) -> None:
+    text = "[03.05.23, 09:00:12] Ida: Tell <@bo:example.org> so\n[03.05.23, 09:01:12] Bo: <@U1> knows\n"
+    assert heard(tmp_path, "a.txt", text) == ["Ida | Tell <@bo:example.org> so", "Bo | <@U1> knows"]
+
+
+def test_a_question_that_begins_with_a_time_is_asked(tmp_path: Path) -> None:
+    text = "Q 10:30 is too late?\nA It is.\nQ 9 then?\nA Fine.\n"
+    assert heard(tmp_path, "a.txt", text) == ["Q | 10:30 is too late?", "A | It is.", "Q | 9 then?", "A | Fine."]
+
+
+def test_numbers_of_pages_that_count_on_are_not_said(tmp_path: Path) -> None:
+    text = "Ida: Shall we\nPage 1\nsail?\nBo: Not\nPage 2\nnow.\nIda: So.\n"
+    assert heard(tmp_path, "a.txt", text) == ["Ida | Shall we sail?", "Bo | Not now.", "Ida | So."]
+
+
+def test_what_is_said_above_json_is_said(tmp_path: Path) -> None:
+    assert heard(tmp_path, "a.txt", 'Ida: Here is the file\n{"a": 1}\n') == ["Ida | Here is the file"]
+    document = json.dumps([{"speaker": "Cy", "text": "We sail."}])
+    said = heard(tmp_path, "a.txt", f"Ida: Look.\nBo: At what?\nIda: At this.\n{document}\n")
+    assert said[:2] == ["Ida | Look.", "Bo | At what?"]
+
+
+def test_a_chair_who_opens_is_no_heading_of_minutes(tmp_path: Path) -> None:
+    text = "Chair: Welcome.\n\nIda: Thanks.\nBo: Hello.\nIda: So.\n"
+    assert heard(tmp_path, "a.txt", text)[0] == "Chair | Welcome."
+
+
+def test_replies_that_stand_in_the_list_as_well_are_said_once(tmp_path: Path) -> None:
+    answer = {"id": 2, "author": "Bo", "text": "Aye."}
+    thread = [{"id": 1, "author": "Ida", "text": "We sail.", "replies": [answer]}, answer]
+    assert heard(tmp_path, "a.json", thread) == ["Ida | We sail.", "Bo | Aye."]
+
+
+def test_a_zip_of_several_chats_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w") as packed:
+        for place in (1, 2):
+            packed.writestr(f"chat{place}.txt", f"[03.05.23, 09:0{place}:12] Ida: We sail.\n")
+    with pytest.raises(TranscriptError, match="holds 2 transcripts"):
+        read_transcript(file)
+
+
+def test_a_short_turkish_text_is_no_icelandic_one(tmp_path: Path) -> None:
+    text = "Işık: Bıraktım işi.\nBora: Kırık kapı, ağır iş.\nIşık: Yarın bakarız.\n"
+    assert heard(tmp_path, "a.txt", text.encode("cp1254"))[0] == "Işık | Bıraktım işi."
+
+
+def test_what_sounds_like_a_notice_of_whatsapp_is_said(tmp_path: Path) -> None:
+    text = "03.05.23, 09:00 - Ida: video call, at ten?\n03.05.23, 09:01 - Bo: Video call, 3 min\n"
+    assert heard(tmp_path, "a.txt", text) == ["Ida | video call, at ten?"]

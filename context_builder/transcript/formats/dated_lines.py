@@ -44,8 +44,10 @@ _PROBED: Final = 60
 def is_dated(text: str) -> bool:
     """Return whether half of the first lines of a text, and two at least, begin so, and tell who speaks."""
     lines = [line for line in text[:16_000].split("\n") if line.strip()][:_PROBED]
-    rests = [line[found.end() :] for line in lines if (found := _STAMP.match(line))]
-    return len(rests) > 1 and len(rests) >= _SHARE * len(lines) and split_names(rests) is not None
+    stamped = [(found["when"], line[found.end() :]) for line in lines if (found := _STAMP.match(line))]
+    if len(stamped) < 2 or len(stamped) < _SHARE * len(lines) or any(written(when) is None for when, _ in stamped):
+        return False
+    return split_names([rest for _, rest in stamped]) is not None
 
 
 def read_dated(source: Source) -> Transcript:
@@ -54,19 +56,26 @@ def read_dated(source: Source) -> Transcript:
 
 
 def split_names(rests: Sequence[str]) -> list[tuple[str | None, str]] | None:
-    """Return who says what of lines that have it in one form; None where most have it in none, or no name comes again.
+    """Return who says what of lines that have it in one form; None where the first have it in none, or no name comes
+    again, or what stands there are levels of a log or figures alone.
 
     A line that is in another form has nobody.
     """
     for form, is_name in _SPLITS:
         found = [form.fullmatch(rest.strip()) for rest in rests]
-        names = [_who(one) for one in found if one]
-        if len(names) < 2 or len(names) < _ALL * len(rests) or len(set(names)) == len(names):
+        first = [one for one in found[:_PROBED] if one]
+        names = [_who(one) for one in first]
+        if len(names) < 2 or len(names) < _ALL * len(found[:_PROBED]) or len(set(names)) == len(names):
             continue
-        if any(_LEVEL.match(name) for name in names):
+        if any(_LEVEL.match(name) or _LEVEL.match(one["text"]) for name, one in zip(names, first, strict=True)):
             return None
-        if not is_name or all(map(is_written_as_name, names)):
-            return [(_who(one), one["text"]) if one else (None, rest) for one, rest in zip(found, rests, strict=True)]
+        if not any(map(str.isalpha, "".join(one["text"] for one in first))):
+            return None
+        if not is_name or all(is_written_as_name(_who(one)) for one in first):
+            return [
+                (_who(one), one["text"]) if one and (not is_name or is_written_as_name(_who(one))) else (None, rest)
+                for one, rest in zip(found, rests, strict=True)
+            ]
     return None
 
 
@@ -84,7 +93,8 @@ def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
             entries[-1][2].append(line)
         elif line.strip():
             source.problem("text without a date before it", number)
-    named = split_names([lines[0] for *_, lines in entries]) or []
+    rests = [lines[0] for *_, lines in entries]
+    named = split_names(rests) or [(None, rest) for rest in rests]
     dates = [written(when) for _, when, _ in entries]
     order = order_of([one for one in dates if one is not None])
     for (number, when, lines), date, (who, text) in zip(entries, dates, named, strict=True):

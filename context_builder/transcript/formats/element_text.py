@@ -29,7 +29,7 @@ _MOST_UNREAD: Final = 20
 _WEEKDAY: Final = re.compile(r"^[^\W\d_]+\.?,?\s+")
 _SENDER: Final = re.compile(r"(?P<name>[^:\n]{1,120}):\s(?P<text>.*)", re.DOTALL)
 _EMOTE: Final = re.compile(r"\* (?P<text>\S.*)", re.DOTALL)
-_QUOTE: Final = re.compile(r"\s*<@[^\s<>\"]{1,255}(?: \".{0,60}?\")?>(?=\s)", re.DOTALL)
+_QUOTE: Final = re.compile(r"\s*<@[^\s<>\":]{1,255}:[^\s<>\"]{1,255}(?: \".{0,60}?\")?>(?=\s)", re.DOTALL)
 _FILE: Final = re.compile(r"\S[^\n]{0,200}\.\w{2,5} \([^()\n]{4,60}\)\s*")
 """The name of a file, and in the program's language that it is left out or is beside the export."""
 
@@ -49,7 +49,8 @@ def read_element_text(source: Source) -> Transcript:
 
 def without_quote(text: str) -> str:
     """Return what a reply says, without the words that it answers."""
-    return _QUOTE.sub("", text, count=1)
+    quote = _QUOTE.match(text)
+    return text[quote.end() :] if quote else text
 
 
 def _said(source: Source) -> Iterator[tuple[float, Utterance]]:

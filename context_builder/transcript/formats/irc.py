@@ -38,6 +38,8 @@ _KAKAO: Final = re.compile(
 _UNMARKED: Final = re.compile(rf"{_TIME} (?P<nick>[^\s<>*\[\]]{{1,64}}) (?P<text>\S.*)")
 """As LINE writes it on a computer, below the day: only the first word is known to be of the name."""
 
+_TIMED: Final = re.compile(rf"{_TIME}\s")
+
 _SAYS: Final = (_FORMS[0], _FORMS[2], _KAKAO)
 _SERVERS: Final = re.compile(
     r"\S+ (?:\(\S+@\S+\) has (?:joined|left|quit)|has (?:joined|left|quit|set|changed)\b|(?:is|are) now )|"
@@ -78,12 +80,15 @@ def is_irc(text: str) -> bool:
 
 
 def _is_unmarked(text: str) -> bool:
-    """Return whether a text begins with a day, and all lines with a time have a first word that comes again."""
+    """Return whether a text begins with a day, and lines with a time have a few first words, and something behind."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines or not _DAYS.fullmatch(lines[0]) or any(form.fullmatch(line) for line in lines[:40] for form in _SAYS):
         return False
-    names = [found["nick"] for line in lines if (found := _UNMARKED.fullmatch(line))]
-    return len(names) > 2 and len(set(names)) < len(names) / 2 + 1 and not any(name.endswith(":") for name in names)
+    timed = [_UNMARKED.fullmatch(line) for line in lines if _TIMED.match(line)]
+    names = [one["nick"] for one in timed if one]
+    if len(names) < len(timed) or any(name.endswith(":") for name in names):
+        return False
+    return len(names) > 2 and 1 < len(set(names)) < len(names) / 2 + 1
 
 
 def read_irc(source: Source) -> Transcript:

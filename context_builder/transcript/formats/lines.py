@@ -68,6 +68,9 @@ _COLUMNS: Final = (
 )
 """When and who, in either order, and what, with tabs, bars, semicolons or dashes between; or both in brackets."""
 
+_SURE: Final = 3
+"""Lines of columns from which on some name comes again; without, they are items of a programme."""
+
 _PROGRAMS: Final = re.compile(r"(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):")
 """Stands above what was said, in what is copied of pages of models."""
 
@@ -115,14 +118,18 @@ _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 
 _FRAME: Final = re.compile(
     r"\s*(?:\{[^{}\n]{1,200}\}\s*)+|\s*\*{4,} (?:START|END) SCRIPT \*{4,}\s*|\s*\[END\]\s*|"
-    r"\s*### Transcription \d+ (?:START|END)\b.*|Session (?:Close|Ident|Time)\b.*|"
-    r"\s*(?:\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) )?\*{3} .{1,120} \*{3}\s*|"
-    r"\s*(?:Page|Seite|Página|Pagina|Side|Sida|Strona|Страница) \d{1,4}"
-    r"(?:\s?(?:of|von|de|di|sur|av|af|van|z|из|/)\s?\d{1,4})?\s*"
+    r"\s*### Transcription \d+ (?:START|END)\b.*|Session (?:Close|Ident|Time): .*|"
+    r"\s*\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) \*{3} .{1,120} \*{3}\s*|"
+    r"\s*\*{3} .{1,80} (?:joined|left|closed|ended)\b.{0,40} \*{3}\s*"
 )
 """Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version, and around
-what whisper.cpp's stream hears; numbers of pages; what chats say of who comes, and when they end (Zendesk,
-Trillian)."""
+what whisper.cpp's stream hears; what chats say of who comes, and when they end (Zendesk, Trillian)."""
+
+_PAGE: Final = re.compile(
+    r"\s*(?:Page|Seite|Página|Pagina|Side|Sida|Strona|Страница) (?P<number>\d{1,4})"
+    r"(?P<of>\s?(?:of|von|de|di|sur|av|af|van|z|из|/)\s?\d{1,4})?\s*"
+)
+"""The number of a page; without how many there are, several that count on."""
 
 _LYRICS: Final = re.compile(r"\s*\[(?:ti|ar|al|au|by|re|ve|offset|length|la|tool|#)\s*:[^\]]*\]\s*", re.IGNORECASE)
 _SHIFT: Final = re.compile(r"\s*\[offset:\s*([+-]?\d{1,9})\]\s*", re.IGNORECASE)
@@ -215,7 +222,8 @@ def _of_minutes(lines: Sequence[str]) -> int:
     above, below = (
         [one["label"] for line in some if (one := _LABEL.match(line))] for some in (lines[:end], lines[end:])
     )
-    if not any(label.lower() in _HEADS for label in above) or not set(above).isdisjoint(below):
+    heads = {label.lower() for label in above} & _HEADS
+    if len(heads) < len(above) / 2 or heads <= {"chair"} or not set(above).isdisjoint(below):
         return 0
     return end if len(set(below)) < len(below) else 0
 
@@ -223,7 +231,7 @@ def _of_minutes(lines: Sequence[str]) -> int:
 _ABOUT: Final = re.compile(r"(?:\s{1,8}\([^()\n]{1,60}\)){1,8}$")
 """What Hansard has behind names: whom somebody is elected by, and the party."""
 
-_ITEM: Final = re.compile(r"\s*(\d{1,4})(?:[.):]|(?=\s))\s+(\S.*)")
+_ITEM: Final = re.compile(r"\s*(\d{1,4})(?:[.):]|(?=\s+[^\s:][^:]{0,60}:\s))\s+(\S.*)")
 _ANGLE: Final = re.compile(r"\s*<([^<>:\n]{1,60})>:?\s+(\S.*)")
 
 
@@ -359,7 +367,8 @@ def _with_colons(lines: list[str]) -> list[str]:
     told = sum(bool(line.strip()) for line in lines)
     for form in _COLUMNS if told > 1 else ():
         cells = [form.fullmatch(line.strip()) for line in lines if line.strip()]
-        if all(one and is_written_as_name(one["who"]) for one in cells):
+        people = {one["who"] for one in cells if one and is_written_as_name(one["who"])}
+        if all(one and one["who"] in people for one in cells) and (len(people) < len(cells) or len(cells) < _SURE):
             return [f"[{one['time']}] {one['who']}: {one['text']}" for one in cells if one]
     for form, share in _SEPARATED:
         found = [form.fullmatch(line.strip()) for line in lines]
@@ -420,8 +429,15 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
         ),
         None,
     )
+    pages = [one for line in told if (one := _PAGE.fullmatch(line))]
+    numbers = [int(one["number"]) for one in pages]
+    are_pages = all(after == before + 1 for before, after in pairwise(numbers)) and (
+        len(pages) > 1 or all(one["of"] for one in pages)
+    )
     for number, line in enumerate(written, start=first):
         if not line.strip() or _FRAME.fullmatch(line) or _LYRICS.fullmatch(line) or _WHISPERCPP.fullmatch(line):
+            continue
+        if are_pages and _PAGE.fullmatch(line):
             continue
         if alone := _ALONE.fullmatch(line):
             pending, above = _offset(alone[1], source, number), alone[1]

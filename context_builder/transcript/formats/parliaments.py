@@ -32,6 +32,7 @@ REPORTS: Final = (
         re.compile(
             rf"(?P<who>(?:MM?\.|Mmes?|Mlle)\s[^.:\n]{{2,80}}(?:\([^()\n]{{1,60}}\))?)\.\s+(?:[–—−-]\s+)?{_TEXT}"
         ),
+        names=True,
     ),
     Report(
         "Brazil's",
@@ -62,6 +63,9 @@ REPORTS: Final = (
         ),
     ),
 )
+
+_TITLE: Final = re.compile(r"(?:MM?\.|Mmes?|Mlle)\s+(?:l[ea]\s.*)?")
+_BEHIND_NAME: Final = re.compile(r"\s*\(|,| et ")
 
 _LABELLED: Final = re.compile(r"[^\s:][^:\n]{0,60}:\s")
 _ASIDE: Final = re.compile(r"\s*[\[(（][^()（）]*[\])）]\s*|\s*[-–]?\s*\d{1,4}\s*[-–]?\s*")
@@ -94,6 +98,12 @@ def read_report(source: Source) -> Transcript:
     return Transcript(said)
 
 
+def _is_speaker(label: str) -> bool:
+    """Return whether a label is a name or, behind a French title, an office; a sentence is neither."""
+    who = _TITLE.sub("", label)
+    return not who or is_written_as_name(_BEHIND_NAME.split(who, maxsplit=1)[0])
+
+
 def _report(lines: Sequence[str]) -> Report | None:
     """Return the way in which most speeches begin, of which one speaker has two: a sentence may look like one."""
     starts = [line for place, line in enumerate(lines) if line.strip() and (place == 0 or not lines[place - 1].strip())]
@@ -104,7 +114,7 @@ def _report(lines: Sequence[str]) -> Report | None:
         names = [one["who"] for one in found]
         if len(found) < 2 or len(set(names)) == len(names) or len(found) < _SHARE * paragraphs:
             continue
-        if report.names and not all(is_written_as_name(name.partition(",")[0]) for name in names):
+        if report.names and not all(map(_is_speaker, names)):
             continue
         if labelled - sum(bool(_LABELLED.match(one.string)) for one in found) < len(found):
             return report

@@ -16,7 +16,9 @@ from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
 _NUMBERED: Final = re.compile(r"[ \t]*(?P<number>\d{1,2})(?:[ \t]+(?P<text>\S.*)|[ \t]*)")
-_ASKS: Final = re.compile(r"\s*(?P<who>[QA])(?:\.|:|\s*[-–])?\s+(?P<text>(?![\[(]?\d{1,3}:\d\d)\S.*)")
+_ASKS: Final = re.compile(
+    r"\s*(?P<who>[QA])(?:\.|:|\s*[-–])?\s+(?P<text>(?![\[(]\d{1,3}:\d\d|\d{1,3}:\d\d(?::\d\d)?\s*(?::|$))\S.*)"
+)
 _BY: Final = re.compile(
     r"\s*(?:(?:DIRECT|CROSS|REDIRECT|RECROSS)[- ]?EXAMINATION\s+)?(?:\(?BY|By)\s+"
     r"(?P<who>[A-Z][\w.'’ -]{2,40}):?\)?\s*:?"

@@ -315,7 +315,8 @@ def _is_answered(entry: Object) -> bool:
 
 
 def _with_replies(entries: Sequence[Any]) -> Iterator[Any]:
-    """Yield turns, each with those that answer it behind it, as threads have them."""
+    """Yield turns, each with those that answer it behind it, as threads have them, unless these stand in the list."""
+    listed = {(str(one["id"]), _text(one)) for one in entries if isinstance(one, dict) and "id" in one}
     for one in entries:
         yield one
         inside = one
@@ -325,7 +326,9 @@ def _with_replies(entries: Sequence[Any]) -> Iterator[Any]:
         if any(replies) and _names_somebody(turn_of(inside)):
             for some in replies:
                 for answers in lists_in(some) if isinstance(some, dict | list) else ():
-                    yield from answers
+                    for answer in answers:
+                        if not isinstance(answer, dict) or (str(answer.get("id")), _text(answer)) not in listed:
+                            yield answer
 
 
 def _parts_by_speaker(entry: Any) -> list[Any]:

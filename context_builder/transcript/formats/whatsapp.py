@@ -93,10 +93,9 @@ _DELETED: Final = (
 """As phones tell it in the languages of the program."""
 
 _UNSAID: Final = re.compile(
-    rf"(?:Esta mensagem apagada|{'|'.join(map(re.escape, _DELETED))}|"
-    r"Missed (?:voice|video|group)[^\n]{0,30}call|(?-i:null)|Waiting for this message[^\n]*|"
-    r"(?:Voice|Video) call, [^\n]{1,40})[.。]?",
-    re.IGNORECASE,
+    rf"(?:(?i:Esta mensagem apagada|{'|'.join(map(re.escape, _DELETED))})|"
+    r"Missed (?:voice|video|group)[^\n]{0,30}call|null|Waiting for this message[^\n]*|"
+    r"(?:Voice|Video) call, [^\n]{1,40})[.。]?"
 )
 _SYSTEM: Final = re.compile(r"end-to-end|Ende-zu-Ende|de extremo a extremo|de bout en bout|de ponta a ponta")
 

@@ -78,7 +78,9 @@ def _by_speakers(words: Sequence[SpokenWord], whole: Utterance) -> Iterator[Utte
 
 def is_azure(message: Message) -> bool:
     """Return whether it is a phrase of Azure's, or a hypothesis, which has no status."""
-    return "RecognitionStatus" in message or {"Text", "Offset"} <= message.keys()
+    return "RecognitionStatus" in message or (
+        {"Text", "Offset"} <= message.keys() and all(key[:1].isupper() for key in message)
+    )
 
 
 def read_azure(message: Message, stream: Stream) -> Iterator[Utterance]:

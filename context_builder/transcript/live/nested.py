@@ -47,9 +47,20 @@ def _of_alibaba(message: Message) -> tuple[str, object]:
     return (optional_text(payload, "result") if ends else "", payload.get("index"))
 
 
+def _is_funasr(message: Message) -> bool:
+    mode = message.get("mode")
+    is_told = "wav_name" in message or "is_final" in message
+    return mode in ("2pass-online", "2pass-offline") or (mode in ("online", "offline") and is_told)
+
+
 def _of_funasr(message: Message) -> tuple[str, object]:
     is_final = str(message["mode"]).endswith("offline")
     return (optional_text(message, "text") if is_final else "", None)
+
+
+def _is_iflytek(message: Message) -> bool:
+    is_its = isinstance(message.get("data"), str) or "cn" in inner(message, "data")
+    return message.get("action") in ("started", "result") and is_its
 
 
 def _of_iflytek(message: Message) -> tuple[str, object]:
@@ -64,8 +75,8 @@ NESTED: Final = (
     Nested("Tencent", lambda one: "voice_text_str" in inner(one, "result"), _of_tencent),
     Nested("DashScope", lambda one: "event" in inner(one, "header") and "payload" in one, _of_dashscope),
     Nested("Alibaba", lambda one: "name" in inner(one, "header") and "namespace" in inner(one, "header"), _of_alibaba),
-    Nested("FunASR", lambda one: one.get("mode") in ("online", "offline", "2pass-online", "2pass-offline"), _of_funasr),
-    Nested("iFlytek", lambda one: one.get("action") in ("started", "result") and "data" in one, _of_iflytek),
+    Nested("FunASR", _is_funasr, _of_funasr),
+    Nested("iFlytek", _is_iflytek, _of_iflytek),
 )
 
 
@@ -92,14 +103,16 @@ def read_yandex(message: Message, stream: Stream) -> Iterator[Heard]:
     text = optional_text(_first(final.get("alternatives")), "text")
     index = refined.get("final_index", inner(message, "audio_cursors").get("final_index", "0"))
     channel = final.get("channel_tag")
-    key = ("yandex", str(index))
+    key = ("yandex", str(channel), str(index))
+    said = Utterance(UNKNOWN_SPEAKER if channel is None else channel_name(channel), text)
     if not text:
         return
     if refined and stream.was_said(key):
         yield from stream.corrected(key, text=text)
+    elif refined or "audio_cursors" in message:
+        yield from stream.said_or_corrected(key, said)
     else:
-        who = UNKNOWN_SPEAKER if channel is None else channel_name(channel)
-        yield from stream.said_or_corrected(key, Utterance(who, text))
+        yield said
 
 
 def _first(value: object) -> dict[str, Any]:

@@ -21,13 +21,14 @@ _PRIVATE_MESSAGE: Final = re.compile(r"(?:@\S+ )?:([^\s!]{1,64})!\S+ PRIVMSG \S+
 """As a server of IRC sends it: https://modern.ircdocs.horse/#privmsg-message."""
 
 _UNSAID: Final = re.compile(
-    r"(?:@\S+ )?(?:(?:PING|PONG) :?\S.*|:\S+ (?:JOIN|PART|QUIT|NICK|MODE|KICK|CAP|TOPIC|NOTICE|USERSTATE|ROOMSTATE|"
-    r"CLEARCHAT|PONG|\d{3}) .*|:\S+ QUIT)"
+    r"(?:@\S+ )?(?:(?:PING|PONG) (?::\S.*|\S*[.\d]\S*)|:\S+ QUIT|"
+    r":\S+ (?:JOIN|PART|QUIT|NICK|MODE|KICK|CAP|TOPIC|NOTICE|USERSTATE|ROOMSTATE|CLEARCHAT|PONG|\d{3}) .*)"
 )
 """What else such a server sends, also Twitch's."""
 
-_ACTION: Final = re.compile(r"\x01ACTION (.*?)\x01?")
-_CUE: Final = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s+\w+:\S*)*\s*|WEBVTT(?:\s.*)?|\s*\d{{1,6}}\s*")
+_ACTION: Final = re.compile(r"\x01ACTION ([^\x01]*)\x01?")
+_CUE: Final = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s+\w+:\S*)*\s*|WEBVTT(?:\s.*)?")
+_NUMBER: Final = re.compile(r"\s*(\d{1,6})\s*")
 _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<who>[^<>]{1,120})>(?P<text>.*?)(?:</v>)?\s*")
 _TURN: Final = re.compile(
     r"\s*(?P<start>\d{1,6}\.\d{1,3})s?\s+(?:-{1,2}>?\s+)?\d{1,6}\.\d{1,3}s?\s+"
@@ -35,6 +36,9 @@ _TURN: Final = re.compile(
 )
 _EMITTED: Final = re.compile(r"(?:\d{1,9}\.\d{4} )?(?P<start>\d{1,9}) (?P<end>\d{1,9}) (?P<text>\S.*)")
 """When it was written, and two times, all in milliseconds; the server leaves out the first."""
+
+_SHORTEST: Final = 100
+"""Milliseconds that it takes to say something."""
 
 _DIARIZED: Final = re.compile(r"SPEAKER \S+ \d+ [\d.]+ [\d.]+ <NA> <NA> \S+ <NA>(?: <NA>)?\s*")
 """Who speaks when, and nothing that is said (RTTM)."""
@@ -81,18 +85,35 @@ def last_state(line: str) -> tuple[str, bool]:
     return next((state for state in reversed(states) if state.strip()), ""), is_redrawn
 
 
+def _lasts(found: re.Match[str]) -> bool:
+    """Return whether two numbers are times between which something may be said; others are said themselves."""
+    return int(found["end"]) - int(found["start"]) >= _SHORTEST
+
+
 class PlainLines:
     """Reads lines that are no JSON; who spoke last goes on on a line that names nobody."""
 
     def __init__(self) -> None:
         self._last = ""
         self.is_in_cues = False
+        self._cues = 0
+        self._number: int | None = None
+        self._is_below_times = False
 
     def is_of_cue(self, line: str) -> bool:
-        """Return whether a line is of subtitles and not said: their first one, times, or a number above these."""
-        is_one = _CUE.fullmatch(line) is not None and (self.is_in_cues or "-->" in line or line.startswith("WEBVTT"))
-        self.is_in_cues |= is_one
-        return is_one
+        """Return whether a line is of subtitles and not said: their first one, times, or a number above these.
+
+        Such numbers count the cues; any other number is said.
+        """
+        is_text, is_times = self._is_below_times, _CUE.fullmatch(line) is not None
+        self._is_below_times = is_times and "-->" in line
+        self._cues += self._is_below_times
+        self.is_in_cues |= is_times
+        if is_text or not (number := _NUMBER.fullmatch(line)):
+            return is_times
+        expected = (self._cues if self._number is None else self._number) + 1
+        self._number = int(number[1])
+        return self.is_in_cues and self._number == expected
 
     def read(self, line: str, *, is_speech: bool = False) -> Utterance | None:
         """Return what a line says; None where it has neither a name nor a time, and none before had one.
@@ -103,7 +124,7 @@ class PlainLines:
             return self._said(nick[1], _ACTION.sub(r"\1", nick[2]))
         if turn := _TURN.fullmatch(line):
             return self._said(turn["who"], turn["text"])
-        if not self._last and (emitted := _EMITTED.fullmatch(line)) and int(emitted["start"]) < int(emitted["end"]):
+        if not self._last and (emitted := _EMITTED.fullmatch(line)) and _lasts(emitted):
             return Utterance(UNKNOWN_SPEAKER, plain(emitted["text"]))
         if self.is_in_cues and (voice := _VOICE.fullmatch(line)):
             return self._said(voice["who"], voice["text"])

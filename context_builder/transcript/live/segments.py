@@ -99,7 +99,8 @@ def _all_lines(message: Message, stream: Stream) -> Sequence[Message]:
 
 def read_plain(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what an object with a text says, if it is final. Raises :class:`ValueError`."""
-    names = (*_PARTS, "id") if message.get("type") in _ACTIVITIES else _PARTS
+    is_activity = message.get("type") in _ACTIVITIES and isinstance(message.get("from"), dict)
+    names = (*_PARTS, "id") if is_activity else _PARTS
     part = next((message[key] for key in names if isinstance(message.get(key), str | int)), None)
     if part is None:
         yield from _said(message, str(message.get("uid") or ""), stream)
