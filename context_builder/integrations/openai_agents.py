@@ -135,8 +135,10 @@ class ConversationSession:
         except ValueError as error:
             raise StoreError(f"{self._key}: not JSON: {error}") from None
         match held:
-            case [item, [int() as number, str() as memory_id], *others]:
-                return _KeptItem(item, PushedMessage(number, memory_id), *others)
+            case [dict() as item, [int() as number, str() as memory_id], str() as speaker, *_]:
+                return _KeptItem(item, PushedMessage(number, memory_id), speaker)
+            case [item, [int() as number, str() as memory_id], *_]:
+                return _KeptItem(item, PushedMessage(number, memory_id))
             case [item, *_] | item:
                 return _KeptItem(item)
 

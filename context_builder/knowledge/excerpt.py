@@ -313,10 +313,10 @@ class Filling:
     def give_up(self, over: int) -> bool:
         """Take back what was taken last, but for a beginning that costs at least ``over`` tokens less; return False
         where nothing was taken."""
+        self._room = -over  # what is shown costs more together than was counted, and all of the room is used
         offer = self._take_back()
         if offer is None:
             return False
-        self._room -= over
         self._take_beginning(offer, self._room)
         return True
 

@@ -17,6 +17,7 @@ from context_builder.analysis.evidence import (
     check_rewritten,
     is_told_in,
 )
+from context_builder.analysis.evidence.figures import figures_of
 from tests.analysis.points_with_evidence import TRUE, WRITTEN, Written
 from tests.analysis.talk_in_languages import TALKS, Talk
 
@@ -170,6 +171,9 @@ def test_a_long_message_is_quoted_across_its_pieces() -> None:
         ("Wir beginnen um halb elf.", "Beginn ist um 11:30 Uhr.", False),
         ("Wir beginnen um 10:30 Uhr.", "Beginn ist um halb elf.", True),
         ("Wir beginnen abends um halb elf.", "Beginn ist um 22:30 Uhr.", True),
+        ("We begin at twenty five past seven.", "We begin at 7:25.", True),
+        ("We begin at twenty five past seven.", "We begin at 7:05.", False),
+        ("We begin in quarter three.", "We begin at 2:15.", False),
         ("Der Zug ist um zehn nach zehn da.", "Der Zug kommt um 10:10 Uhr.", True),
         ("Nicht um Viertel nach zehn.", "Nicht um 10:15 Uhr.", True),
         ("Das war zehn vor drei Jahren.", "Das war 2:50.", False),
@@ -237,6 +241,18 @@ def test_a_number_that_only_a_known_point_says_lets_a_point_rest_on_it() -> None
     assert (completed.rests_on, completed.evidence, checked.check(completed).rejected) == ((7,), quotes, None)
     unsaid = DraftPoint("Tobias makes the rope for Kettle Rock, ninety-nine metres deep.", quotes, by=("Tobias",))
     assert checked.check(checked.completed(unsaid)).rejected == "number_not_said"
+
+
+def test_each_known_point_is_read_once_for_all_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(
+        "context_builder.analysis.evidence.check.figures_of", lambda text: read.append(text) or figures_of(text)
+    )
+    known = [KnownPoint(7, "Kettle Rock is deep.", PointKind.CLAIM, evidence=(Quote(1, "deep it is", "Ana"),))]
+    checked = EvidenceCheck([AnalystMessage(2, "Ana", "I make the rope.")], known)
+    for metres in (97, 98):
+        checked.completed(DraftPoint(f"Ana makes the rope, {metres} metres.", (Quote(2, "I make the rope"),)))
+    assert read.count("deep it is") == 1
 
 
 def test_who_is_not_quoted_does_not_hold_a_point_beside_those_who_are() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -164,6 +165,13 @@ async def test_items_of_an_earlier_version_are_read(session: ConversationSession
     assert await session.get_items() == [user("Once")]
     assert await session.pop_item() == user("Once")
     assert await queued(redis) == []
+
+
+async def test_items_of_a_later_version_are_read(session: ConversationSession, redis: Redis) -> None:
+    item, key = user("Once"), Keys("monday").agent_items
+    for more in (["Ida", "more"], [{"name": "Ida"}]):
+        await redis.rpush(key, json.dumps([item, [1, "message:monday:1"], *more]))  # type: ignore[misc]
+    assert await session.get_items() == [item, item]
 
 
 async def test_after_a_handoff_two_agents_speak(session: ConversationSession, meeting: Redis) -> None:

@@ -270,3 +270,15 @@ def test_what_costs_more_together_than_apart_is_shortened_and_not_left_out() -> 
     found = [part._replace(likeness=1.0) for part in one.read()[1::3]]
     made = fitted([], [replace(one, found=found)], 700, count)
     assert 0.97 * 700 <= made.tokens <= 700
+
+
+def test_what_is_given_up_in_several_steps_counts_once() -> None:
+    steps = "\n\n".join(f"Step {n}. {'So it is. ' * (8 if n % 4 else 40)}" for n in range(40))
+
+    def count(text: str) -> int:
+        return count_tokens(text) + (100 if text.count("[…") > 1 else 0)
+
+    (one,) = others(source("m", f"# Manual\n\n{steps}"), intent="nothing of it")
+    found = [part._replace(likeness=1.0 - 0.001 * part.place) for part in one.read()[1::2]]
+    made = fitted([], [replace(one, found=found)], 700, count)
+    assert 0.97 * 700 <= made.tokens <= 700

@@ -119,6 +119,7 @@ def test_several_come_in_the_order_stated() -> None:
     assert [one.text for one in stated_preferences(said)] == ["Dislikes rain", "Wants to be called Ann", "Prefers tea"]
 
 
+@pytest.mark.hypothesis  # which marks by itself only what it decorates
 @pytest.mark.parametrize("pattern", STATED, ids=lambda each: each.pattern.pattern[:40])
 def test_whatever_a_pattern_matches_is_looked_at(pattern: Pattern) -> None:
     @given(st.from_regex(pattern.pattern))

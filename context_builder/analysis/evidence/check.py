@@ -134,6 +134,7 @@ class EvidenceCheck:
         self._known = People([*self._speakers.values(), *(name for point in known for name in point.by)])
         self._minutes = [_Source(point.text) for point in known]
         self._known_points = {point.id: point for point in known}
+        self._sources_of_known: dict[int, list[_Source]] = {}
 
     def check(self, draft: DraftPoint, replaced: Sequence[KnownPoint] = ()) -> Findings:
         """Return what is wrong with a point that may replace known ones, whose words then count as evidence, too, as
@@ -147,7 +148,7 @@ class EvidenceCheck:
         if not all(is_one_of(name, [*quoted, *before]) for name in draft.by):
             return Findings(Rejection.SPEAKER_NOT_QUOTED)
         known = _sources_of(replaced)
-        leaned_on = _sources_of(self._known_points[one] for one in draft.rests_on if one in self._known_points)
+        leaned_on = [source for one in draft.rests_on if one in self._known_points for source in self._sources(one)]
         sentence = _Sentence(draft.text, self._known)
         sources = [*(self._readings[message] for message in draft.cites), *known, *leaned_on]
         if reason := sentence.rejection(sources, [*self._readings.values(), *self._minutes], self._minutes):
@@ -211,8 +212,14 @@ class EvidenceCheck:
 
     def _known_with(self, wanted: Figure | Name) -> int | None:
         """Return the newest known point that says a number or a name."""
-        newest_first = reversed(self._known_points.values())
-        return next((one.id for one in newest_first if any(source.has(wanted) for source in _sources_of([one]))), None)
+        newest_first = reversed(self._known_points)
+        return next((one for one in newest_first if any(source.has(wanted) for source in self._sources(one))), None)
+
+    def _sources(self, known: int) -> list[_Source]:
+        """Return the texts of a known point, each read once for all points."""
+        if known not in self._sources_of_known:
+            self._sources_of_known[known] = _sources_of([self._known_points[known]])
+        return self._sources_of_known[known]
 
     def was_said(self, message: int, quote: str) -> bool:
         """Return whether the words are a quote of the message."""

@@ -75,7 +75,7 @@ def _without_myriads(match: regex.Match[str]) -> str:
 
 
 _CLOCK: Final = regex.compile(
-    r"(?<![\w-])(?:(?P<minutes>five|ten|twenty|twenty-five|fünf|zehn|zwanzig)\s(?P<away>past|nach|vor)\s(?P<halved>halb\s)?"
+    r"(?<![\w-])(?:(?P<minutes>five|ten|twenty(?:[\s-]five)?|fünf|zehn|zwanzig)\s(?P<away>past|nach|vor)\s(?P<halved>halb\s)?"
     r"|(?P<quarter>(?:drei\s?)?viertel|quarter)(?P<after>\s(?:past|to|nach|vor))?\s"
     r"|(?P<half>half\spast|halb)\s)(?P<hour>\p{L}+|\p{Nd}{1,2})(?![\w-]|[.,:]\d|\s(?:"
     r"prozent|percent|sekunden|minuten|stunden?|tage[n]?|wochen?|monate[n]?|jahre[n]?|seconds|minutes|hours|days|weeks|months|years))"
@@ -84,13 +84,16 @@ _CLOCK: Final = regex.compile(
 
 
 def _clock_time(found: regex.Match[str]) -> tuple[int, int] | None:
-    """Return the hour and the minute of a time as it is told by the clock's face; None where the hour is none."""
+    """Return the hour and the minute of a time as it is told by the clock's face; None where it is none."""
     told = found["hour"]
     hour = int(told) if told.isdecimal() else value_of(told)
-    if hour is None or hour % 1 or not 1 <= hour <= 24:
+    is_of_year = found["quarter"] == "quarter" and not found["after"]
+    if hour is None or hour % 1 or not 1 <= hour <= 24 or is_of_year:
         return None
     if found["minutes"]:
-        away = value_of(found["minutes"]) or sum(value_of(part) or 0.0 for part in found["minutes"].split("-"))
+        away = value_of(found["minutes"]) or sum(
+            value_of(part) or 0.0 for part in found["minutes"].replace("-", " ").split()
+        )
         minutes = (-30 if found["halved"] else 0) + (-away if found["away"] == "vor" else away)
     elif found["half"]:
         minutes = 30 if found["half"].startswith("half") else -30
@@ -105,7 +108,7 @@ def _clock_time(found: regex.Match[str]) -> tuple[int, int] | None:
 def _in_figures(found: regex.Match[str]) -> str:
     """Return a time that is told by the clock's face in figures: "10:30"."""
     words: str = found.group()
-    time = None if words.startswith("quarter") and not found["after"] else _clock_time(found)
+    time = _clock_time(found)
     return words if time is None else f"{time[0]}:{time[1]:02}"
 
 

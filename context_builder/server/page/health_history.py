@@ -1,4 +1,4 @@
-"""The health history notes what each check found: once a minute, for a day, in the memory of this process."""
+"""The health history notes the worst that each check found in a minute, for a day, in the memory of this process."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ class _Look:
     measured: float
     unit: str
 
+    def and_then(self, later: _Look) -> _Look:
+        """Return the worst of both, at the time of this one."""
+        worst = max(self.state, later.state, key=STATES.index)
+        return _Look(self.at, worst, max(self.measured, later.measured), later.unit)
+
 
 class HealthHistory:
     """Notes the looks of a day, by the name of the check."""
@@ -69,7 +74,10 @@ class HealthHistory:
         """Note what was found at an epoch second."""
         for check in checks:
             looks = self._looks.setdefault(check.name, deque())
-            looks.append(_Look(at, check.state, check.measured or 0.0, check.unit))
+            look = _Look(at, check.state, check.measured or 0.0, check.unit)
+            if looks and looks[-1].at // STEPS[0] == at // STEPS[0]:
+                look = looks.pop().and_then(look)
+            looks.append(look)
             while looks[0].at < at - KEPT:
                 looks.popleft()
 

@@ -36,7 +36,7 @@ class Summary:
     ``sources`` are the messages that the ledger's points cite, by id. Of each summary its highest message id is known.
     The budget of the ledger grows with the time between the first and the last messages that were summarized, so that a
     session that is continued or replayed has the same. The median of a few messages' times counts: a clock that is
-    wrong moves nothing.
+    wrong moves nothing, unless it tells most of them.
     """
 
     def __init__(self, budget: TokenBudget, count: Callable[[str], int]) -> None:
@@ -87,6 +87,10 @@ class Summary:
     def _grow(self) -> None:
         if self._talk is not None:
             self.ledger.grow(self._budget.after(self._talk[1] - self._talk[0]))
+
+    def _first_and_last(self) -> tuple[float, float] | None:
+        """Return the times of the first and the last message, by which checkpoints without ``talk`` measured it."""
+        return None if self._start is None or self._end is None else (self._start[0], self._end[0])
 
     def take_again(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> LedgerUpdate:
         """Replace the degraded points of ``entries`` by a better result, and return what it changed."""
@@ -244,6 +248,7 @@ class Summary:
             "start": self._start,
             "end": self._end,
             "talk": self._talk,
+            "times": [*self._times],
             "last_updated": self.last_updated,
             "seq": self.seq,
             "message_count": self.message_count,
@@ -258,7 +263,8 @@ class Summary:
     def restore(self, fields: Mapping[str, Any], sources: Mapping[int, CitedMessage]) -> None:
         self._start = _pair(fields["start"])
         self._end = _pair(fields["end"])
-        self._talk = _pair(fields.get("talk"))
+        self._talk = _pair(fields["talk"]) if "talk" in fields else self._first_and_last()
+        self._times.extend(fields.get("times", ()))
         self._grow()
         points = map(Point.from_wire, fields["points"])
         self.ledger.restore(points, map(tuple, fields["replaced"]), fields["next_point"])

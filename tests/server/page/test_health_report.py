@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import tracemalloc
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import orjson
 import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
+from structlog.testing import capture_logs
 
 from context_builder.engines.redis_launch import SETTINGS
 from context_builder.errors import StoreUnavailable
@@ -106,6 +108,33 @@ def test_the_history_shows_the_worst_of_each_bar_and_forgets_after_a_day() -> No
     history.note(90_000.0, [Check("Redis", "good", "")])
     assert [one.state for one in history.bars("Redis", 90_000.0)] == ["good"]
     assert history.bars("Memory", 0.0) == []
+
+
+def test_many_looks_in_a_minute_take_the_room_of_one() -> None:
+    history = HealthHistory()
+    history.note(60.0, [Check("Redis", "bad", "", measured=5.0, unit="ms")])
+    tracemalloc.start()
+    for _ in range(5_000):
+        history.note(61.0, [Check("Redis", "good", "", measured=1.0, unit="ms")])
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 50_000
+    assert [(one.state, one.most) for one in history.bars("Redis", 62.0)] == [("bad", 5.0)]
+
+
+async def test_a_look_that_fails_ends_neither_the_watch_nor_the_server(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "EVERY", 0.01)
+    await redis.zadd(SESSIONS, {"monday": 1})
+    await redis.hset(KEYS.checkpoint, dead_count_field("archive"), "many")
+    watch = HealthWatch(services_on(redis))
+    history = watch.of_tenant("lab")
+    with capture_logs() as logs:
+        async with watch.watching():
+            await wait_until(lambda: logs, "a look failed")
+            await redis.delete(KEYS.checkpoint)
+            await wait_until(lambda: history.bars("Delivery", time.time()), "a look is noted")
 
 
 async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Redis) -> None:

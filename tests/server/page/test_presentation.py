@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import re
 import time
@@ -10,7 +11,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import HEADINGS
@@ -27,6 +28,8 @@ pytestmark = pytest.mark.engines
 ADDRESS = "/ui/sessions/monday"
 BIOLOGY, PHYSICS = DOMAINS[0], DOMAINS[2]
 LAPTOP = {"width": 1024, "height": 768}
+COMPOSED = """document.activeElement.dispatchEvent(
+    new KeyboardEvent("keydown", { key: "Enter", isComposing: true, bubbles: true, cancelable: true }))"""
 KINDS = ("decision", "action", "question", "disagreement", "proposal", "claim", "consilience")
 
 
@@ -267,8 +270,21 @@ async def test_a_few_words_lead_to_a_view_or_a_session(redis: Redis, visitor: Vi
     await expect(places).to_have_text(["mondaysession"])
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/ui/sessions/monday")
+    answered = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await answered.wait()
+        await route.continue_()
+
+    await page.route("**/data/places?q=*", late)
     await page.get_by_role("button", name="Go to").click()
     await expect(words).to_have_value("")
+    await words.fill("health")
+    await page.evaluate(COMPOSED)
+    await page.keyboard.press("Enter")
+    answered.set()
+    await page.wait_for_url("**/ui/health")
+    await page.get_by_role("button", name="Go to").click()
     await page.keyboard.press("Escape")
     await expect(page.get_by_role("dialog")).to_be_hidden()
 

@@ -107,6 +107,21 @@ def test_the_continued_session_has_the_budget_of_its_summary(clock: ManualClock)
     again = continued(subject, clock, **rules)
     assert again.summary.ledger.render() == subject.summary.ledger.render()
     assert len(again.summary.ledger.render().split()) > 10
+    fields = written(subject)
+    summary = orjson.loads(fields["summary"])
+    fields["summary"] = orjson.dumps({name: summary[name] for name in summary.keys() - {"talk", "times"}})
+    before = restore("monday", fields, 0, SessionConfig(**rules), clock.now(), words)
+    assert before.summary.ledger.render() == subject.summary.ledger.render(), "as versions before wrote it"
+
+
+def test_the_budget_of_a_session_that_is_continued_again_and_again_grows(clock: ManualClock) -> None:
+    rules = {"summary_budget": 10, "summary_growth": 20}
+    subject = conversation(clock, **rules)
+    for number in range(1, 13):
+        subject.receive([message(number, timestamp=at(600.0 * number))], clock.now())
+        summarize(subject, clock)
+        subject = continued(subject, clock, **rules)
+    assert len(subject.summary.ledger.render().split()) > 10
 
 
 def test_the_order_of_late_messages_is_kept(clock: ManualClock) -> None:

@@ -35,8 +35,13 @@ function choose(wanted) {
   wanted?.scrollIntoView({ block: "nearest" });
 }
 
+const sought = () => input.value.trim().toLowerCase();
+let shown = ""; // what the places that are listed were found by
+let isEntered = false; // whether Enter waits for those of what is written
+
 const find = latest(async () => {
-  const words = input.value.trim().toLowerCase().split(/\s+/);
+  const query = sought();
+  const words = query.split(/\s+/);
   const fitting = views.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
   let found = [];
   try {
@@ -46,6 +51,8 @@ const find = latest(async () => {
     // Without an answer there are the views.
   }
   show([...fitting, ...found]);
+  shown = query;
+  if (isEntered && query === sought()) go(list.firstElementChild);
 });
 
 function go(place) {
@@ -54,7 +61,7 @@ function go(place) {
 
 function open() {
   if (dialog.open) return;
-  input.value = "";
+  input.value = shown = "";
   show(views);
   dialog.showModal();
   find();
@@ -62,18 +69,24 @@ function open() {
 
 opener.hidden = false;
 opener.addEventListener("click", open);
-input.addEventListener("input", find);
+dialog.addEventListener("close", () => (isEntered = false));
+input.addEventListener("input", () => {
+  isEntered = false;
+  find();
+});
 addEventListener("keydown", (event) => {
-  if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  if (event.key?.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
   event.preventDefault();
   if (dialog.open) dialog.close();
   else open();
 });
 input.addEventListener("keydown", (event) => {
+  if (event.isComposing) return; // its Enter ends a word of Japanese or Chinese
   const places = [...list.children];
   const at = places.findIndex((one) => one.ariaSelected === "true");
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (event.key === "Enter") go(places[at]);
+  if (event.key === "Enter" && shown !== sought()) isEntered = true;
+  else if (event.key === "Enter") go(places[at]);
   else if (step && places.length) choose(places[(at + step + places.length) % places.length]);
   else return;
   event.preventDefault();

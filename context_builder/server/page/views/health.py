@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Final
 
+import structlog
 from fastapi import Query, Request
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
@@ -40,6 +41,7 @@ from context_builder.storage.redis_durability import durability_of
 if TYPE_CHECKING:
     from context_builder.fleet.status import FleetStatus
 
+log = structlog.get_logger(__name__)
 
 PATIENCE: Final = 5.0
 """Seconds that each check may take."""
@@ -169,7 +171,11 @@ class HealthWatch:
         while True:
             await asyncio.sleep(EVERY)
             for tenant_id, lister in list(self._listers.items()):
-                checks, _ = await _looked_at(self._services, tenant_id, lister)
+                try:
+                    checks, _ = await _looked_at(self._services, tenant_id, lister)
+                except Exception as error:  # the server goes on without a look that fails
+                    log.exception("health.unread", error=type(error).__name__)
+                    continue
                 if (history := self._histories.get(tenant_id)) is not None:
                     history.note(time.time(), checks)
 
