@@ -377,3 +377,26 @@ def test_a_zip_of_conversations_names_what_else_it_holds(tmp_path: Path) -> None
 def test_a_name_of_one_syllable_is_a_name_also_in_a_table(tmp_path: Path) -> None:
     table = "Date,User,Message\n2023-05-03 09:00:12,보,네.\n2023-05-03 09:00:40,林,好。\n2023-05-03 09:01:05,A,Yes.\n"
     assert heard(tmp_path, "a.csv", table) == ["보 | 네.", "林 | 好。", "Speaker A | Yes."]
+
+
+def test_slacks_threads_that_are_kept_within_a_message_are_read_once(tmp_path: Path) -> None:
+    shared = {"user": "U1", "text": "The small one.", "ts": "1683104460.1", "subtype": "thread_broadcast"}
+    replies = [{"user": "U2", "text": "Which one?", "ts": "1683104430.1"}, shared]
+    first = {"user": "U1", "text": "The pump came.", "ts": "1683104400.1"}
+    for key in ("slackdump_thread_replies", "thread_replies", "replies"):
+        found = heard(tmp_path, "a.json", {"messages": [{**first, key: replies}, shared]})
+        assert found == ["U1 | The pump came.", "U2 | Which one?", "U1 | The small one."]
+    named = [{"user": "U2", "ts": "1683104430.1"}]  # as Slack itself names them
+    assert heard(tmp_path, "a.json", [{**first, "replies": named}]) == ["U1 | The pump came."]
+
+
+def test_slacks_mentions_are_by_the_names_that_messages_carry(tmp_path: Path) -> None:
+    def day(user: str, name: str, text: str, ts: str) -> str:
+        return json.dumps([{"user": user, "text": text, "ts": ts, "user_profile": {"real_name": name}}])
+
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as export:
+        export.writestr("users.json", "[]")
+        export.writestr("D1/2023-05-03.json", day("U1", "Ida Lind", "<@U2>, the pump came, @USA.", "1683104400.1"))
+        export.writestr("D1/2023-05-04.json", day("U2", "Bo Dahl", "Which one, <@U1>?", "1683190800.1"))
+    said = [f"{one.speaker} | {one.text}" for one in read_transcript(tmp_path / "a.zip").utterances]
+    assert said == ["Ida Lind | @Bo Dahl, the pump came, @USA.", "Bo Dahl | Which one, @Ida Lind?"]

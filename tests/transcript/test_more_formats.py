@@ -597,3 +597,26 @@ def test_speeches_of_the_bundestag(tmp_path: Path) -> None:
         "Präsidentin Bo Berg | Danke.",
     ]
     assert found.notes == ("2 remarks beside the speeches not read",)
+
+
+QUOTED = "Time\tSpeaker\tText\n00:00:02\tida\tThe pump came.\n00:00:06\tbo\t{}\n"
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ('"Which ""one""?"', 'Which "one"?'),
+        ('"Which\none, then?"', "Which one, then?"),
+        ('"Which one?"', '"Which one?"'),
+        ('"Which one', '"Which one'),
+        ('"Which" or "what"', '"Which" or "what"'),
+    ],
+)
+def test_quotation_marks_of_spreadsheets_are_not_those_of_what_is_said(tmp_path: Path, cell: str, text: str) -> None:
+    for name in ("a.txt", "a.tsv"):
+        assert heard(tmp_path, name, QUOTED.format(cell).encode("utf-16")) == ["ida | The pump came.", f"bo | {text}"]
+
+
+def test_quotation_marks_behind_backslashes_within_cells(tmp_path: Path) -> None:
+    rows = 'speaker,text\nida,"The \\"pump\\", then."\nbo,"In C:\\"\n'
+    assert heard(tmp_path, "a.csv", rows) == ['ida | The "pump", then.', "bo | In C:\\"]

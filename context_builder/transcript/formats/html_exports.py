@@ -55,6 +55,8 @@ _CLASSES: Final = {
     "chatlog__reply": "aside",
     "chatlog__reactions": "aside",
     "chatlog__embed": "aside",
+    "chatlog__edited-timestamp": "aside",
+    "mx_EventTile_edited": "aside",
     "_a6-q": "aside",
 }
 """What an element holds, by one of its classes; in what is aside there are names and texts of other messages."""

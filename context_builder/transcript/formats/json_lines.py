@@ -14,6 +14,7 @@ from context_builder.transcript.formats import turns
 from context_builder.transcript.formats.chats import chat_of
 from context_builder.transcript.formats.exchanges import exchanges_in
 from context_builder.transcript.formats.messengers import is_about
+from context_builder.transcript.repeats import grown
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import ASSISTANT, Heard, Transcript, Utterance, corrected
 
@@ -86,7 +87,8 @@ def read_json_lines(source: Source) -> Transcript:
         source.notes.append(f"{unsaid} {'line' if unsaid == 1 else 'lines'} of tools and settings, not said, not read")
     if not utterances and (chat := chat_of(events)) is not None:
         return chat.read(events, source)
-    return Transcript(utterances, started)
+    said = [replace(one, key=None) for one in grown(utterances)]
+    return Transcript(said, started)
 
 
 def _turn(entry: dict[str, Any], source: Source, line: int) -> dict[str, Any] | None:
@@ -175,5 +177,5 @@ def _utterance(entry: dict[str, Any], at: float | None) -> Utterance:
     speaker = str(entry.get("speaker") or next(named, "") or turns.who_of(turns.turn_of(entry)))
     text = entry["text"].encode("utf-8", "replace").decode("utf-8")
     if speaker != ASSISTANT and entry.get("type") != "consilience":
-        return Utterance(speaker, text, at)
+        return Utterance(speaker, text, at, key=turns.name_of_part(turns.turn_of(entry)))
     return Utterance(speaker, text, at, inner(entry, "metadata"))

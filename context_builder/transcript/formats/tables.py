@@ -65,6 +65,10 @@ _COLUMNS: Final = {
 _SENT: Final = ("outgoing", "sent", "from me")
 """Directions of what whoever exports messages wrote, where no name stands beside."""
 
+_IS_ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|\n]|\Z))')
+_ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|] *"|\n|\Z))')
+"""A quotation mark as databases and some programs write it within a cell."""
+
 _UNIT: Final = re.compile(r"\s*[\[(](?:m?s|(?:milli)?sec(?:ond)?s?|hh.*)[\])]\s*$")
 _RULE: Final = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?")
 _RANGE: Final = re.compile(r"\s*[\[(]?(?P<start>[\d:.,]+)\s*(?:-+>|[-–—])\s*(?P<end>[\d:.,]+)[\])]?\s*")
@@ -117,12 +121,33 @@ def read_csv(source: Source) -> Transcript:
     return _read(source, max(",;\t|", key=lines[0].count))
 
 
+def _is_quoted(text: str) -> bool:
+    """Return whether a table with tabs has quotation marks around cells, as spreadsheets write them.
+
+    Each row then has as many cells as the heading, and some cell has doubled marks, or several lines.
+    """
+    if '"' not in text:
+        return False
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter="\t", strict=True) if any(row)]
+    except csv.Error:
+        return False
+    cells = {cell for row in rows for cell in row}
+    has_lines = any("\n" in cell for cell in cells)
+    is_doubled = any('"' in cell and '"' + cell.replace('"', '""') + '"' in text for cell in cells)
+    is_whole = len({len(row) for row in rows}) == 1 and not any("\t" in cell for cell in cells)
+    return is_whole and (has_lines or is_doubled)
+
+
 def _read(source: Source, delimiter: str) -> Transcript:
     csv.field_size_limit(_LONGEST_FIELD)
+    is_quoted = delimiter != "\t" or _is_quoted(source.text)
+    if is_quoted:
+        source.text = _ESCAPED.sub('""', source.text) if _IS_ESCAPED.search(source.text) else source.text
     rows = csv.reader(
         io.StringIO(source.text),
         delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if delimiter != "\t" else csv.QUOTE_NONE,
+        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
     )
     said: list[Utterance] = []
     dates: list[tuple[int, str]] = []

@@ -57,6 +57,12 @@ _NAMES: Final = (
     "email", "emailaddress", "source", "label", "identifier", "id", "userid",
 )  # fmt: skip
 _IDS: Final = ("id", "waid", "spkid", "speakerid", "participantid", "userid", "speaker", "useridentifier")
+_PARTS: Final = (
+    "utteranceid", "captionid", "segmentid", "chunkid", "resultid", "sentenceid", "transcriptid", "messageid",
+    "entryid", "itemid", "turnid", "id", "ordinal",
+)  # fmt: skip
+"""What names a turn in its file."""
+
 _SOURCES: Final = ("microphone", "mic", "system", "speaker", "input", "output")
 """Where what is said was recorded, which tells who says it as far as can be."""
 
@@ -193,6 +199,11 @@ def turn_of(entry: Object) -> dict[str, Any]:
     if isinstance(places := found.get("instances"), list) and places and isinstance(places[0], dict):
         found |= {_plainly(key): value for key, value in places[0].items()}
     return found
+
+
+def name_of_part(turn: Mapping[str, Any]) -> str | None:
+    """Return what names a turn that may come again, with more words; None where nothing does."""
+    return next((str(turn[key]) for key in _PARTS if isinstance(turn.get(key), str | int)), None)
 
 
 def text_of(turn: Mapping[str, Any]) -> str:
@@ -465,7 +476,8 @@ def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, 
         at, moment = when_of(turn, where, source)
         has_clocks |= any(_is_text(turn, key) and ":" in turn[key] for key in turn.keys() & _WHEN.keys())
         until, _ = _when(turn, _UNTIL, where, source)
-        found.append(_Turn(Utterance(who_of(turn, people), words, at, until=until), moment))
+        key = name_of_part(turn)
+        found.append(_Turn(Utterance(who_of(turn, people), words, at, until=until, key=key), moment))
     if is_gong or (not has_clocks and _is_milliseconds([one.said for one in found])):
         return [replace(one, said=_scaled(one.said, 0.001)) for one in found]
     return found
