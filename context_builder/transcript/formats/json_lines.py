@@ -101,12 +101,15 @@ def _turn(entry: dict[str, Any], source: Source, line: int) -> dict[str, Any] | 
 
 def _when(turn: Mapping[str, Any], source: Source, line: int) -> dict[str, Any]:
     """Return when a turn of another program begins, as a line of ours has it."""
-    if isinstance(turn.get("timestamp"), str):
+    told = turn.get("timestamp")
+    if isinstance(told, str) and not turns.is_number(told):
         return {}
     at, moment = turns.when_of(turn, f"line {line}", source)
     if moment is not None:
         return {"timestamp": moment.isoformat()}
-    return {} if at is None else {"t_est": at}
+    if at is None:
+        return {}
+    return {"t_est": at, "timestamp": None} if isinstance(told, str) else {"t_est": at}
 
 
 def _live(source: Source) -> Transcript | None:

@@ -50,11 +50,17 @@ _BETWEEN: Final = re.compile(
 _SENTENCE: Final = re.compile(r".*[.?!,;…]")
 _ABBREVIATED: Final = re.compile(r".*\b(?:Jr|Sr|Ph\.?D|M\.?D|Esq|Inc|Ltd|[^\W\d_a-z])\.")
 _NO_NAME: Final = re.compile(r"[\W\d]*|[AaPp]\.?[Mm]\.?|\*{3}.*")
+_DATE: Final = re.compile(
+    r"(?:19|20)\d\d\s?[.\u5e74\ub144/-]\s?\d{1,2}\s?[.\u6708\uc6d4/-]\s?\d{1,2}[.\u65e5\uc77c]?.{0,12}"
+)
+"""A date before a time of the day: when the talk was, not who speaks."""
+
 _TELEPHONE: Final = re.compile(r"\+\d[\d ()*-]{6,24}")
 _UNSAID: Final = re.compile(
     r"Transcribed by https?://\S+|.{1,80} (?:started|stopped) transcription|"
     r".{1,80} hat die Transkription (?:gestartet|beendet)|"
     r".{1,80} a (?:démarré|commencé|arrêté) la transcription|.{1,80} (?:inició|detuvo) la transcripción|"
+    r"(?:https?://)?clovanote\.(?:naver\.com|line\.me)\S{0,80}|"
     r"(?:SUMMARY KEYWORDS|SPEAKERS|Transcript|Transkript)",
     re.IGNORECASE,
 )
@@ -315,7 +321,11 @@ def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
         if len(line) < 160 and (found := form.fullmatch(line.strip())):
             groups = found.groupdict()
             time = groups["time"] or groups.get("time2")
-            if time and (not _NO_NAME.fullmatch(found["name"]) or _TELEPHONE.fullmatch(found["name"])):
+            if (
+                time
+                and not _DATE.fullmatch(found["name"].strip())
+                and (not _NO_NAME.fullmatch(found["name"]) or _TELEPHONE.fullmatch(found["name"]))
+            ):
                 yield _Heading(place, place + 1, found["name"], time)
 
 

@@ -23,6 +23,7 @@ from context_builder.transcript.written_dates import WrittenDate, moment_of, ord
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d")
 _EPOCH: Final = 10**9
+_EPOCHAL: Final = re.compile(r"\s*\d{1,20}(?:\.\d{1,9})?\s*")
 _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": (
@@ -203,8 +204,8 @@ def _moments(dates: Sequence[tuple[int, str]], source: Source) -> list[float | N
         at = None
         if date:
             with source.one_entry(line):
-                if date.isdigit():
-                    at = epoch_seconds(int(date), "the date")
+                if _EPOCHAL.fullmatch(date):
+                    at = epoch_seconds(float(date), "the date")
                 elif _ISO.match(date):
                     at = iso(date).timestamp()
                 else:
@@ -233,7 +234,9 @@ def _columns(row: Sequence[str]) -> tuple[dict[str, int], bool]:
 
 
 def _is_date(cell: str) -> bool:
-    return bool(_ISO.match(cell)) or (cell.strip().isdigit() and int(cell) > _EPOCH) or written(cell) is not None
+    return (
+        bool(_ISO.match(cell)) or (bool(_EPOCHAL.fullmatch(cell)) and float(cell) > _EPOCH) or written(cell) is not None
+    )
 
 
 def _places(cells: Sequence[str], names: Sequence[str]) -> list[int]:

@@ -385,7 +385,7 @@ def read_turns(document: Any, source: Source) -> Transcript:
     found = [
         told
         for entries in lists
-        for told in _read(_spoken(entries), people, source, is_gong="callTranscripts" in document)
+        for told in _read(_spoken(_as_left(entries)), people, source, is_gong="callTranscripts" in document)
     ]
     found = _joined_words(found)
     moments = [one.moment for one in found if one.moment is not None]
@@ -454,6 +454,23 @@ def _spoken(entries: Sequence[Any]) -> Sequence[Any]:
     if "transcript" not in kinds or len(kinds) == 1:
         return entries
     return [one for one in entries if not isinstance(one, dict) or one.get("type") in (None, "transcript")]
+
+
+def _as_left(entries: Sequence[Any]) -> Sequence[Any]:
+    """Return activities of the Bot Framework as they were left: with their last texts, without those deleted."""
+    kinds = [one.get("type") if isinstance(one, dict) else None for one in entries]
+    if "messageUpdate" not in kinds and "messageDelete" not in kinds:
+        return entries
+    kept: dict[object, Any] = {}
+    for place, one in enumerate(entries):
+        name = one.get("id", place) if isinstance(one, dict) else place
+        if kinds[place] == "messageDelete":
+            kept.pop(name, None)
+        elif kinds[place] == "messageUpdate" and name in kept:
+            kept[name] = {**kept[name], "text": one.get("text")}
+        else:
+            kept[place if name in kept else name] = one
+    return [*kept.values()]
 
 
 def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, is_gong: bool) -> Sequence[_Turn]:
@@ -590,7 +607,7 @@ def _when(
         if isinstance(value, bool | dict | None):
             continue
         try:
-            if isinstance(value, str) and not _is_number(value):
+            if isinstance(value, str) and not is_number(value):
                 return _read_time(value)
             found = float(value) * unit
             if abs(found) >= _EPOCH:
@@ -630,7 +647,8 @@ def when_of(turn: Mapping[str, Any], where: str, source: Source) -> tuple[float 
     return _when(turn, _WHEN, where, source)
 
 
-def _is_number(value: str) -> bool:
+def is_number(value: str) -> bool:
+    """Return whether a text is a number, such as epoch seconds that JavaScript wrote."""
     return bool(re.fullmatch(r"\s*-?\d+(?:\.\d+)?(?:e[+-]?\d+)?\s*", value, re.IGNORECASE))
 
 
