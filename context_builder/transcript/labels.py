@@ -60,6 +60,17 @@ _BRACKETED: Final = re.compile(
 """``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
 
 _ALONE_IN_BRACKETS: Final = re.compile(r"(?:[-–—]\s?)?(?:\[[^\[\]]{1,60}\]|\([^()]{1,60}\))")
+_SOUNDS: Final = frozenset(
+    (
+        "music", "applause", "laughter", "laughs", "laughing", "silence", "noise", "background noise", "inaudible",
+        "crosstalk", "singing", "cheering", "sighs", "sigh", "coughs", "beep", "pause", "foreign", "intro", "outro",
+        "musik", "applaus", "beifall", "gelächter", "lachen", "lacht", "stille", "musique", "applaudissements", "rires",
+        "música", "musica", "aplausos", "risas", "risos", "applausi", "risate", "muziek", "gelach", "muzyka", "oklaski",
+        "музыка", "аплодисменты", "смех", "音楽", "拍手", "笑", "音乐", "掌声", "笑声", "음악", "박수", "웃음",
+    )
+)  # fmt: skip
+"""What is heard besides, in brackets."""
+
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
 _REMARKS: Final = frozenset(
     (
@@ -166,7 +177,7 @@ def _may_be_office(label: str) -> bool:
 def _bracketed(lines: Sequence[str]) -> set[str]:
     """Return the names that stand in brackets before most entries, of which some come again."""
     found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
-    names = {one for one in found if is_written_as_name(one)}
+    names = {one for one in found if is_written_as_name(one) and one.lower() not in _SOUNDS}
     again = any(found[one] > 1 for one in names)
     return names if again and sum(found[one] for one in names) >= _SHARE * len(lines) else set()
 

@@ -231,3 +231,8 @@ def test_what_is_copied_of_discord_has_a_dash_before_its_time(tmp_path: Path) ->
         ("bo_d", "Which (edited) one?"),
     ]
     assert found.started is not None and found.started.strftime("%m-%d") == "05-03"
+
+
+def test_slacks_remark_that_a_message_was_edited_is_not_said(tmp_path: Path) -> None:
+    text = "ida\n  9:00 AM\nThe pump came. (edited)\n\nbo\n  9:05 AM\nWhich one? (bearbeitet)\n"
+    assert heard(tmp_path, "a.txt", text) == ["ida | The pump came.", "bo | Which one?"]

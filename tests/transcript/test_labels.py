@@ -128,6 +128,7 @@ def _cues(*texts: str) -> str:
         ],
         ["Note: cold butter.", "It tears.", "Note: never warm.", "So it is."],
         ["(Laughter)\nGood.", "(Applause)\nThanks.", "It came.", "Which one?"],
+        ["[Music]\nGood.", "[Music]\nThanks.", "(applause)\nIt came."],
     ],
 )
 def test_a_lecture_with_colons_is_all_text(tmp_path: Path, texts: list[str]) -> None:

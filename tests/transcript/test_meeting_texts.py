@@ -408,6 +408,8 @@ def test_jitsis_transcript_has_what_was_said_alone(tmp_path: Path) -> None:
         "ida(00:00:02)：The pump came.\n\nbo(00:00:04): Which one?\n",
         "ida（00:00:02）：The pump came.\nbo（00:00:04）：Which one?\n",
         "ida：[00:00:02] The pump came.\nbo：[00:00:04] Which one?\n",
+        "Notes\nida: [00:00:02] The\npump came.\nbo: [00:00:04] Which one?\n",
+        "时间：2023年5月3日 13:27\n\nida（00:02）\nThe pump came.\n\nbo（00:04）：\nWhich one?\n",
     ],
 )
 def test_names_and_times_before_colons_of_either_width(tmp_path: Path, text: str) -> None:

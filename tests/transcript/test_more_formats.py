@@ -620,3 +620,13 @@ def test_quotation_marks_of_spreadsheets_are_not_those_of_what_is_said(tmp_path:
 def test_quotation_marks_behind_backslashes_within_cells(tmp_path: Path) -> None:
     rows = 'speaker,text\nida,"The \\"pump\\", then."\nbo,"In C:\\"\n'
     assert heard(tmp_path, "a.csv", rows) == ['ida | The "pump", then.', "bo | In C:\\"]
+
+
+def test_xml_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    text = '<tt xmlns="http://www.w3.org/ns/ttml"><body><div><p begin="1s" end="2s">The pump came.</p>'
+    for rest in ('<p begin="3s', '<p begin="3s" end="4s">Which', "</div></bo"):
+        found = transcript(tmp_path, "a.ttml", text + rest)
+        assert [one.text for one in found.utterances] == ["The pump came."]
+        assert len(found.problems) == 1
+    with pytest.raises(TranscriptError, match="not XML"):
+        transcript(tmp_path, "a.ttml", text + "</tt></div>")

@@ -211,6 +211,8 @@ def test_a_cue_that_is_cut_off_in_its_times_is_named_and_left_out(tmp_path: Path
     found = transcript(tmp_path, "a.srt", f"1\n00:00:01,000 --> 00:00:03,000\nThe pump came.\n\n{rest}")
     assert [one.text for one in found.utterances] == ["The pump came."]
     assert len(found.problems) == 1
+    webvtt = "WEBVTT\n\n00:01.000 --> 00:03.000\nThe pump came.\n\n00:05.2"
+    assert heard(tmp_path, "a.vtt", webvtt) == ["Unknown | The pump came."]
 
 
 def test_a_time_that_somebody_says_at_the_end_stays(tmp_path: Path) -> None:

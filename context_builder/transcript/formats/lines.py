@@ -407,6 +407,12 @@ def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
     return lines[:first], kept, first + 1
 
 
+def _are_most(lines: Sequence[str], form: re.Pattern[str]) -> bool:
+    """Return whether most lines have a form with a time, also the first one, and the others go on with them."""
+    found = sum(bool(form.fullmatch(line)) for line in lines)
+    return found > 1 and found >= _SHARE * len(lines) and form.fullmatch(lines[0]) is not None
+
+
 def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line]:
     """Yield the lines that say something; a time alone is that of the next one."""
     pending: float | None = None
@@ -420,7 +426,7 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
             for form in _NAMED_FORMS
             if told
             and any(form.fullmatch(line) for line in told)
-            and all(form.fullmatch(line) or _NAMES.match(line) for line in told)
+            and (all(form.fullmatch(line) or _NAMES.match(line) for line in told) or _are_most(told, form))
         ),
         None,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from context_builder.transcript.fields import plain
+from context_builder.transcript.fields import plain, unedited
 from context_builder.transcript.moments import of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
@@ -45,10 +45,6 @@ _ABOUT: Final = re.compile(r"\[(?:In reply to|Forwarded from|Antwort auf|Weiterg
 """What Telegram says above a message."""
 
 _MONTHS: Final = 12
-_EDITED: Final = re.compile(
-    r" \((?:edited|bearbeitet|modifié|editado|modificato|bewerkt|redigerad|redigeret|redigert|edytowano|изменено|"
-    r"編集済|編集済み|已编辑|已編輯|수정됨)\)$"
-)
 _SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
 _UNSAID: Final = re.compile(
     r"Joined the server\.|Started a (?:call|thread).*|Pinned a message\.|Added .{1,80} to the group\.|"
@@ -142,4 +138,4 @@ def _text(lines: Sequence[str]) -> str:
             own.append(line)
         elif section.startswith("Embed"):
             embedded.append(line)
-    return _EDITED.sub("", plain(" ".join(own))) or plain(" ".join(embedded))
+    return unedited(plain(" ".join(own))) or plain(" ".join(embedded))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from context_builder.transcript.fields import plain
+from context_builder.transcript.fields import plain, unedited
 from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.moments import in_heading
 from context_builder.transcript.offsets import HALF, is_of_day, offset, since_first, since_first_of_day
@@ -27,7 +27,8 @@ _FORMS: Final = tuple(
     re.compile(form)
     for form in (
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
-        rf"{_NAME}:?\s*(?:\({_TIME}(?:\s?[-–—]\s?{_END})?\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
+        rf"{_NAME}[:\uff1a]?\s*(?:[(\uff08]{_TIME}(?:\s?[-–—]\s?{_END})?[)\uff09]"
+        rf"|\[{_TIME.replace('<time>', '<time2>')}\])\s*[:\uff1a]?",
         rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
         rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
@@ -283,7 +284,7 @@ def read_speaker_blocks(source: Source) -> Transcript:
         if is_of_day(heading.time):
             told = [line for line in told if not _ALONE.fullmatch(line)]
         with source.one_entry(heading.line + 1):
-            if words := plain(" ".join(told)):
+            if words := unedited(plain(" ".join(told))):
                 said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(heading.time)))
                 times.append(heading.time)
     since = since_first_of_day(times)

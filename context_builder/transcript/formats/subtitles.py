@@ -166,7 +166,8 @@ def _leave_out_what_is_cut_off(source: Source) -> None:
     """Take the beginning of a cue out of the end of a text, where its line of times ends with the file."""
     lines = source.text.split("\n")
     is_first = len(lines) > 1 and (not lines[-2].strip() or bool(_INDEX.fullmatch(lines[-2])))
-    if is_first and lines[-1].count(":") > 1 and _CUT_OFF.fullmatch(lines[-1]):
+    is_time = lines[-1].count(":") > 1 or "." in lines[-1]
+    if is_first and is_time and _CUT_OFF.fullmatch(lines[-1]):
         source.problem("cut off within a line of times", len(lines))
         del lines[-2 if _INDEX.fullmatch(lines[-2]) else -1 :]
         source.text = "\n".join(lines)
