@@ -74,6 +74,10 @@ def as_openai(answer: Any) -> Any:
 DEFAULT_MODEL: Final = "text-embedding-3-small"
 
 _KEY_REFUSED: Final = 401
+_REFUSED: Final = (400, 422)
+_ENCODINGS: Final[tuple[str | None, ...]] = ("float", "base64", None)
+"""Forms of embeddings to ask for; Voyage's server refuses the first one: https://docs.voyageai.com/reference/embeddings-api."""
+
 LARGEST_ANSWER: Final = 16_000_000
 """Bytes of an answer that are read: twice what 64 embeddings of 4,096 figures take."""
 
@@ -136,6 +140,7 @@ class OpenAIEmbedder:
         self._prices = prices or Prices()
         self._budget = budget
         self._model = options.model or DEFAULT_MODEL
+        self._encodings = _ENCODINGS  # of which the server took the first, or may
         self._client: AsyncOpenAI | None = None
         self._connecting = asyncio.Lock()
 
@@ -184,13 +189,24 @@ class OpenAIEmbedder:
                 address, cast_to=httpx.Response, body=body_of(url, self._model, texts, input_type)
             )
             return answer.content
-        told = await client.embeddings.with_raw_response.create(
-            model=self._model,
-            input=[*texts],
-            encoding_format="float",
-            extra_body={"input_type": input_type} if self._options.input_types else None,
-        )
-        return told.content
+        import openai
+
+        body: JsonObject = {"model": self._model, "input": [*texts]}
+        if self._options.input_types:
+            body["input_type"] = input_type
+        while True:
+            encoding = self._encodings[0]
+            form = {} if encoding is None else {"encoding_format": encoding}
+            try:
+                told = await client.post("/embeddings", cast_to=httpx.Response, body={**body, **form})
+            except openai.APIStatusError as error:
+                is_refused = error.status_code in _REFUSED and b"encoding_format" in error.response.content
+                if not is_refused or encoding is None:
+                    raise
+                if encoding == self._encodings[0]:  # else another call has learnt it meanwhile
+                    self._encodings = self._encodings[1:]
+            else:
+                return told.content
 
     @contextmanager
     def _held(self, texts: Sequence[str]) -> Iterator[Reservation]:

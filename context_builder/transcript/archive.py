@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, TypeVar
 
 from context_builder.errors import TranscriptError
 from context_builder.transcript.fields import parse
-from context_builder.transcript.formats.slack import names_of, said_in
+from context_builder.transcript.formats.slack import names_of, said_in, with_names
 from context_builder.transcript.moments import of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript
@@ -186,7 +186,7 @@ def _slack(files: Files, days: Iterable[str], source: Source, channel: str | Non
         for day in listed_days
         for one in _parsed(files, day, source, lambda messages: said_in(messages, source)) or []
     ]
-    return of_chat(said)
+    return of_chat(with_names(said, {user: name for user, name in source.names.items() if user not in names}))
 
 
 def _parsed(files: Files, name: str, source: Source, read: Callable[[object], T]) -> T | None:

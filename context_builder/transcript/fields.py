@@ -29,6 +29,11 @@ _BEGINS: Final = re.compile(
 )
 """A label or a time may begin with a bracket, too; comments may stand before JSON."""
 
+_EDITED: Final = re.compile(
+    r" \((?:edited|bearbeitet|modifié|editado|modificato|bewerkt|redigerad|redigeret|redigert|edytowano|изменено|"
+    r"編集済|編集済み|已编辑|已編輯|수정됨)\)$"
+)
+
 _DIGITS: Final = 1000
 """Most digits of an integer; Python refuses to read some thousands."""
 
@@ -130,6 +135,11 @@ def optional_text(entry: Object, *keys: str) -> str:
 def plain(value: str) -> str:
     """Return a text with single blanks between its words, which is Unicode that can be written."""
     return " ".join(value.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").split())
+
+
+def unedited(text: str) -> str:
+    """Return a message without the remark of a chat program, at its end, that it was edited."""
+    return _EDITED.sub("", text) if text.endswith(")") else text
 
 
 def number(entry: Object, key: str, name: str) -> float | None:

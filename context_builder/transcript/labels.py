@@ -59,7 +59,32 @@ _BRACKETED: Final = re.compile(
 )
 """``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
 
+_ALONE_IN_BRACKETS: Final = re.compile(r"(?:[-–—]\s?)?(?:\[[^\[\]]{1,60}\]|\([^()]{1,60}\))")
+_SOUNDS: Final = frozenset(
+    (
+        "music", "applause", "laughter", "laughs", "laughing", "silence", "noise", "background noise", "inaudible",
+        "crosstalk", "singing", "cheering", "sighs", "sigh", "coughs", "beep", "pause", "foreign", "intro", "outro",
+        "musik", "applaus", "beifall", "gelächter", "lachen", "lacht", "stille", "musique", "applaudissements", "rires",
+        "música", "musica", "aplausos", "risas", "risos", "applausi", "risate", "muziek", "gelach", "muzyka", "oklaski",
+        "музыка", "аплодисменты", "смех", "音楽", "拍手", "笑", "音乐", "掌声", "笑声", "음악", "박수", "웃음",
+    )
+)  # fmt: skip
+"""What is heard besides, in brackets."""
+
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
+_REMARKS: Final = frozenset(
+    (
+        "remember", "note", "notice", "example", "for example", "warning", "caution", "attention", "important", "tip",
+        "hint", "reminder", "spoiler", "meaning", "result", "conclusion", "exercise", "step one", "step two", "ps",
+        "merke", "achtung", "wichtig", "beispiel", "zum beispiel", "hinweis", "tipp", "fazit", "exemple",
+        "par exemple", "remarque", "important", "conseil", "rappel", "ejemplo", "por ejemplo", "nota", "recuerda",
+        "importante", "consejo", "exemplo", "por exemplo", "lembre-se", "dica", "ricorda", "esempio", "per esempio",
+        "let op", "voorbeeld", "bijvoorbeeld", "viktigt", "exempel", "husk", "eksempel", "uwaga", "przykład",
+        "важно", "внимание", "например", "пример", "注意", "例", "例如", "比如", "重要", "参考",
+    )
+)  # fmt: skip
+"""Words before a colon in what one person explains, which are nobody's name."""
+
 _LONGEST_ALONE: Final = 8
 """Words of a name with an office that stands alone on a line, above what was said, again and again."""
 
@@ -94,14 +119,17 @@ class Labels:
         prefixes = [one for one in found if one and _may_be(one["label"])]
         counts = Counter(one["label"] for one in prefixes)
         said = len(found)
-        self._whatever = len(prefixes) == said > 1
+        remarks = {one for one in counts if one.lower() in _REMARKS}
+        likely = [one for one in prefixes if counts[one["label"]] > 1 or _is_likely(one["label"])]
+        self._whatever = len(prefixes) == said > 1 and any(is_name(one["label"]) for one in prefixes)
         below = Counter(one["label"] for line in others if (one := _PREFIX.match(line)) and _may_be(one["label"]))
-        names = [one for one in counts | below if is_name(one)]
+        remarks |= {one for one in below if one.lower() in _REMARKS}
+        names = [one for one in counts | below if is_name(one) and one not in remarks]
         shouted = [one for one in names if one.isupper()]
         if self._whatever:
             self._names = set(counts)
-        elif said and len(prefixes) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
-            self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(one)}
+        elif said and len(likely) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
+            self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(one)} - remarks
         else:
             again = {one for one in names if counts[one] + below[one] > 1}
             bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
@@ -149,7 +177,7 @@ def _may_be_office(label: str) -> bool:
 def _bracketed(lines: Sequence[str]) -> set[str]:
     """Return the names that stand in brackets before most entries, of which some come again."""
     found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
-    names = {one for one in found if is_written_as_name(one)}
+    names = {one for one in found if is_written_as_name(one) and one.lower() not in _SOUNDS}
     again = any(found[one] > 1 for one in names)
     return names if again and sum(found[one] for one in names) >= _SHARE * len(lines) else set()
 
@@ -168,6 +196,11 @@ def is_written_as_name(label: str) -> bool:
     """Return whether a label is a name as meetings have it, such as with pronouns, or a telephone number."""
     name = _BESIDE.sub("", label)
     return (is_name(name) and _is_capitalized(name)) or bool(_TELEPHONE.fullmatch(label))
+
+
+def _is_likely(label: str) -> bool:
+    """Return whether a label is likely to be a name wherever it stands: written as one, or a single word."""
+    return label.lower() not in _REMARKS and (is_written_as_name(label) or (is_name(label) and " " not in label))
 
 
 def _names_party(label: str) -> bool:
@@ -209,7 +242,7 @@ def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[LabelledLine]]:
     """
     changes = any(_CHANGE.match(line.strip()) for lines in entries for line in lines)
     entries = [[part for line in lines for part in _turns(line)] for lines in entries] if changes else entries
-    texts = [[line.strip() for line in lines if line.strip()] for lines in entries]
+    texts = _with_names_before([[line.strip() for line in lines if line.strip()] for lines in entries])
     unmarked = [[_CHANGE.sub("", line) if changes else line for line in lines] for lines in texts]
     labels = Labels([lines[0] for lines in unmarked if lines], [line for lines in unmarked for line in lines[1:]])
     goes_on = changes or _stand_alone(texts, labels) or _names_at_changes(texts, labels)
@@ -229,6 +262,15 @@ def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[LabelledLine]]:
                 said.append(one)
             speaker = said[-1].speaker if said else speaker
         yield [one for one in said if one.text]
+
+
+def _with_names_before(entries: list[list[str]]) -> list[list[str]]:
+    """Return entries with the names in brackets that stand alone on most first lines before what is said below."""
+    joined = [
+        [f"{lines[0]} {lines[1]}", *lines[2:]] if len(lines) > 1 and _ALONE_IN_BRACKETS.fullmatch(lines[0]) else lines
+        for lines in entries
+    ]
+    return joined if joined != entries and _bracketed([lines[0] for lines in joined if lines]) else entries
 
 
 def _turns(line: str) -> Iterator[str]:

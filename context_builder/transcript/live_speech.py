@@ -93,6 +93,7 @@ OTHERS: Final = (
     Service("Whisper's servers", lambda message: "segments" in message, segments.read_segments),
     Service("Gladia", lambda message: message.get("type") == "transcript" and "data" in message, gladia.read_gladia),
     Service("Gladia", gladia.is_after, gladia.read_after),
+    Service("Ultravox", segments.is_ordinal, segments.read_ordinal),
     Service("plain", lambda message: _is_plain(message), segments.read_plain),
     Service("another program", others.is_other, others.read_other),
 )

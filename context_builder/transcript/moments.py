@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 from context_builder.clock import moment
 from context_builder.transcript.fields import Object, number
 from context_builder.transcript.utterance import Transcript, Utterance
+from context_builder.transcript.written_dates import moment_of, written
 
 _LATEST: Final = 20e9
 """Epoch seconds after which a number is one of milliseconds or microseconds."""
@@ -31,6 +33,7 @@ _STAMPED: Final = re.compile(
 """``2023-05-03 09-30-00`` (OBS), ``2023-05-03 at 9.30.00 AM`` (macOS), ``20230503T093000Z``, ``03.05.2023``, and
 ``05-23-2023, 09-02 AM`` (TranscripTonic)."""
 
+_MOST_DAYS: Final = 31
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _LONGEST_LINE: Final = 120
 
@@ -108,7 +111,11 @@ def in_heading(lines: Iterable[str]) -> datetime | None:
 def _told(line: str) -> datetime | None:
     import dateparser
 
-    parts = [part for part in re.split(r"[•·|()\[\]]| [-–—] |\t", line) if _YEAR.search(part)]
+    line = _EASTERN.sub(r"\g<y>-\g<m>-\g<d> ", line)
+    if ((day := written(line)) is not None) and day.half and not day.half.isascii() and day.parts[0] > _MOST_DAYS:
+        with suppress(ValueError):
+            return moment_of(day, "ymd")
+    parts = [part for part in re.split(r"[•·・|()\[\]]| [-–—] |\t", line) if _YEAR.search(part)]
     for part in parts:
         cleaned = re.sub(r"^\W*(?:date|recorded|meeting started|started)\W+", "", part.strip(), flags=re.IGNORECASE)
         settings = {"REQUIRE_PARTS": ["day", "month", "year"], "RELATIVE_BASE": datetime(2000, 1, 1)}
@@ -120,6 +127,12 @@ def _told(line: str) -> datetime | None:
                 return found if found.tzinfo else found.astimezone()
     return None
 
+
+_EASTERN: Final = re.compile(
+    r"(?<!\d)(?P<y>(?:19|20)\d\d)\s?[.\u5e74\ub144]\s?(?P<m>1[0-2]|0?[1-9])\s?[.\u6708\uc6d4]\s?"
+    r"(?P<d>[12]\d|3[01]|0?[1-9])(?!\d)[.\u65e5\uc77c]?(?:\s?[(\uff08]?[\u6708\u706b\u6c34\u6728\u91d1\u571f\u65e5\uc6d4\ud654\uc218\ubaa9\uae08\ud1a0\uc77c][)\uff09]?(?=\s))?"
+)
+"""A date with the year first, as Korea, Japan and China write it, and the day of the week behind it."""
 
 _DATE_WITHIN: Final = re.compile(
     r"[^\W\d_]{3,12}\.? \d{1,2},? \d{4}.*|(?<!\d)\d{1,2}\.? (?:de )?[^\W\d_]{3,12}\.? (?:de )?\d{4}.*|"

@@ -7,7 +7,7 @@ says again what that ended with. Two people, or one at another time, may say the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -68,9 +68,11 @@ def rolled_out(said: Sequence[Utterance]) -> Sequence[Utterance]:
 def grown(said: Sequence[Utterance]) -> Sequence[Utterance]:
     """Return the utterances without the earlier states of those that grow, as captions do that are saved all the time.
 
-    Half of all that follow on another do, or half of those by the same speaker and one twice in a row. What ends a
-    sentence was said, and stays. Those with an end may roll instead, and are as they were.
+    What comes again under one ``key`` is one, in its last state. Without keys, half of all that follow on another grow,
+    or half of those by the same speaker and one twice in a row; what ends a sentence was said then, and stays unless
+    more words begin with all of it. Those with an end may roll instead, and are as they were.
     """
+    said = _last_states(said)
     if any(one.until is not None for one in said):
         return said
     grows = [_grows(before, after, exactly=True) for before, after in pairwise(said)]
@@ -80,11 +82,50 @@ def grown(said: Sequence[Utterance]) -> Sequence[Utterance]:
         return said
     kept: list[Utterance] = []
     for one in said:
-        if kept and _grows(kept[-1], one):
+        if kept and (_grows(kept[-1], one) or _is_state(kept[-1], one)):
             kept[-1] = replace(kept[-1], text=one.text, until=one.until)
         else:
             kept.append(one)
     return kept
+
+
+def _last_states(said: Sequence[Utterance]) -> Sequence[Utterance]:
+    """Return the utterances of which those with the same key and speaker are one, in its last state, at its place.
+
+    Keys that name something else are not followed in all the file: who speaks, where each speaker has one, or segments
+    that are counted from the beginning again, of which some have texts that do not begin alike.
+    """
+    keys: dict[str, set[Hashable]] = {}
+    for one in said:
+        keys.setdefault(one.speaker, set()).add(one.key)
+    if all(len(some) < 2 for some in keys.values()):
+        return said
+    places: dict[tuple[Hashable, str], int] = {}
+    kept: list[Utterance] = []
+    for one in said:
+        place = None if one.key is None else places.get((one.key, one.speaker))
+        if place is not None:
+            if not is_later_state(kept[place].text, one.text):
+                return said
+            kept[place] = replace(kept[place], text=one.text, until=one.until)
+            continue
+        if one.key is not None:
+            places[one.key, one.speaker] = len(kept)
+        kept.append(one)
+    return kept if len(kept) < len(said) else said
+
+
+def is_later_state(before: str, after: str) -> bool:
+    """Return whether a text is an earlier one that grew, of which a word, or a third, may be others now."""
+    known, now = words(before), words(after)
+    alike = sum(one == other for one, other in zip(known, now, strict=False))
+    return alike > 0 and len(now) >= len(known) and alike >= len(known) - max(1, len(known) // 3)
+
+
+def _is_state(before: Utterance, after: Utterance) -> bool:
+    """Return whether a text of a file that grows is the one before with more, or once more where that is long."""
+    known, now = words(before.text), words(after.text)
+    return before.speaker == after.speaker and len(known) > _SURE and now[: len(known)] == known
 
 
 def _grows(before: Utterance, after: Utterance, *, exactly: bool = False) -> bool:

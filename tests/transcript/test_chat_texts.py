@@ -221,3 +221,18 @@ def test_elements_text_with_quotes_and_brackets_in_what_is_said(day: str, tmp_pa
         'Ida "Cap" Lind | They.',
     ]
     assert str(found.started)[:19] == "2023-05-03 09:00:05"
+
+
+def test_what_is_copied_of_discord_has_a_dash_before_its_time(tmp_path: Path) -> None:
+    text = "ida_l — 5/3/2023 9:00 AM\nThe pump came. (edited)\nbo_d — 5/3/2023 9:01 AM\nWhich (edited) one?\n"
+    found = transcript(tmp_path, "a.txt", text)
+    assert [(one.speaker, one.text) for one in found.utterances] == [
+        ("ida_l", "The pump came."),
+        ("bo_d", "Which (edited) one?"),
+    ]
+    assert found.started is not None and found.started.strftime("%m-%d") == "05-03"
+
+
+def test_slacks_remark_that_a_message_was_edited_is_not_said(tmp_path: Path) -> None:
+    text = "ida\n  9:00 AM\nThe pump came. (edited)\n\nbo\n  9:05 AM\nWhich one? (bearbeitet)\n"
+    assert heard(tmp_path, "a.txt", text) == ["ida | The pump came.", "bo | Which one?"]

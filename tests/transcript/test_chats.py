@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -377,3 +378,133 @@ def test_a_zip_of_conversations_names_what_else_it_holds(tmp_path: Path) -> None
 def test_a_name_of_one_syllable_is_a_name_also_in_a_table(tmp_path: Path) -> None:
     table = "Date,User,Message\n2023-05-03 09:00:12,보,네.\n2023-05-03 09:00:40,林,好。\n2023-05-03 09:01:05,A,Yes.\n"
     assert heard(tmp_path, "a.csv", table) == ["보 | 네.", "林 | 好。", "Speaker A | Yes."]
+
+
+def test_slacks_threads_that_are_kept_within_a_message_are_read_once(tmp_path: Path) -> None:
+    shared = {"user": "U1", "text": "The small one.", "ts": "1683104460.1", "subtype": "thread_broadcast"}
+    replies = [{"user": "U2", "text": "Which one?", "ts": "1683104430.1"}, shared]
+    first = {"user": "U1", "text": "The pump came.", "ts": "1683104400.1"}
+    for key in ("slackdump_thread_replies", "thread_replies", "replies"):
+        found = heard(tmp_path, "a.json", {"messages": [{**first, key: replies}, shared]})
+        assert found == ["U1 | The pump came.", "U2 | Which one?", "U1 | The small one."]
+    named = [{"user": "U2", "ts": "1683104430.1"}]  # as Slack itself names them
+    assert heard(tmp_path, "a.json", [{**first, "replies": named}]) == ["U1 | The pump came."]
+
+
+def test_slacks_mentions_are_by_the_names_that_messages_carry(tmp_path: Path) -> None:
+    def day(user: str, name: str, text: str, ts: str) -> str:
+        return json.dumps([{"user": user, "text": text, "ts": ts, "user_profile": {"real_name": name}}])
+
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as export:
+        export.writestr("users.json", "[]")
+        export.writestr("D1/2023-05-03.json", day("U1", "Ida Lind", "<@U2>, the pump came, @USA.", "1683104400.1"))
+        export.writestr("D1/2023-05-04.json", day("U2", "Bo Dahl", "Which one, <@U1>?", "1683190800.1"))
+    said = [f"{one.speaker} | {one.text}" for one in read_transcript(tmp_path / "a.zip").utterances]
+    assert said == ["Ida Lind | @Bo Dahl, the pump came, @USA.", "Bo Dahl | Which one, @Ida Lind?"]
+
+
+def _event(name: str, second: int, **fields: Any) -> dict[str, Any]:
+    content = {"msgtype": "m.text", "body": f"text of {name}"}
+    told = {"type": "m.room.message", "event_id": name, "sender": "@ida:a.org", "content": content, **fields}
+    return {"origin_server_ts": 1683104400000 + second * 1000, **told}
+
+
+@pytest.mark.parametrize(
+    ("original", "redaction"),
+    [
+        ({}, [_event("$r", 9, type="m.room.redaction", redacts="$2", content={})]),
+        ({}, [_event("$r", 9, type="m.room.redaction", content={"redacts": "$2"})]),
+        ({"content": {}, "unsigned": {"redacted_because": {}}}, []),
+        ({"content": {}}, []),
+    ],
+)
+def test_what_was_edited_and_then_redacted_in_a_room_is_not_said(
+    tmp_path: Path, original: dict[str, Any], redaction: list[dict[str, Any]]
+) -> None:
+    relation = {"rel_type": "m.replace", "event_id": "$2"}
+    edit = {"msgtype": "m.text", "body": "* new", "m.new_content": {"body": "new"}, "m.relates_to": relation}
+    events = [_event("$1", 1), _event("$2", 2, **original), _event("$3", 3, content=edit), *redaction, _event("$4", 8)]
+    assert heard(tmp_path, "a.json", {"messages": events}) == ["ida | text of $1", "ida | text of $4"]
+
+
+def test_an_edit_whose_message_is_not_in_the_export_is_said(tmp_path: Path) -> None:
+    relation = {"rel_type": "m.replace", "event_id": "$0"}
+    edit = {"msgtype": "m.text", "body": "* new", "m.new_content": {"body": "new"}, "m.relates_to": relation}
+    assert heard(tmp_path, "a.json", {"messages": [_event("$3", 3, content=edit)]}) == ["ida | new"]
+
+
+def test_elements_page_names_the_first_of_a_run(tmp_path: Path) -> None:
+    def tile(name: str, time: str, text: str, before: str = "") -> str:
+        who = f'<span class="mx_DisambiguatedProfile_displayName">{name}</span>' if name else ""
+        return (
+            f'<li class="mx_EventTile">{who}<span class="mx_MessageTimestamp" title="Wed, May 3 2023 {time}">9</span>'
+            f'{before}<span class="mx_EventTile_body">{text}</span></li>'
+        )
+
+    quoted = '<blockquote class="mx_ReplyChain">' + tile("ida", "08:00:00", "quoted") + "</blockquote>"
+    edited = 'Since Monday. <span class="mx_EventTile_edited">(edited)</span>'
+    page = (
+        "<!DOCTYPE html><html><body><h1>Room</h1><p>created by ida</p>"
+        '<div class="mx_EventTile mx_EventTile_info"><span class="mx_TextualEvent">bo joined the room</span></div>'
+        + tile("ida", "09:00:00", "The pump came.")
+        + tile("", "09:00:30", edited)
+        + tile("bo", "09:01:00", "Which one?", quoted)
+        + "</body></html>"
+    )
+    found = transcript(tmp_path, "messages.html", page)
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("ida", "The pump came.", 0.0),
+        ("ida", "Since Monday.", 30.0),
+        ("bo", "Which one?", 60.0),
+    ]
+
+
+def test_whatsapp_chat_exporters_json_names_chats_and_senders(tmp_path: Path) -> None:
+    def message(second: int, text: str, **fields: object) -> dict[str, object]:
+        told = {"from_me": False, "timestamp": 1683104400 + second, "data": text, "key_id": "k", "meta": False}
+        return {**told, "media": False, "sender": None, "caption": None, **fields}
+
+    messages = {
+        "1": message(0, "The pump<br>came."),
+        "2": message(5, "Which one?", from_me=True),
+        "3": message(6, "a left", meta=True),
+        "4": message(7, "IMG-1.jpg", media=True, caption="This one."),
+        "5": message(8, "IMG-2.jpg", media=True),
+        "6": message(9, "Good.", sender="Bo Dahl"),
+    }
+    chat = {"49170@s.whatsapp.net": {"name": "Ida Lind", "messages": messages}}
+    expected = ["Ida Lind | The pump came.", "Me | Which one?", "Ida Lind | This one.", "Bo Dahl | Good."]
+    assert heard(tmp_path, "result.json", chat) == expected
+    chat["49170@s.whatsapp.net"]["name"] = None  # type: ignore[assignment]
+    assert heard(tmp_path, "result.json", chat)[0] == "49170 | The pump came."
+
+
+def test_the_bot_frameworks_activities_are_read_as_they_were_left(tmp_path: Path) -> None:
+    def activity(kind: str, name: str, text: str, who: str = "ida") -> dict[str, object]:
+        return {"type": kind, "id": name, "timestamp": "2023-05-03T09:00:00Z", "from": {"name": who}, "text": text}
+
+    activities = [
+        activity("message", "1", "The pump came."),
+        activity("message", "2", "Secret."),
+        activity("messageUpdate", "1", "It is here."),
+        activity("messageDelete", "2", ""),
+        activity("message", "3", "Which one?", "bo"),
+    ]
+    assert heard(tmp_path, "a.transcript", activities) == ["ida | It is here.", "bo | Which one?"]
+
+
+def test_threemas_export_says_what_was_sent_and_received(tmp_path: Path) -> None:
+    text = (
+        "<<< 3. May 2023 at 09:00:12 CEST: The pump came:\r\n\r\nat last.\r\n"
+        ">>> 3. May 2023 at 09:00:40 CEST: Which one?\r\n<<< 3. May 2023 at 09:01:05 CEST: Image (a.jpg)\r\n"
+    )
+    found = transcript(tmp_path, "messages-ida.txt", text)
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("ida", "The pump came: at last.", 0.0),
+        ("Me", "Which one?", 28.0),
+    ]
+    assert found.started is not None and found.started == datetime.fromisoformat("2023-05-03T09:00:12+02:00")
+    assert heard(tmp_path, "a.txt", ">>> ida: The pump came.\n>>> bo: Which one?\n") == [
+        "ida | The pump came.",
+        "bo | Which one?",
+    ]

@@ -11,6 +11,7 @@ from context_builder.errors import TranscriptError
 from context_builder.transcript import Transcript, Utterance, read_transcript
 from context_builder.transcript.formats.json_lines import read_json_lines
 from context_builder.transcript.source import Source
+from tests.transcript.reading import transcript
 
 
 def parsed(text: str) -> Transcript:
@@ -178,3 +179,12 @@ def test_what_tools_did_is_not_said_and_is_counted() -> None:
         ("assistant", "So."),
     ]
     assert source.notes == ["2 lines of tools and settings, not said, not read"]
+
+
+@pytest.mark.parametrize("times", [("1683104400.25", "1683104410"), ("1683104400250", "1683104410000")])
+def test_epoch_seconds_as_text_are_moments(tmp_path: Path, times: tuple[str, str]) -> None:
+    entries = [{"speaker": "ida", "text": "The pump came.", "timestamp": time} for time in times]
+    found = transcript(tmp_path, "a.jsonl", "".join(json.dumps(one) + "\n" for one in entries))
+    assert [one.at for one in found.utterances] == [0.0, 9.75]
+    assert found.started is not None and found.started.timestamp() == 1683104400.25
+    assert found.problems == ()

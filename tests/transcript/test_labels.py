@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from context_builder.transcript.labels import Labels, spoken
+from tests.transcript.reading import heard
 
 
 def told(*entries: str) -> list[str]:
@@ -107,3 +110,32 @@ def test_a_name_with_a_number_may_stand_once_where_another_comes_again(sign: str
     assert [labels.line(line).speaker for line in lines] == [
         f"Sprecher{sign}1", None, None, f"Sprecher{sign}2", f"Sprecher{sign}1",
     ]  # fmt: skip
+
+
+def _cues(*texts: str) -> str:
+    return "\n".join(f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{text}\n" for n, text in enumerate(texts, start=1))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [
+            "It has three parts: dough,",
+            "filling. Step one: weigh it.",
+            "Remember: cold butter.",
+            "A question: why?",
+            "So.",
+        ],
+        ["Note: cold butter.", "It tears.", "Note: never warm.", "So it is."],
+        ["(Laughter)\nGood.", "(Applause)\nThanks.", "It came.", "Which one?"],
+        ["[Music]\nGood.", "[Music]\nThanks.", "(applause)\nIt came."],
+    ],
+)
+def test_a_lecture_with_colons_is_all_text(tmp_path: Path, texts: list[str]) -> None:
+    assert heard(tmp_path, "a.srt", _cues(*texts)) == [f"Unknown | {' '.join(text.split())}" for text in texts]
+
+
+@pytest.mark.parametrize("form", ["({})\n{}", "[{}]\n{}"])
+def test_names_in_brackets_on_lines_of_their_own(tmp_path: Path, form: str) -> None:
+    said = [("Ida Lind", "The pump came."), ("Bo Dahl", "Which one (of two)?"), ("Ida Lind", "The small one.")]
+    assert heard(tmp_path, "a.srt", _cues(*[form.format(*one) for one in said])) == [" | ".join(one) for one in said]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_builder.transcript.live_speech import LONGEST_HELD, LiveSpeech
-from context_builder.transcript.utterance import CorrectedUtterance, Utterance
+from context_builder.transcript.utterance import CorrectedUtterance, Utterance, corrected
 
 
 def said(speech: LiveSpeech, *messages: Any) -> list[tuple[str, str]]:
@@ -548,3 +548,48 @@ def test_changes_of_the_lines_of_whisperlivekit() -> None:
         {"type": "ready_to_stop"},
     ]
     assert [text for _, text in said(LiveSpeech(), *messages)] == ["We need a permit.", "From whom?", "The harbour."]
+
+
+def _said(speech: LiveSpeech, *messages: dict[str, object]) -> list[str]:
+    heard = [one for message in messages for one in speech.read(json.dumps(message))]
+    return [f"{one.speaker} | {one.text}" for one in corrected([*heard, *speech.rest()])]
+
+
+def test_an_utterance_that_comes_as_deltas_or_whole_is_heard_once_it_is_final() -> None:
+    def part(role: str, ordinal: int, *, final: bool, **text: str) -> dict[str, object]:
+        told = {"type": "transcript", "role": role, "medium": "voice", "text": None, "delta": None}
+        return {**told, "ordinal": ordinal, "final": final, **text}
+
+    assert _said(
+        LiveSpeech(),
+        part("agent", 0, final=False, delta="The pump"),
+        part("agent", 0, final=False, delta=" came"),
+        part("agent", 0, final=True, delta="."),
+        part("user", 1, final=False, text="Which"),
+        part("user", 1, final=True, text="Which one?"),
+    ) == ["agent | The pump came.", "user | Which one?"]
+    speech = LiveSpeech()
+    paused = [*speech.read(json.dumps(part("user", 3, final=False, text="Which"))), *speech.rest()]
+    paused += speech.read(json.dumps(part("user", 3, final=True, text="Which one?")))
+    assert [one.text for one in corrected(paused)] == ["Which one?"]
+    assert not speech.holds
+
+
+def test_what_a_service_passes_on_as_interim_is_not_heard() -> None:
+    def told(text: str, *, final: bool) -> dict[str, object]:
+        raw = {"type": "Results", "is_final": final, "channel": {"alternatives": [{"transcript": text}]}}
+        return {"action": "transcription-message", "participantId": "ida", "text": text, "rawResponse": raw}
+
+    begin = {"action": "transcription-started", "transcriptId": "t", "language": "en", "startedBy": "ida"}
+    assert _said(LiveSpeech(), begin, told("The pump", final=False), told("The pump came.", final=True)) == [
+        "ida | The pump came."
+    ]
+
+
+def test_captions_with_ids_are_corrected_as_they_grow() -> None:
+    states = [("1", "The pump"), ("1", "The pump came."), ("2", "Which one?"), ("1", "The pump came. Today.")]
+    messages = [{"id": key, "speaker": "ida", "text": text} for key, text in states]
+    assert _said(LiveSpeech(), *messages) == ["ida | The pump came. Today.", "ida | Which one?"]
+    spoken = ["The pump came.", "Which one?", "The big one.", "The big one came today."]
+    of_speaker: list[dict[str, object]] = [{"id": 7, "speaker": "ida", "text": text} for text in spoken]
+    assert _said(LiveSpeech(), *of_speaker) == [f"ida | {text}" for text in spoken]

@@ -399,3 +399,40 @@ def test_jitsis_transcript_has_what_was_said_alone(tmp_path: Path) -> None:
         ("Ida Berg", "It failed on Monday.", "2023-05-03 23:59:26"),
         ("Bo Dahl", "How many: forty?", "2023-05-04 00:00:05"),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "call-17.WAV\n\nida: [00:00:02] The pump came.\n\nbo: [00:00:04] Which one?\n",
+        "ida(00:00:02)：The pump came.\n\nbo(00:00:04): Which one?\n",
+        "ida（00:00:02）：The pump came.\nbo（00:00:04）：Which one?\n",
+        "ida：[00:00:02] The pump came.\nbo：[00:00:04] Which one?\n",
+        "Notes\nida: [00:00:02] The\npump came.\nbo: [00:00:04] Which one?\n",
+        "时间：2023年5月3日 13:27\n\nida（00:02）\nThe pump came.\n\nbo（00:04）：\nWhich one?\n",
+    ],
+)
+def test_names_and_times_before_colons_of_either_width(tmp_path: Path, text: str) -> None:
+    found = transcript(tmp_path, "a.txt", text)
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("ida", "The pump came.", 2.0),
+        ("bo", "Which one?", 4.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("heading", "moment"),
+    [
+        ("2023.05.03 수 오후 1:27 ・ 12분 30초", "2023-05-03T13:27"),
+        ("2023. 5. 3. 오전 9:05", "2023-05-03T09:05"),
+        ("2023年5月3日 13:27", "2023-05-03T13:27"),
+        ("2023年5月3日(水) 午後1:27", "2023-05-03T13:27"),
+        ("2023年05月03日 下午 1:27", "2023-05-03T13:27"),
+    ],
+)
+def test_headings_of_east_asia_say_when_it_was(tmp_path: Path, heading: str, moment: str) -> None:
+    text = f"회의\n{heading}\nida\n\n\n"
+    text += "Speaker 1 00:03\nThe pump came.\n\nSpeaker 2 61:10\nWhich one?\n\n\nclovanote.naver.com\n"
+    found = transcript(tmp_path, "a.txt", text)
+    assert found.started is not None and found.started.isoformat().startswith(moment)
+    assert [(one.text, one.at) for one in found.utterances] == [("The pump came.", 3.0), ("Which one?", 3670.0)]

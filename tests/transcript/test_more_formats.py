@@ -597,3 +597,36 @@ def test_speeches_of_the_bundestag(tmp_path: Path) -> None:
         "Präsidentin Bo Berg | Danke.",
     ]
     assert found.notes == ("2 remarks beside the speeches not read",)
+
+
+QUOTED = "Time\tSpeaker\tText\n00:00:02\tida\tThe pump came.\n00:00:06\tbo\t{}\n"
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ('"Which ""one""?"', 'Which "one"?'),
+        ('"Which\none, then?"', "Which one, then?"),
+        ('"Which one?"', '"Which one?"'),
+        ('"Which one', '"Which one'),
+        ('"Which" or "what"', '"Which" or "what"'),
+    ],
+)
+def test_quotation_marks_of_spreadsheets_are_not_those_of_what_is_said(tmp_path: Path, cell: str, text: str) -> None:
+    for name in ("a.txt", "a.tsv"):
+        assert heard(tmp_path, name, QUOTED.format(cell).encode("utf-16")) == ["ida | The pump came.", f"bo | {text}"]
+
+
+def test_quotation_marks_behind_backslashes_within_cells(tmp_path: Path) -> None:
+    rows = 'speaker,text\nida,"The \\"pump\\", then."\nbo,"In C:\\"\n'
+    assert heard(tmp_path, "a.csv", rows) == ['ida | The "pump", then.', "bo | In C:\\"]
+
+
+def test_xml_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    text = '<tt xmlns="http://www.w3.org/ns/ttml"><body><div><p begin="1s" end="2s">The pump came.</p>'
+    for rest in ('<p begin="3s', '<p begin="3s" end="4s">Which', "</div></bo"):
+        found = transcript(tmp_path, "a.ttml", text + rest)
+        assert [one.text for one in found.utterances] == ["The pump came."]
+        assert len(found.problems) == 1
+    with pytest.raises(TranscriptError, match="not XML"):
+        transcript(tmp_path, "a.ttml", text + "</tt></div>")

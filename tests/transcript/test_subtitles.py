@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from context_builder.transcript.formats.subtitles import read_subtitles
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Utterance
 from tests.growth import is_linear
+from tests.transcript.reading import heard, transcript
 
 
 def read(text: str) -> tuple[list[Utterance], list[str]]:
@@ -201,3 +204,18 @@ def test_captions_that_roll_may_mark_another_speaker() -> None:
     rolling = "\n\n".join(f"00:00:{start} --> 00:00:{end}\n \n{text}" for start, end, text in cues)
     said = read_subtitles(Source("a.vtt", f"WEBVTT\n\n{rolling}\n")).utterances
     assert [one.text for one in said] == ["Is the pump", "here?", "Yes.", "I see."]
+
+
+@pytest.mark.parametrize("rest", ["2\n00:00:05,2", "2\n00:00:05,200 --", "2\n00:00:05,200 --> 00:00:0", "00:00:05"])
+def test_a_cue_that_is_cut_off_in_its_times_is_named_and_left_out(tmp_path: Path, rest: str) -> None:
+    found = transcript(tmp_path, "a.srt", f"1\n00:00:01,000 --> 00:00:03,000\nThe pump came.\n\n{rest}")
+    assert [one.text for one in found.utterances] == ["The pump came."]
+    assert len(found.problems) == 1
+    webvtt = "WEBVTT\n\n00:01.000 --> 00:03.000\nThe pump came.\n\n00:05.2"
+    assert heard(tmp_path, "a.vtt", webvtt) == ["Unknown | The pump came."]
+
+
+def test_a_time_that_somebody_says_at_the_end_stays(tmp_path: Path) -> None:
+    cue = "1\n00:00:01,000 --> 00:00:03,000\nIt stopped at\n"
+    for end in ("00:00:05", "\n10:30", "\n00:00:05\n"):
+        assert heard(tmp_path, "a.srt", cue + end) == [f"Unknown | It stopped at {end.strip()}"]

@@ -61,6 +61,10 @@ def lists_of(document: Any, source: Source) -> Iterator[list[Any]]:
                 yield messages
             case dict(posts):  # Mattermost's, by their ids
                 yield [*posts.values()]
+    if several := _by_number(document):
+        if len(several) > 1:
+            source.notes.append(f"{len(several)} chats in the order of time")
+        yield [message for messages in several for message in messages]
     if messengers.messenger_of(document) is not None:
         yield [document]
     rooms = [room for room in inner(document, "rooms", "join").values() if isinstance(room, dict)]  # Matrix' sync
@@ -83,3 +87,16 @@ def lists_of(document: Any, source: Source) -> Iterator[list[Any]]:
         if len(each) > 1:
             source.notes.append(f"{len(each)} chats in the order of time")
         yield [message for messages in each for message in messages]
+
+
+def _by_number(document: Any) -> list[list[Any]]:
+    """Return the messages of chats that are named by a number, each with its chat's name (WhatsApp-Chat-Exporter)."""
+    found = []
+    for number, chat in document.items():
+        messages = (
+            [one for one in inner(chat, "messages").values() if isinstance(one, dict)] if isinstance(chat, dict) else []
+        )
+        if messages and "from_me" in messages[0]:
+            name = optional_text(chat, "name") or str(number).partition("@")[0]
+            found.append([{"chat": name, **one} for one in messages])
+    return found

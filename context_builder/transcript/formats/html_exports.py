@@ -32,7 +32,9 @@ _PAGE: Final = re.compile(
 )
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _ZONE: Final = re.compile(r"\s*UTC(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)\s*$")
-_CHAT: Final = re.compile(r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|_a6-g|bubble|hChatLog)")
+_CHAT: Final = re.compile(
+    r"class=[\"']?[^\"'>]{0,200}?(?:chatlog__message|message default|mx_EventTile|_a6-g|bubble|hChatLog)"
+)
 _CLASSES: Final = {
     "from_name": "who",
     "chatlog__author": "who",
@@ -45,6 +47,14 @@ _CLASSES: Final = {
     "sender": "who",  # of imessage-exporter, with the two below
     "bubble": "text",
     "timestamp": "at",
+    "mx_DisambiguatedProfile_displayName": "who",  # of Element, with those below
+    "mx_SenderProfile_displayName": "who",
+    "mx_EventTile_body": "text",
+    "mx_MessageTimestamp": "at",
+    "mx_ReplyChain": "aside",
+    "mx_ReplyChain_wrapper": "aside",
+    "mx_ReplyThread": "aside",
+    "mx_ReactionsRow": "aside",
     "_a6-h": "who",
     "_a6-p": "text",
     "_a6-o": "at",
@@ -55,6 +65,8 @@ _CLASSES: Final = {
     "chatlog__reply": "aside",
     "chatlog__reactions": "aside",
     "chatlog__embed": "aside",
+    "chatlog__edited-timestamp": "aside",
+    "mx_EventTile_edited": "aside",
     "_a6-q": "aside",
 }
 """What an element holds, by one of its classes; in what is aside there are names and texts of other messages."""
@@ -87,12 +99,14 @@ class _Page(HTMLParser):
         is_message = (
             "chatlog__message" in classes
             or "_a6-g" in classes
+            or "mx_EventTile" in classes
             or classes == ["message"]
             or {"message", "default"} <= set(classes)
         )
-        if is_message:
+        is_aside = "aside" in self._open
+        if is_message and not is_aside:
             self.messages.append(_Message())
-        if self.messages and kind == "at" and not self.messages[-1].at:
+        if self.messages and kind == "at" and not is_aside and not self.messages[-1].at:
             self.messages[-1].at = given.get("title", "")
         self._open.append(kind)
 

@@ -14,6 +14,7 @@ from context_builder.transcript.formats import turns
 from context_builder.transcript.formats.chats import chat_of
 from context_builder.transcript.formats.exchanges import exchanges_in
 from context_builder.transcript.formats.messengers import is_about
+from context_builder.transcript.repeats import grown
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import ASSISTANT, Heard, Transcript, Utterance, corrected
 
@@ -86,7 +87,8 @@ def read_json_lines(source: Source) -> Transcript:
         source.notes.append(f"{unsaid} {'line' if unsaid == 1 else 'lines'} of tools and settings, not said, not read")
     if not utterances and (chat := chat_of(events)) is not None:
         return chat.read(events, source)
-    return Transcript(utterances, started)
+    said = [replace(one, key=None) for one in grown(utterances)]
+    return Transcript(said, started)
 
 
 def _turn(entry: dict[str, Any], source: Source, line: int) -> dict[str, Any] | None:
@@ -99,12 +101,15 @@ def _turn(entry: dict[str, Any], source: Source, line: int) -> dict[str, Any] | 
 
 def _when(turn: Mapping[str, Any], source: Source, line: int) -> dict[str, Any]:
     """Return when a turn of another program begins, as a line of ours has it."""
-    if isinstance(turn.get("timestamp"), str):
+    told = turn.get("timestamp")
+    if isinstance(told, str) and not turns.is_number(told):
         return {}
     at, moment = turns.when_of(turn, f"line {line}", source)
     if moment is not None:
         return {"timestamp": moment.isoformat()}
-    return {} if at is None else {"t_est": at}
+    if at is None:
+        return {}
+    return {"t_est": at, "timestamp": None} if isinstance(told, str) else {"t_est": at}
 
 
 def _live(source: Source) -> Transcript | None:
@@ -175,5 +180,5 @@ def _utterance(entry: dict[str, Any], at: float | None) -> Utterance:
     speaker = str(entry.get("speaker") or next(named, "") or turns.who_of(turns.turn_of(entry)))
     text = entry["text"].encode("utf-8", "replace").decode("utf-8")
     if speaker != ASSISTANT and entry.get("type") != "consilience":
-        return Utterance(speaker, text, at)
+        return Utterance(speaker, text, at, key=turns.name_of_part(turns.turn_of(entry)))
     return Utterance(speaker, text, at, inner(entry, "metadata"))

@@ -24,12 +24,13 @@ _BETWEEN: Final = rf"[\[(]\s*(?P<start>{_TIME})\s*(?:-+>|[-–—,])\s*(?P<end>{
 _RANGE: Final = re.compile(rf"\s*{_BETWEEN}:?\s*")
 """``[00:00.000 --> 00:02.500]`` and ``[0.00s -> 2.50s]``."""
 
-_WHO: Final = r"\s*(?P<who>[^\s:\[\]][^:\[\]\n]{0,78}?):?\s*"
+_WHO: Final = r"\s*(?P<who>[^\s:\uff1a\[\]][^:\uff1a\[\]\n]{0,78}?)[:\uff1a]?\s*"
+_COLON: Final = r"(?::?\s+|\uff1a\s*)"
 _OFFSET: Final = rf"(?P<start>(?:\d{{1,3}}:)?\d{{1,3}}:\d{{2}}(?:[.,:]\d{{1,6}})?{HALF}?)"
 _NAMED_RANGE: Final = re.compile(rf"\s*\[?(?P<who>[^\s:\[\]][^:\[\]\n]{{0,78}}?)\]?:?\s*{_BETWEEN}:?\s+(?P<text>\S.*)")
 _NAMED_FORMS: Final = (
-    re.compile(rf"{_WHO}\[{_OFFSET}\]:?\s+(?P<text>\S.*)"),
-    re.compile(rf"{_WHO}\({_OFFSET}\):?\s+(?P<text>\S.*)"),
+    re.compile(rf"{_WHO}\[{_OFFSET}\]{_COLON}(?P<text>\S.*)"),
+    re.compile(rf"{_WHO}[(\uff08]{_OFFSET}[)\uff09]{_COLON}(?P<text>\S.*)"),
     re.compile(rf"{_WHO},\s?{_OFFSET}:\s+(?P<text>\S.*)"),
     _NAMED_RANGE,
 )
@@ -82,6 +83,7 @@ _WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
 """A line of lyrics with each time at which it is sung, and the times of its words."""
 
 _NAMES: Final = re.compile(r"[^\s:][^:]{0,79}:\s")
+_SENTENCE: Final = re.compile(r"[.?!,;:…。？！]\s*$")
 _ALONE: Final = re.compile(
     rf"[\s#*]*[\[(]?((?:\d{{1,3}}:)?\d{{1,3}}:\d{{2}}(?:[.,]\d{{1,6}})?{HALF}?)[\])]?[\s*]*(?:\{{#[\d:.]*\}}\s*)?"
 )
@@ -414,18 +416,26 @@ def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
     return lines[:first], kept, first + 1
 
 
+def _are_most(lines: Sequence[str], form: re.Pattern[str]) -> bool:
+    """Return whether most lines have a form with a time, also the first one, and the others go on with them."""
+    found = sum(bool(form.fullmatch(line)) for line in lines)
+    return found > 1 and found >= _SHARE * len(lines) and form.fullmatch(lines[0]) is not None
+
+
 def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line]:
     """Yield the lines that say something; a time alone is that of the next one."""
     pending: float | None = None
     above = ""
     told = [line for line in written if line.strip()]
+    title = told[0] if len(told) > 2 and not _NAMES.match(told[0]) and not _SENTENCE.search(told[0]) else ""
+    told = told[1:] if title else told
     named = next(
         (
             form
             for form in _NAMED_FORMS
             if told
             and any(form.fullmatch(line) for line in told)
-            and all(form.fullmatch(line) or _NAMES.match(line) for line in told)
+            and (all(form.fullmatch(line) or _NAMES.match(line) for line in told) or _are_most(told, form))
         ),
         None,
     )

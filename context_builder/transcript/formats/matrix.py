@@ -6,7 +6,7 @@ replaced by ``m.replace``, in reply to others, with a caption beside a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
@@ -35,9 +35,10 @@ def read_matrix(messages: object, source: Source) -> Transcript:
     edits: dict[str, list[tuple[float, str, str]]] = {}
     if encrypted := sum(_is_encrypted(one) for _, one in events):
         source.notes.append(f"{encrypted} encrypted {'message' if encrypted == 1 else 'messages'} not read")
+    redacted = _redacted(one for _, one in events)
     for where, one in events:
         content = inner(one, "content")
-        if one.get("type") != "m.room.message" or not content:
+        if one.get("type") != "m.room.message" or not content or str(one.get("event_id")) in redacted:
             continue
         try:
             at = epoch_of(one, "origin_server_ts", where)
@@ -53,12 +54,26 @@ def read_matrix(messages: object, source: Source) -> Transcript:
         bundled = inner(one, "unsigned", "m.relations", "m.replace", "content", "m.new_content")
         said[str(one.get("event_id") or where)] = (at, sender, _text(bundled or content))
     for event, changes in edits.items():
-        _replace(said, event, changes)
+        if event not in redacted:
+            _replace(said, event, changes)
     return of_chat(
         (at, Utterance(names.get(sender) or name_of(_local(sender)), words))
         for at, sender, words in said.values()
         if words
     )
+
+
+def _redacted(events: Iterable[Object]) -> set[str]:
+    """Return the ids of events that were redacted: by others, or that servers have left without content."""
+    found: set[str] = set()
+    for one in events:
+        if one.get("type") == "m.room.redaction":
+            found.add(str(one.get("redacts") or inner(one, "content").get("redacts")))
+        elif one.get("type") == "m.room.message" and (
+            not inner(one, "content") or inner(one, "unsigned").get("redacted_because")
+        ):
+            found.add(str(one.get("event_id")))
+    return found
 
 
 def _is_encrypted(event: Object) -> bool:

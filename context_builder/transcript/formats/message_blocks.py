@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from context_builder.transcript.fields import plain
+from context_builder.transcript.fields import plain, unedited
 from context_builder.transcript.moments import of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
@@ -26,7 +26,9 @@ _IN_ROUND: Final = re.compile(r"(?P<name>[^\s(][^\n]{0,99}?):? \((?P<stamp>[^()\
 _BOXED: Final = re.compile(r"^(-{5,}|={5,})\n(?:[^\n]{1,200}\n){1,2}(?:\1(?=\n|\Z)|\Z)", re.MULTILINE)
 """A heading between two rules."""
 
-_OPEN: Final = re.compile(rf"(?:> )?(?P<name>[^\s:][^\n:]{{0,99}}?)(?: \[\w+\] @)?\s+(?P<stamp>{_DAY})(?: Z)?:?\s*")
+_OPEN: Final = re.compile(
+    rf"(?:> )?(?P<name>[^\s:][^\n:]{{0,99}}?)(?: \[\w+\] @)?\s+(?P<dash>—\s+)?(?P<stamp>{_DAY})(?: Z)?:?\s*"
+)
 _ALONE: Final = re.compile(
     r"(?P<stamp>[A-Z][a-z]{2} \d{1,2}, \d{4},? +\d{1,2}:\d{2}:\d{2}\s?[AP]M)(?: \(.{1,80}\))?\s*"
 )
@@ -42,6 +44,7 @@ _FRAME: Final = re.compile(r"={20,}")
 _ABOUT: Final = re.compile(r"\[(?:In reply to|Forwarded from|Antwort auf|Weitergeleitet von) [^\[\]]{1,100}\]")
 """What Telegram says above a message."""
 
+_MONTHS: Final = 12
 _SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
 _UNSAID: Final = re.compile(
     r"Joined the server\.|Started a (?:call|thread).*|Pinned a message\.|Added .{1,80} to the group\.|"
@@ -58,6 +61,7 @@ class _Heading:
     text: int
     name: str
     at: WrittenDate
+    has_dash: bool = False
 
 
 def is_message_blocks(text: str) -> bool:
@@ -74,6 +78,9 @@ def read_message_blocks(source: Source) -> Transcript:
     lines = _BOXED.sub(lambda box: "\n" * box[0].count("\n"), source.text).split("\n")
     headings = _headings(lines)
     order = order_of([one.at for one in headings])
+    if order == "dmy" and all(one.has_dash and one.at.half in ("AM", "PM") for one in headings):
+        months = [one.at.parts[0] for one in headings if len(one.at.parts) == 3]
+        order = "mdy" if months and max(months) <= _MONTHS else order  # Discord's, of the United States
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
     said: list[tuple[float, Utterance]] = []
     for heading, end in zip(headings, ends, strict=True):
@@ -102,7 +109,7 @@ def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
         if found is None or (at := written(found["stamp"]) or _of_this_year(found["stamp"])) is None:
             continue
         if form is not _ALONE:
-            yield _Heading(place, place + 1, found["name"].strip(), at)
+            yield _Heading(place, place + 1, found["name"].strip(), at, bool(found.groupdict().get("dash")))
         elif place + 2 < len(lines) and (name := lines[place + 1].strip()):
             yield _Heading(place, place + 2, name, at)
 
@@ -131,4 +138,4 @@ def _text(lines: Sequence[str]) -> str:
             own.append(line)
         elif section.startswith("Embed"):
             embedded.append(line)
-    return plain(" ".join(own)) or plain(" ".join(embedded))
+    return unedited(plain(" ".join(own))) or plain(" ".join(embedded))

@@ -128,6 +128,14 @@ def _signal_backup(one: Object) -> Iterator[Said]:
     yield Said(item.get("authorId"), text, item.get("dateSent"))
 
 
+def _whatsapp_exporter(one: Object) -> Iterator[Said]:
+    """Yield what a message says of those that WhatsApp-Chat-Exporter keeps; of a file, its caption."""
+    if not one.get("meta"):
+        who = "Me" if one.get("from_me") else optional_text(one, "sender", "chat")
+        text = one.get("caption") if one.get("media") or one.get("sticker") else one.get("data")
+        yield Said(who, unmarked(text), one.get("timestamp"))
+
+
 def _live_chat(one: Object) -> Iterator[Said]:
     """Yield what is written beside a live video of YouTube, as yt-dlp keeps it."""
     actions = inner(one, "replayChatItemAction").get("actions")
@@ -234,6 +242,7 @@ MESSENGERS: Final = (
     Messenger("signal-export", ("sender", "body", "date"), _signal_export),
     Messenger("Signal", ("conversationId", "body", "sent_at"), _signal_desktop),
     Messenger("Signal", ("chatItem",), _signal_backup),
+    Messenger("WhatsApp-Chat-Exporter", ("from_me", "timestamp", "data", "key_id"), _whatsapp_exporter),
     Messenger("YouTube", ("replayChatItemAction",), _live_chat),
     Messenger("Mattermost", ("type", "post"), _mattermost),
     Messenger("Mattermost", ("type", "direct_post"), _mattermost),
@@ -322,8 +331,8 @@ def _moment(value: Any, where: str) -> float:
         return epoch_seconds(value, f"the moment of {where}")
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{where} has no moment")
-    if value.isdigit():
-        return epoch_seconds(int(value), f"the moment of {where}")
+    if re.fullmatch(r"\d{1,20}(?:\.\d{1,9})?", value):
+        return epoch_seconds(float(value), f"the moment of {where}")
     if re.match(r"\d{4}-", value):
         return iso(value).timestamp()
     return moment_of(WrittenDate(value), "ymd").timestamp()

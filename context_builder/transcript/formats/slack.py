@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
@@ -23,11 +24,14 @@ _SPOKEN: Final = (
 """Subtypes of messages in which somebody says something; others announce joining, topics and the like."""
 
 _REFERENCE: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
+_MENTION: Final = re.compile(r"@([UW][A-Z0-9]{1,20})(?!\w)")
 _SPACES_OWN: Final = frozenset({"here", "channel", "everyone"})
 _OTHERS: Final = ("date", "timestamp", "from", "role", "created_at", "createdAt")
 """Fields of other programs' messages of this type."""
 
 _DEEPEST: Final = 12
+_THREADS: Final = ("slackdump_thread_replies", "thread_replies", "replies", "thread_messages")
+"""Where programs that save a channel keep the messages of a thread; Slack's own export has their moments alone."""
 
 
 def names_of(users: object) -> dict[str, str]:
@@ -48,10 +52,37 @@ def read_slack(messages: object, source: Source) -> Transcript:
     return of_chat(said_in(messages, source))
 
 
+def with_names(said: Iterable[tuple[float, Utterance]], names: Names) -> Iterator[tuple[float, Utterance]]:
+    """Yield what was said with the names, by id, of people who were mentioned before they wrote anything."""
+    for at, one in said:
+        text = (
+            _MENTION.sub(lambda found: f"@{names.get(found[1], found[1])}", one.text) if "@" in one.text else one.text
+        )
+        yield at, one if text == one.text else replace(one, text=text)
+
+
+def names_in(messages: object) -> dict[str, str]:
+    """Return the names that messages carry of who wrote them (``user_profile``), by user id."""
+    listed = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    told = {str(one["user"]): _name(inner(one, "user_profile")) for one in _with_replies(listed) if one.get("user")}
+    return {user: name_of(name) for user, name in told.items() if name}
+
+
+def _with_replies(messages: Iterable[Object], depth: int = 0) -> Iterator[Object]:
+    """Yield messages, each with those of its thread that a program keeps within it (slackdump and others)."""
+    for one in messages:
+        yield one
+        for key in _THREADS if depth < _DEEPEST else ():
+            replies = _list(one.get(key))
+            yield from _with_replies((reply for reply in replies if "text" in reply or "blocks" in reply), depth + 1)
+
+
 def said_in(messages: object, source: Source) -> list[tuple[float, Utterance]]:
     """Return what was said in messages of a channel, with their epoch seconds."""
     said: dict[tuple[str, str], tuple[float, Utterance]] = {}  # by moment and author, which edits keep
-    for where, one in each_object(messages, "messages", source):
+    listed = [*each_object(messages, "messages", source)]
+    source.names = {**names_in(messages), **source.names}
+    for where, one in [(where, each) for where, whole in listed for each in _with_replies([whole])]:
         subtype = one.get("subtype")
         if subtype == "message_deleted":
             said = {key: value for key, value in said.items() if key[0] != str(one.get("deleted_ts"))}

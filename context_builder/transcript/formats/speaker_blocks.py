@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from context_builder.transcript.fields import plain
+from context_builder.transcript.fields import plain, unedited
 from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.moments import in_heading
 from context_builder.transcript.offsets import HALF, is_of_day, offset, since_first, since_first_of_day
@@ -27,7 +27,8 @@ _FORMS: Final = tuple(
     re.compile(form)
     for form in (
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
-        rf"{_NAME}:?\s*(?:\({_TIME}(?:\s?[-–—]\s?{_END})?\)|\[{_TIME.replace('<time>', '<time2>')}\])\s*:?",
+        rf"{_NAME}[:\uff1a]?\s*(?:[(\uff08]{_TIME}(?:\s?[-–—]\s?{_END})?[)\uff09]"
+        rf"|\[{_TIME.replace('<time>', '<time2>')}\])\s*[:\uff1a]?",
         rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
         rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}\s*:?",
         rf"{_NAME}\s{_TIME}",
@@ -50,11 +51,17 @@ _BETWEEN: Final = re.compile(
 _SENTENCE: Final = re.compile(r".*[.?!,;…]")
 _ABBREVIATED: Final = re.compile(r".*\b(?:Jr|Sr|Ph\.?D|M\.?D|Esq|Inc|Ltd|[^\W\d_a-z])\.")
 _NO_NAME: Final = re.compile(r"[\W\d]*|[AaPp]\.?[Mm]\.?|\*{3}.*")
+_DATE: Final = re.compile(
+    r"(?:19|20)\d\d\s?[.\u5e74\ub144/-]\s?\d{1,2}\s?[.\u6708\uc6d4/-]\s?\d{1,2}[.\u65e5\uc77c]?.{0,12}"
+)
+"""A date before a time of the day: when the talk was, not who speaks."""
+
 _TELEPHONE: Final = re.compile(r"\+\d[\d ()*-]{6,24}")
 _UNSAID: Final = re.compile(
     r"Transcribed by https?://\S+|.{1,80} (?:started|stopped) transcription|"
     r".{1,80} hat die Transkription (?:gestartet|beendet)|"
     r".{1,80} a (?:démarré|commencé|arrêté) la transcription|.{1,80} (?:inició|detuvo) la transcripción|"
+    r"(?:https?://)?clovanote\.(?:naver\.com|line\.me)\S{0,80}|"
     r"(?:SUMMARY KEYWORDS|SPEAKERS|Transcript|Transkript)",
     re.IGNORECASE,
 )
@@ -277,7 +284,7 @@ def read_speaker_blocks(source: Source) -> Transcript:
         if is_of_day(heading.time):
             told = [line for line in told if not _ALONE.fullmatch(line)]
         with source.one_entry(heading.line + 1):
-            if words := plain(" ".join(told)):
+            if words := unedited(plain(" ".join(told))):
                 said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(heading.time)))
                 times.append(heading.time)
     since = since_first_of_day(times)
@@ -315,7 +322,11 @@ def _of_form(lines: Sequence[str], form: re.Pattern[str]) -> Iterator[_Heading]:
         if len(line) < 160 and (found := form.fullmatch(line.strip())):
             groups = found.groupdict()
             time = groups["time"] or groups.get("time2")
-            if time and (not _NO_NAME.fullmatch(found["name"]) or _TELEPHONE.fullmatch(found["name"])):
+            if (
+                time
+                and not _DATE.fullmatch(found["name"].strip())
+                and (not _NO_NAME.fullmatch(found["name"]) or _TELEPHONE.fullmatch(found["name"]))
+            ):
                 yield _Heading(place, place + 1, found["name"], time)
 
 

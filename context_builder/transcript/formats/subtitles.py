@@ -59,6 +59,12 @@ _UNPADDED: Final = re.compile(r"^\s*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->"
 _WEBEX: Final = re.compile(r"\s*\d+\s+\"(?P<name>[^\"<>]{1,120})\"\s*(?:\(\d+\))?\s*")
 """Names a cue: ``1 "Ida Lind" (2837465)``."""
 
+_CUT_OFF: Final = re.compile(
+    r"\s*-?\d{1,3}:\d{2}(?::\d{0,2}(?:[.,]\d{0,3})?|\.\d{0,3})?"
+    r"(?:\s+-{0,2}>?\s*|\s+-->\s*\d{1,3}(?::\d{0,2}(?::\d{0,2}(?:[.,]\d{0,2})?)?)?)?"
+)
+"""A line of times that ends too early."""
+
 _HEADER: Final = re.compile(r"\s*\[[A-Z]{2,20}( [A-Z]{2,20})?\].*|\s*")
 """Stands above the subtitles of SubViewer: ``[INFORMATION]``, ``[TITLE]The talk``."""
 
@@ -140,6 +146,7 @@ def cues(source: Source) -> list[Cue]:
     """Return the cues of subtitles, in the order of the file."""
     found: list[Cue] = []
     is_webvtt = source.text.lstrip().startswith("WEBVTT")
+    _leave_out_what_is_cut_off(source)
     numbered = enumerate(source.text.split("\n"), start=1)
     index = 0  # of the last cue that has one
     for empty, lines in groupby(numbered, key=lambda line: not line[1].strip()):
@@ -153,6 +160,17 @@ def cues(source: Source) -> list[Cue]:
             continue  # the number of a cue that has nothing else
         _read_block(block, found, source)
     return found
+
+
+def _leave_out_what_is_cut_off(source: Source) -> None:
+    """Take the beginning of a cue out of the end of a text, where its line of times ends with the file."""
+    lines = source.text.split("\n")
+    is_first = len(lines) > 1 and (not lines[-2].strip() or bool(_INDEX.fullmatch(lines[-2])))
+    is_time = lines[-1].count(":") > 1 or "." in lines[-1]
+    if is_first and is_time and _CUT_OFF.fullmatch(lines[-1]):
+        source.problem("cut off within a line of times", len(lines))
+        del lines[-2 if _INDEX.fullmatch(lines[-2]) else -1 :]
+        source.text = "\n".join(lines)
 
 
 def _highlighted_once(found: list[Cue]) -> list[Cue]:

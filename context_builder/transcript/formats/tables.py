@@ -23,6 +23,7 @@ from context_builder.transcript.written_dates import WrittenDate, moment_of, ord
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d")
 _EPOCH: Final = 10**9
+_EPOCHAL: Final = re.compile(r"\s*\d{1,20}(?:\.\d{1,9})?\s*")
 _LONGEST_FIELD: Final = 2**24
 _COLUMNS: Final = {
     "start": (
@@ -64,6 +65,10 @@ _COLUMNS: Final = {
 
 _SENT: Final = ("outgoing", "sent", "from me")
 """Directions of what whoever exports messages wrote, where no name stands beside."""
+
+_IS_ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|\n]|\Z))')
+_ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|] *"|\n|\Z))')
+"""A quotation mark as databases and some programs write it within a cell."""
 
 _UNIT: Final = re.compile(r"\s*[\[(](?:m?s|(?:milli)?sec(?:ond)?s?|hh.*)[\])]\s*$")
 _RULE: Final = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?")
@@ -117,12 +122,33 @@ def read_csv(source: Source) -> Transcript:
     return _read(source, max(",;\t|", key=lines[0].count))
 
 
+def _is_quoted(text: str) -> bool:
+    """Return whether a table with tabs has quotation marks around cells, as spreadsheets write them.
+
+    Each row then has as many cells as the heading, and some cell has doubled marks, or several lines.
+    """
+    if '"' not in text:
+        return False
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter="\t", strict=True) if any(row)]
+    except csv.Error:
+        return False
+    cells = {cell for row in rows for cell in row}
+    has_lines = any("\n" in cell for cell in cells)
+    is_doubled = any('"' in cell and '"' + cell.replace('"', '""') + '"' in text for cell in cells)
+    is_whole = len({len(row) for row in rows}) == 1 and not any("\t" in cell for cell in cells)
+    return is_whole and (has_lines or is_doubled)
+
+
 def _read(source: Source, delimiter: str) -> Transcript:
     csv.field_size_limit(_LONGEST_FIELD)
+    is_quoted = delimiter != "\t" or _is_quoted(source.text)
+    if is_quoted:
+        source.text = _ESCAPED.sub('""', source.text) if _IS_ESCAPED.search(source.text) else source.text
     rows = csv.reader(
         io.StringIO(source.text),
         delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if delimiter != "\t" else csv.QUOTE_NONE,
+        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
     )
     said: list[Utterance] = []
     dates: list[tuple[int, str]] = []
@@ -178,8 +204,8 @@ def _moments(dates: Sequence[tuple[int, str]], source: Source) -> list[float | N
         at = None
         if date:
             with source.one_entry(line):
-                if date.isdigit():
-                    at = epoch_seconds(int(date), "the date")
+                if _EPOCHAL.fullmatch(date):
+                    at = epoch_seconds(float(date), "the date")
                 elif _ISO.match(date):
                     at = iso(date).timestamp()
                 else:
@@ -208,7 +234,9 @@ def _columns(row: Sequence[str]) -> tuple[dict[str, int], bool]:
 
 
 def _is_date(cell: str) -> bool:
-    return bool(_ISO.match(cell)) or (cell.strip().isdigit() and int(cell) > _EPOCH) or written(cell) is not None
+    return (
+        bool(_ISO.match(cell)) or (bool(_EPOCHAL.fullmatch(cell)) and float(cell) > _EPOCH) or written(cell) is not None
+    )
 
 
 def _places(cells: Sequence[str], names: Sequence[str]) -> list[int]:

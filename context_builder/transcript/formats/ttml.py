@@ -50,23 +50,31 @@ def is_xml(text: str) -> bool:
     )
 
 
-def parse_xml(text: str) -> Element:
+def parse_xml(text: str, source: Source | None = None) -> Element:
     """Return the root of an XML text, in which no entity is declared. Raises :class:`ValueError`, also for one that
-    is too large or nested too deeply.
+    is too large or nested too deeply. Of one that is cut off, which is noted in a ``source``, it has what is complete.
     """
+    lines = text.count("\n") + 1
     if len(text) > LARGEST:
         raise ValueError(f"XML of more than {LARGEST / 2**20:g} MiB is not read")
     text = _DOCUMENT_TYPE.sub("", text, count=1)
     if re.search(r"<!(?:DOCTYPE|ENTITY)", text):
         raise ValueError("XML that declares entities is not read")
     text = _DECLARATION.sub("", text)
-    parser = XMLParser(target=_BoundedBuilder())  # noqa: S314 (entities, which are what is dangerous, are refused above)
+    builder = _BoundedBuilder()
+    parser = XMLParser(target=builder)  # noqa: S314 (entities, which are what is dangerous, are refused above)
     try:
         for begin in range(0, len(text), _STEP):  # or all of it is gone through, whatever is wrong in the beginning
             parser.feed(text[begin : begin + _STEP])
-        root: Element = parser.close()
     except ParseError as error:
         raise ValueError(f"not XML: {error}") from None
+    try:
+        root: Element = parser.close()
+    except ParseError as error:
+        if source is None or builder.root is None or not builder.has_ended:
+            raise ValueError(f"not XML: {error}") from None
+        source.problem("cut off; read as far as it goes", lines)
+        return builder.root
     return root
 
 
@@ -75,6 +83,8 @@ class _BoundedBuilder(TreeBuilder):
 
     def __init__(self) -> None:
         super().__init__()
+        self.root: Element | None = None
+        self.has_ended = False  # any element
         self._depth = 0
         self._elements = 0
 
@@ -85,10 +95,13 @@ class _BoundedBuilder(TreeBuilder):
             raise ValueError("XML is nested too deeply")
         if self._elements > MOST_ELEMENTS:
             raise ValueError(f"XML of more than {MOST_ELEMENTS:,} elements is not read")
-        return super().start(tag, attrs)
+        begun = super().start(tag, attrs)
+        self.root = begun if self.root is None else self.root
+        return begun
 
     def end(self, tag: str, /) -> Element:
         self._depth -= 1
+        self.has_ended = True
         return super().end(tag)
 
 

@@ -57,6 +57,12 @@ _NAMES: Final = (
     "email", "emailaddress", "source", "label", "identifier", "id", "userid",
 )  # fmt: skip
 _IDS: Final = ("id", "waid", "spkid", "speakerid", "participantid", "userid", "speaker", "useridentifier")
+_PARTS: Final = (
+    "utteranceid", "captionid", "segmentid", "chunkid", "resultid", "sentenceid", "transcriptid", "messageid",
+    "entryid", "itemid", "turnid", "id", "ordinal",
+)  # fmt: skip
+"""What names a turn in its file."""
+
 _SOURCES: Final = ("microphone", "mic", "system", "speaker", "input", "output")
 """Where what is said was recorded, which tells who says it as far as can be."""
 
@@ -193,6 +199,11 @@ def turn_of(entry: Object) -> dict[str, Any]:
     if isinstance(places := found.get("instances"), list) and places and isinstance(places[0], dict):
         found |= {_plainly(key): value for key, value in places[0].items()}
     return found
+
+
+def name_of_part(turn: Mapping[str, Any]) -> str | None:
+    """Return what names a turn that may come again, with more words; None where nothing does."""
+    return next((str(turn[key]) for key in _PARTS if isinstance(turn.get(key), str | int)), None)
 
 
 def text_of(turn: Mapping[str, Any]) -> str:
@@ -377,7 +388,7 @@ def read_turns(document: Any, source: Source) -> Transcript:
     found = [
         told
         for entries in lists
-        for told in _read(_spoken(entries), people, source, is_gong="callTranscripts" in document)
+        for told in _read(_spoken(_as_left(entries)), people, source, is_gong="callTranscripts" in document)
     ]
     found = _joined_words(found)
     moments = [one.moment for one in found if one.moment is not None]
@@ -448,6 +459,23 @@ def _spoken(entries: Sequence[Any]) -> Sequence[Any]:
     return [one for one in entries if not isinstance(one, dict) or one.get("type") in (None, "transcript")]
 
 
+def _as_left(entries: Sequence[Any]) -> Sequence[Any]:
+    """Return activities of the Bot Framework as they were left: with their last texts, without those deleted."""
+    kinds = [one.get("type") if isinstance(one, dict) else None for one in entries]
+    if "messageUpdate" not in kinds and "messageDelete" not in kinds:
+        return entries
+    kept: dict[object, Any] = {}
+    for place, one in enumerate(entries):
+        name = one.get("id", place) if isinstance(one, dict) else place
+        if kinds[place] == "messageDelete":
+            kept.pop(name, None)
+        elif kinds[place] == "messageUpdate" and name in kept:
+            kept[name] = {**kept[name], "text": one.get("text")}
+        else:
+            kept[place if name in kept else name] = one
+    return [*kept.values()]
+
+
 def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, is_gong: bool) -> Sequence[_Turn]:
     found: list[_Turn] = []
     has_clocks = False
@@ -468,7 +496,8 @@ def _read(entries: Sequence[Any], people: Mapping[str, str], source: Source, *, 
         at, moment = when_of(turn, where, source)
         has_clocks |= any(_is_text(turn, key) and ":" in turn[key] for key in turn.keys() & _WHEN.keys())
         until, _ = _when(turn, _UNTIL, where, source)
-        found.append(_Turn(Utterance(who_of(turn, people), words, at, until=until), moment))
+        key = name_of_part(turn)
+        found.append(_Turn(Utterance(who_of(turn, people), words, at, until=until, key=key), moment))
     if is_gong or (not has_clocks and _is_milliseconds([one.said for one in found])):
         return [replace(one, said=_scaled(one.said, 0.001)) for one in found]
     return found
@@ -581,7 +610,7 @@ def _when(
         if isinstance(value, bool | dict | None):
             continue
         try:
-            if isinstance(value, str) and not _is_number(value):
+            if isinstance(value, str) and not is_number(value):
                 return _read_time(value)
             found = float(value) * unit
             if abs(found) >= _EPOCH:
@@ -621,7 +650,8 @@ def when_of(turn: Mapping[str, Any], where: str, source: Source) -> tuple[float 
     return _when(turn, _WHEN, where, source)
 
 
-def _is_number(value: str) -> bool:
+def is_number(value: str) -> bool:
+    """Return whether a text is a number, such as epoch seconds that JavaScript wrote."""
     return bool(re.fullmatch(r"\s*-?\d+(?:\.\d+)?(?:e[+-]?\d+)?\s*", value, re.IGNORECASE))
 
 

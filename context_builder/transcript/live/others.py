@@ -28,7 +28,7 @@ _INTERIM: Final = ("partial", "interim", "delta", "pending", "llm-text", "tts-te
 _RESTATES: Final = ("conversation-update", "report", "history")
 """Kinds of messages that say again what others said."""
 
-_KINDS: Final = ("type", "event", "kind", "transcriptType", "EventType", "topicName", "trigger")
+_KINDS: Final = ("type", "event", "kind", "transcriptType", "EventType", "topicName", "trigger", "action")
 _PARTIES: Final = ("user", "agent", "bot", "assistant", "customer")
 _SAYS: Final = ("transcript", "text", "usertranscript", "agentresponse")
 """Where a message in a wrapper says something, if it does not say who."""

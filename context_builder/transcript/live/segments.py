@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-from context_builder.transcript.fields import number, objects, optional_text, text
+from context_builder.transcript.fields import number, objects, optional_text, plain, text
 from context_builder.transcript.formats import turns
 from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.repeats import is_later_state
 from context_builder.transcript.utterance import Heard, Utterance
 
 _TEXT: Final = ("text", "transcript", "content", "utterance", "message")
@@ -26,9 +28,17 @@ _WHO: Final = (
 
 _FINAL: Final = ("completed", "final", "is_final", "isFinal")
 _INTERIM: Final = ("is_interim", "isInterim", "interim")
+_RAW: Final = ("rawResponse", "raw_response", "rawData")
+"""Where programs pass on what a transcriber told them (Daily, Pipecat), which says whether it is final."""
+
 _PARTS: Final = ("chunk_id", "utterance_id", "segment_id", "utteranceId", "segmentId")
 """What names a part of what is said that may come again, with more words."""
 
+
+_NAMES: Final = ("id", "captionId", "caption_id", "messageId", "message_id")
+"""What may name a caption that comes each time it grows."""
+
+_OF_SPEAKERS: Final = ("ids are those of speakers",)
 
 _ACTIVITIES: Final = ("message", "messageUpdate")
 """Types of the Bot Framework's activities that say something, or say it again in other words."""
@@ -102,13 +112,60 @@ def read_plain(message: Message, stream: Stream) -> Iterator[Heard]:
     is_activity = message.get("type") in _ACTIVITIES and isinstance(message.get("from"), dict)
     names = (*_PARTS, "id") if is_activity else _PARTS
     part = next((message[key] for key in names if isinstance(message.get(key), str | int)), None)
-    if part is None:
+    name = next((message[key] for key in _NAMES if isinstance(message.get(key), str | int)), None)
+    if part is None and name is not None and "start" not in message and not _is_interim(message):
+        yield from _named(("name", name), message, stream)
+    elif part is None:
         yield from _said(message, str(message.get("uid") or ""), stream)
     elif not _is_interim(message) and (words := optional_text(message, *_TEXT)):
         yield from stream.said_or_corrected(("part", part), Utterance(_speaker(message), words))
 
 
+def _named(key: tuple[str, object], message: Message, stream: Stream) -> Iterator[Heard]:
+    """Yield what a message with an id says, or how what was said under it goes on; ids may be those of speakers."""
+    if not (words := optional_text(message, *_TEXT)):
+        return
+    said, before = Utterance(_speaker(message), words), stream.newest(key)
+    if before is not None and before.speaker == said.speaker and not stream.was_seen(_OF_SPEAKERS):
+        if is_later_state(before.text, words):
+            yield from stream.corrected(key, text=words)
+            return
+        stream.is_new(*_OF_SPEAKERS)
+    named = replace(said, key=key)
+    stream.note(named)
+    yield named
+
+
+def is_ordinal(message: Message) -> bool:
+    """Return whether it is of an utterance that comes as deltas, or as all of it so far, until final (Ultravox)."""
+    is_told = isinstance(message.get("text"), str) or isinstance(message.get("delta"), str)
+    return message.get("type") == "transcript" and isinstance(message.get("ordinal"), int) and is_told
+
+
+def read_ordinal(message: Message, stream: Stream) -> Iterator[Heard]:
+    """Yield an utterance that is final: https://docs.ultravox.ai/apps/datamessages."""
+    key = ("ordinal", message["ordinal"])
+    if isinstance(text := message.get("text"), str):
+        words = text
+    else:
+        before = stream.newest(key)
+        words = (before.text if before else "") + str(message.get("delta"))
+    said = Utterance(_speaker({"role": message.get("role")}), words, key=key)
+    if message.get("final") is not True:
+        stream.put(key, [said])
+        return
+    said = replace(said, text=plain(words))
+    if stream.was_said(key):
+        stream.drop(key)
+        yield from stream.corrected(key, text=said.text)
+    elif said.text:
+        stream.put(key, [said])
+        yield from stream.release(key)
+
+
 def _is_interim(message: Message) -> bool:
+    if any(isinstance(inside := message.get(key), dict) and _is_interim(inside) for key in _RAW):
+        return True
     told = [message.get(key) for key in _INTERIM]
     return any(message.get(key) is False for key in _FINAL) or any(one is True for one in told)
 

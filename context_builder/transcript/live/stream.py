@@ -130,6 +130,14 @@ class Stream:
     def was_said(self, key: Hashable) -> bool:
         return key in self._said
 
+    def drop(self, name: Hashable) -> None:
+        """Keep nothing back under a name any more."""
+        self._held.pop(name, None)
+
+    def newest(self, key: Hashable) -> Utterance | None:
+        """Return what is held back under a name, or was said under it as a key."""
+        return self._held[key][-1] if self._held.get(key) else self._said.get(key)
+
     def corrected(self, key: Hashable, *, text: str | None = None, speaker: str | None = None) -> list[Heard]:
         """Return the correction of what was said under a key; nothing where it says the same, or nothing was."""
         before = self._said.get(key)
