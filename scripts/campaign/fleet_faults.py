@@ -12,6 +12,7 @@ from typing import Any, Final
 import psutil
 
 from context_builder.session.keys import SESSIONS, Keys
+from scripts.campaign.account import FallBack
 from scripts.campaign.daemon import LEASE
 from scripts.campaign.deck import Deck
 from scripts.campaign.fall_backs import LATEST
@@ -167,6 +168,7 @@ async def server_falls_back(fleet: Fleet) -> None:
     async with AsyncExitStack() as stack:
         for session in sessions:
             await stack.enter_async_context(session.listener.silent())
+        stalled = time.monotonic()
         for worker in fleet.workers:
             await stack.enter_async_context(worker.links[fleet.hosts.index(host)].stalled())
         before = await asyncio.gather(*(session.places() for session in sessions))
@@ -181,8 +183,9 @@ async def server_falls_back(fleet: Fleet) -> None:
         after = await asyncio.gather(*(session.places() for session in sessions))
     back = time.monotonic()
     fleet.start_all()
+    falls: dict[FleetSession, FallBack] = {}
     for session, then, now in zip(sessions, before, after, strict=True):
-        fall = session.fell_back(then, now)
+        falls[session] = fall = session.fell_back(then, now)
         if session in same:
             await session.listener.repeat(session.listener.sent.take_back(fall.unread))
         else:
@@ -192,6 +195,13 @@ async def server_falls_back(fleet: Fleet) -> None:
 
     async def is_restored() -> bool:  # until then another fault may take for good what Redis has lost
         for session, then in [*restoring.items()]:
+            if back - stalled > LEASE / 2 and _committing(fleet, session) not in {"", owners[session]}:
+                missing.pop(
+                    session.session_id, None
+                )  # so slow a machine let the lease run out, and another one took it
+                del restoring[session]
+                await session.someone_else_goes_on(falls[session])
+                continue
             now = await session.places()
             missing[session.session_id] = {*then.taken_in} - {*now.taken_in, *now.waiting}
             if not missing[session.session_id]:
