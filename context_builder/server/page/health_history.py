@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 KEPT: Final = 86_400.0
 """Seconds for which a look is kept."""
+
+SHORTEST: Final = 30.0
+"""Seconds between two looks that are kept."""
 
 BARS: Final = 48
 STEPS: Final = (60, 300, 900, 1800)
@@ -39,7 +42,8 @@ class Check:
 class HealthBar:
     """The worst that was found from ``begin`` to ``end`` in epoch seconds.
 
-    ``height`` is the most that was measured, as a part of the most in any bar; ``place`` counts from the left.
+    ``height`` is the most that was measured, as a part of the most in any bar; ``place`` counts from the left. Without
+    a ``unit``, nothing was measured.
     """
 
     place: int
@@ -69,7 +73,11 @@ class HealthHistory:
         """Note what was found at an epoch second."""
         for check in checks:
             looks = self._looks.setdefault(check.name, deque())
-            looks.append(_Look(at, check.state, check.measured or 0.0, check.unit))
+            look = _Look(at, check.state, check.measured or 0.0, check.unit)
+            if looks and at - looks[-1].at < SHORTEST:  # somebody opens the view again and again: the worst is kept
+                last = looks.pop()
+                look = replace(max(last, look, key=lambda one: STATES.index(one.state)), at=last.at)
+            looks.append(look)
             while looks[0].at < at - KEPT:
                 looks.popleft()
 
@@ -92,4 +100,5 @@ def _bars(looks: Iterable[_Look], step: int, first: int, highest: float) -> Iter
             continue
         worst, most = max((one.state for one in its), key=STATES.index), max(one.measured for one in its)
         begin, height = float(number * step), round(most / highest, 3)
-        yield HealthBar(number - first, begin, begin + step, worst, most, its[-1].unit, height)
+        unit = next((one.unit for one in reversed(its) if one.unit), "")  # one that fails measures nothing
+        yield HealthBar(number - first, begin, begin + step, worst, most, unit, height)

@@ -108,6 +108,23 @@ def test_the_history_shows_the_worst_of_each_bar_and_forgets_after_a_day() -> No
     assert history.bars("Memory", 0.0) == []
 
 
+def test_who_opens_the_health_again_and_again_adds_nothing_to_its_history() -> None:
+    history = HealthHistory()
+    for second in range(20):
+        check = Check("Redis", "bad", "") if second == 7 else Check("Redis", "good", "", measured=1.0, unit="ms")
+        history.note(float(second), [check])
+    assert len(history._looks["Redis"]) == 1
+    assert [one.state for one in history.bars("Redis", 20.0)] == ["bad"]
+
+
+def test_a_bar_names_the_unit_though_the_last_look_measured_nothing() -> None:
+    history = HealthHistory()
+    history.note(0.0, [Check("Redis", "good", "", measured=5.0, unit="ms")])
+    history.note(40.0, [Check("Redis", "bad", "")])
+    (bar,) = history.bars("Redis", 50.0)
+    assert (bar.state, bar.most, bar.unit) == ("bad", 5.0, "ms")
+
+
 async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Redis) -> None:
     both = {"summary": "gpt", "domains": "text", "keywords": "text"}
     found = "plain text analysis in 1 session"
