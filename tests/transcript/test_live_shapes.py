@@ -128,6 +128,18 @@ def test_what_is_named_as_not_final_is_not_said(name: str) -> None:
     ) == [("Unknown", "We sail.")]
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"namespace": "Default", "name": "TaskFailed", "status_text": "no quota"},
+        {"event": "task-failed", "error_message": "no quota"},
+    ],
+)
+def test_a_task_that_failed_is_an_error(header: object) -> None:
+    with pytest.raises(ValueError, match="reports an error: no quota"):
+        listened([{"header": header, "payload": {}}])
+
+
 @pytest.mark.parametrize("name", ["error", "warning"])
 def test_what_a_program_tells_of_itself_is_not_said(name: str) -> None:
     with pytest.raises(ValueError, match="not a message"):
