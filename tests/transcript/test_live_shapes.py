@@ -121,6 +121,31 @@ def test_what_looks_like_a_service_is_said_by_whom_it_names(message: object) -> 
     assert listened([message]) == [("Ida", "We sail.")]
 
 
+@pytest.mark.parametrize("name", ["partial", "partialTranscript", "interim_result"])
+def test_what_is_named_as_not_final_is_not_said(name: str) -> None:
+    assert listened(
+        [{name: {"text": "We"}}, {"event": {name: {"text": "We sail"}}}, {"result": {"text": "We sail."}}]
+    ) == [("Unknown", "We sail.")]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"namespace": "Default", "name": "TaskFailed", "status_text": "no quota"},
+        {"event": "task-failed", "error_message": "no quota"},
+    ],
+)
+def test_a_task_that_failed_is_an_error(header: object) -> None:
+    with pytest.raises(ValueError, match="reports an error: no quota"):
+        listened([{"header": header, "payload": {}}])
+
+
+@pytest.mark.parametrize("name", ["error", "warning"])
+def test_what_a_program_tells_of_itself_is_not_said(name: str) -> None:
+    with pytest.raises(ValueError, match="not a message"):
+        listened([{name: {"text": "slow down please"}}])
+
+
 def test_messages_with_the_same_number_are_each_said() -> None:
     lines: list[object] = [{"type": "message", "id": 1, "speaker": who, "text": "Aye."} for who in ("Ida", "Bo")]
     assert listened(lines) == [("Ida", "Aye."), ("Bo", "Aye.")]

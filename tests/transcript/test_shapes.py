@@ -347,6 +347,7 @@ def test_lines_that_begin_with_a_date(tmp_path: Path, form: str) -> None:
         "M. Berg est venu. Il a vu le port.\n\nM. Berg est venu. Il pleuvait.\n",
         "09:00 | Welcome | Coffee\n09:30 | Keynote | Ida Berg\n10:15 | Panel | The future\n",
         "2023.05.03 Wednesday\n09:00 Meeting with Bo\n10:00 Meeting with Ida\n11:00 Meeting\n",
+        "Nobody slept.\n\nIda. – She had been waiting.\n\nIda. – Nobody else came.\n",
         "1 Scope\n2 Term: two years.\n3 Price: 300 euros.\n4 Term: a year.\n",
     ],
 )
@@ -454,3 +455,8 @@ def test_a_short_turkish_text_is_no_icelandic_one(tmp_path: Path) -> None:
 def test_what_sounds_like_a_notice_of_whatsapp_is_said(tmp_path: Path) -> None:
     text = "03.05.23, 09:00 - Ida: video call, at ten?\n03.05.23, 09:01 - Bo: Video call, 3 min\n"
     assert heard(tmp_path, "a.txt", text) == ["Ida | video call, at ten?"]
+
+
+def test_quotations_of_quotations_stay_as_they_are(tmp_path: Path) -> None:
+    (said,) = heard(tmp_path, "a.txt", "> Ida wrote: We sail.\n> > Bo wrote: Shall we?\n> Yes.\n")
+    assert "We sail." in said

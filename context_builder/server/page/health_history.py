@@ -39,7 +39,8 @@ class Check:
 class HealthBar:
     """The worst that was found from ``begin`` to ``end`` in epoch seconds.
 
-    ``height`` is the most that was measured, as a part of the most in any bar; ``place`` counts from the left.
+    ``height`` is the most that was measured, as a part of the most in any bar; ``place`` counts from the left. Without
+    a ``unit``, nothing was measured.
     """
 
     place: int
@@ -61,7 +62,7 @@ class _Look:
     def and_then(self, later: _Look) -> _Look:
         """Return the worst of both, at the time of this one."""
         worst = max(self.state, later.state, key=STATES.index)
-        return _Look(self.at, worst, max(self.measured, later.measured), later.unit)
+        return _Look(self.at, worst, max(self.measured, later.measured), later.unit or self.unit)
 
 
 class HealthHistory:
@@ -100,4 +101,5 @@ def _bars(looks: Iterable[_Look], step: int, first: int, highest: float) -> Iter
             continue
         worst, most = max((one.state for one in its), key=STATES.index), max(one.measured for one in its)
         begin, height = float(number * step), round(most / highest, 3)
-        yield HealthBar(number - first, begin, begin + step, worst, most, its[-1].unit, height)
+        unit = next((one.unit for one in reversed(its) if one.unit), "")  # one that fails measures nothing
+        yield HealthBar(number - first, begin, begin + step, worst, most, unit, height)

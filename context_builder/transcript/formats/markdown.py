@@ -35,12 +35,16 @@ _LINKED: Final = re.compile(
 _QUOTED: Final = re.compile(r">\s?(?:\[!\w{1,20}\][+-]?\s*)?")
 """Begins a line of a quotation, or of a callout, where all lines are of some."""
 
+_ANSWERED: Final = re.compile(r">\s?>")
+"""Begins a line that somebody quotes who is quoted."""
+
 _HEADING: Final = re.compile(r"#{1,6}\s+(?P<name>[^#\n]{1,60}?):?\s*#*")
 
 
 def unmarked(text: str) -> str:
     """Return a text without Markdown around the times and names of who speaks; any other is as it was."""
-    if text.lstrip().startswith(">") and all(line.startswith(">") for line in text.split("\n") if line.strip()):
+    lines = [line for line in text.split("\n") if line.strip()] if text.lstrip().startswith(">") else []
+    if lines and all(line.startswith(">") and not _ANSWERED.match(line) for line in lines):
         text = "\n".join(_QUOTED.sub("", line, count=1) for line in text.split("\n"))
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)

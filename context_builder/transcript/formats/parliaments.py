@@ -105,14 +105,17 @@ def _is_speaker(label: str) -> bool:
 
 
 def _report(lines: Sequence[str]) -> Report | None:
-    """Return the way in which most speeches begin, of which one speaker has two: a sentence may look like one."""
+    """Return the way in which most speeches begin, of several speakers, one of whom has two.
+
+    A sentence may look like one.
+    """
     starts = [line for place, line in enumerate(lines) if line.strip() and (place == 0 or not lines[place - 1].strip())]
     paragraphs = len(starts) if len(starts) > 1 else sum(bool(line.strip()) for line in lines)
     labelled = sum(bool(_LABELLED.match(line.strip())) for line in lines)
     for report in REPORTS:
         found = [one for line in lines if (one := report.speech.fullmatch(line.strip()))]
         names = [one["who"] for one in found]
-        if len(found) < 2 or len(set(names)) == len(names) or len(found) < _SHARE * paragraphs:
+        if not 1 < len(set(names)) < len(names) or len(found) < _SHARE * paragraphs:
             continue
         if report.names and not all(map(_is_speaker, names)):
             continue

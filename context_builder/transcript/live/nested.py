@@ -85,7 +85,12 @@ def is_nested(message: Message) -> bool:
 
 
 def read_nested(message: Message, stream: Stream) -> Iterator[Heard]:
-    """Yield the text that is final in a message, once. Raises :class:`ValueError`."""
+    """Yield the text that is final in a message, once. Raises :class:`ValueError`, also for a failure that it tells."""
+    header = inner(message, "header")
+    if header.get("event") == "task-failed" or header.get("name") == "TaskFailed":
+        raise ValueError(
+            f"the transcriber reports an error: {optional_text(header, 'error_message', 'status_text')[:200]}"
+        )
     service = next(one for one in NESTED if one.matches(message))
     text, key = service.final(message)
     if text and (key is None or stream.is_new(service.name, str(key), text)):

@@ -25,6 +25,9 @@ _WRAPPERS: Final = (
 )
 _FINAL: Final = ("isfinal", "final", "completed", "endofturn", "definite", "sentenceend")
 _INTERIM: Final = ("partial", "interim", "delta", "pending", "llm-text", "tts-text")
+_NOTICES: Final = ("error", "warning", "status", "notice", "info")
+"""Names of what a program says of itself."""
+
 _RESTATES: Final = ("conversation-update", "report", "history")
 """Kinds of messages that say again what others said."""
 
@@ -77,7 +80,8 @@ def _spoken(message: Message) -> Sequence[Mapping[str, Any]]:
     """Return what says something in a message: itself, what is in a wrapper, or a list of turns."""
     inside: Mapping[str, Any] = message
     for _ in range(_DEEPEST):
-        if len(inside) == 1 and isinstance(only := next(iter(inside.values())), dict):
+        name, only = next(iter(inside.items())) if len(inside) == 1 else ("", None)
+        if isinstance(only, dict) and name.lower() not in _NOTICES:
             inside = only
             continue
         turn = turns.turn_of(inside)
@@ -93,7 +97,7 @@ def _spoken(message: Message) -> Sequence[Mapping[str, Any]]:
 
 def _is_unfinished(message: Message) -> bool:
     """Return whether a message has what may still change, or what others said."""
-    kinds = _kinds_of(message)
+    kinds = [*_kinds_of(message), *_names_around(message)]
     is_said = any(word in kind for kind in kinds for word in (*_INTERIM, *_RESTATES))
     inside = [one for key in _WRAPPERS if isinstance(one := message.get(key), dict)]
     return is_said or any(
@@ -123,6 +127,15 @@ def _is_alone(message: Message) -> bool:
 def _kinds_of(message: Message) -> list[str]:
     inside = [one for key in _WRAPPERS if isinstance(one := message.get(key), dict)]
     return [str(one[key]).lower() for one in (message, *inside) for key in _KINDS if isinstance(one.get(key), str)]
+
+
+def _names_around(message: Message) -> Iterator[str]:
+    """Yield the names of objects that hold nothing but another one, as a kind of message: ``{"partial": {…}}``."""
+    inside: Any = message
+    while isinstance(inside, dict) and len(inside) == 1:
+        name, inside = next(iter(inside.items()))
+        if isinstance(inside, dict):
+            yield name.lower()
 
 
 def _party(kinds: Sequence[str]) -> str:

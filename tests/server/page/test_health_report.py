@@ -172,3 +172,11 @@ async def test_what_waits_for_the_archive_and_what_it_refused_is_told(redis: Red
 async def test_whatever_another_program_published_is_shown(redis: Redis, published: dict[str, Any]) -> None:
     await redis.set(KEYS.conversation, orjson.dumps({"last_message_time": "noon"}))
     assert (await reported(redis, **published)).costs is not None
+
+
+def test_a_bar_names_the_unit_though_the_last_look_measured_nothing() -> None:
+    history = HealthHistory()
+    history.note(0.0, [Check("Redis", "good", "", measured=5.0, unit="ms")])
+    history.note(40.0, [Check("Redis", "bad", "")])
+    (bar,) = history.bars("Redis", 50.0)
+    assert (bar.state, bar.most, bar.unit) == ("bad", 5.0, "ms")
