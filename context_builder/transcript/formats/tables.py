@@ -66,7 +66,7 @@ _COLUMNS: Final = {
 _SENT: Final = ("outgoing", "sent", "from me")
 """Directions of what whoever exports messages wrote, where no name stands beside."""
 
-_IS_ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|\n]|\Z))')
+_IS_ESCAPED: Final = re.compile(r'^(?:[^"\n]{0,4000}[,;\t|])?"[^"\\\n]{0,4000}\\"(?! *(?:[,;\t|\n]|\Z))', re.MULTILINE)
 _ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|] *"|\n|\Z))')
 """A quotation mark as databases and some programs write it within a cell."""
 
