@@ -135,7 +135,8 @@ def _is_quoted(text: str) -> bool:
         return False
     cells = {cell for row in rows for cell in row}
     has_lines = any("\n" in cell for cell in cells)
-    is_doubled = any('"' in cell and '"' + cell.replace('"', '""') + '"' in text for cell in cells)
+    written = (cell.strip("\r") for line in text.split("\n") for cell in line.split("\t") if '""' in cell)
+    is_doubled = any(cell[1:-1].replace('""', '"') in cells for cell in written if cell[0] == cell[-1] == '"')
     is_whole = len({len(row) for row in rows}) == 1 and not any("\t" in cell for cell in cells)
     return is_whole and (has_lines or is_doubled)
 
