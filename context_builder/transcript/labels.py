@@ -33,7 +33,7 @@ _PREFIX: Final = re.compile(
     rf"(?P<mark>(?:[-–—>]+\s*)?)(?P<label>[^\s:\uff1a][^:\uff1a\n]{{0,{LONGEST_LABEL - 1}}}?)"
     r"\s?(?::(?:\s+|$)|\uff1a\s*)"
 )
-_NAME: Final = re.compile(r"[^\W\d_][\w.'’()\- ]{0,39}(?:[№#]\s?\d{1,3})?")
+_NAME: Final = re.compile(r"[^\W\d_][\w.'’()\- \u0300-\u036f\u0900-\u0dff\u0e31-\u0e4e]{0,39}(?:[№#]\s?\d{1,3})?")
 _COUNTED: Final = re.compile(r"(?P<stem>[^\W\d_][^\n]{0,39}?)\s*(?:№|#|\b[Nn](?:r|o|º)\.?)?\s?\d{1,3}")
 """A name with a number, such as ``Спикер №2``."""
 
@@ -121,7 +121,7 @@ class Labels:
         said = len(found)
         remarks = {one for one in counts if one.lower() in _REMARKS}
         likely = [one for one in prefixes if counts[one["label"]] > 1 or _is_likely(one["label"])]
-        self._whatever = len(prefixes) == said > 1 and any(is_name(one["label"]) for one in prefixes)
+        self._whatever = len(prefixes) == said > 1 and any(_may_be_name(one["label"]) for one in prefixes)
         below = Counter(one["label"] for line in others if (one := _PREFIX.match(line)) and _may_be(one["label"]))
         remarks |= {one for one in below if one.lower() in _REMARKS}
         names = [one for one in counts | below if is_name(one) and one not in remarks]
@@ -196,6 +196,11 @@ def is_written_as_name(label: str) -> bool:
     """Return whether a label is a name as meetings have it, such as with pronouns, or a telephone number."""
     name = _BESIDE.sub("", label)
     return (is_name(name) and _is_capitalized(name)) or bool(_TELEPHONE.fullmatch(label))
+
+
+def _may_be_name(label: str) -> bool:
+    """Return whether a label may be a name where all entries have one: a sentence is longer, and a remark is none."""
+    return label.lower() not in _REMARKS and (len(label.split()) <= _MOST_WORDS or is_written_as_name(label))
 
 
 def _is_likely(label: str) -> bool:

@@ -486,6 +486,7 @@ def test_the_bot_frameworks_activities_are_read_as_they_were_left(tmp_path: Path
     activities = [
         activity("message", "1", "The pump came."),
         activity("message", "2", "Secret."),
+        {**activity("typing", "9", ""), "id": {"not": "hashable"}},
         activity("messageUpdate", "1", "It is here."),
         activity("messageDelete", "2", ""),
         activity("message", "3", "Which one?", "bo"),

@@ -112,6 +112,19 @@ def test_a_name_with_a_number_may_stand_once_where_another_comes_again(sign: str
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "names", [["Müller, Ida", "Sam Okoro (they/them)", "+1 555-0100", "Dr. Jo Lind, PhD"], ["प्रिया", "रवि"]]
+)
+def test_whatever_stands_before_all_entries_is_a_name(names: list[str]) -> None:
+    lines = [[f"{name}: Good morning."] for name in names]
+    assert [one.speaker for said in spoken(lines) for one in said] == names
+
+
+def test_names_in_scripts_with_vowel_signs_are_names_without_a_label_on_each_entry() -> None:
+    lines = [["प्रिया: नमस्ते"], ["जी"], ["रवि: जी"], ["प्रिया: जी"]]
+    assert [one.speaker for said in spoken(lines) for one in said] == ["प्रिया", "प्रिया", "रवि", "प्रिया"]
+
+
 def _cues(*texts: str) -> str:
     return "\n".join(f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{text}\n" for n, text in enumerate(texts, start=1))
 

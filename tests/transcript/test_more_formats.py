@@ -620,6 +620,7 @@ def test_quotation_marks_of_spreadsheets_are_not_those_of_what_is_said(tmp_path:
 def test_quotation_marks_behind_backslashes_within_cells(tmp_path: Path) -> None:
     rows = 'speaker,text\nida,"The \\"pump\\", then."\nbo,"In C:\\"\n'
     assert heard(tmp_path, "a.csv", rows) == ['ida | The "pump", then.', "bo | In C:\\"]
+    assert heard(tmp_path, "a.csv", 'speaker,text\nida,5\\" pipe\nbo,ok\n') == ['ida | 5\\" pipe', "bo | ok"]
 
 
 def test_xml_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -336,7 +336,11 @@ def _is_consistent(lines: Sequence[str], found: Sequence[_Heading]) -> bool:
         return False
     times = _times(found)
     begins = all(
-        one.line == 0 or not lines[one.line - 1].strip() or lines[one.line][0] == "[" or " | " in lines[one.line]
+        one.line == 0
+        or not lines[one.line - 1].strip()
+        or lines[one.line][0] == "["
+        or " | " in lines[one.line]
+        or " — " in lines[one.line]
         for one in found
     )
     again = len({one.name for one in found}) < len(found)

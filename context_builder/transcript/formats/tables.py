@@ -66,7 +66,7 @@ _COLUMNS: Final = {
 _SENT: Final = ("outgoing", "sent", "from me")
 """Directions of what whoever exports messages wrote, where no name stands beside."""
 
-_IS_ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|\n]|\Z))')
+_IS_ESCAPED: Final = re.compile(r'^(?:[^"\n]{0,4000}[,;\t|])?"[^"\\\n]{0,4000}\\"(?! *(?:[,;\t|\n]|\Z))', re.MULTILINE)
 _ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|] *"|\n|\Z))')
 """A quotation mark as databases and some programs write it within a cell."""
 
@@ -135,7 +135,8 @@ def _is_quoted(text: str) -> bool:
         return False
     cells = {cell for row in rows for cell in row}
     has_lines = any("\n" in cell for cell in cells)
-    is_doubled = any('"' in cell and '"' + cell.replace('"', '""') + '"' in text for cell in cells)
+    written = (cell.strip("\r") for line in text.split("\n") for cell in line.split("\t") if '""' in cell)
+    is_doubled = any(cell[1:-1].replace('""', '"') in cells for cell in written if cell[0] == cell[-1] == '"')
     is_whole = len({len(row) for row in rows}) == 1 and not any("\t" in cell for cell in cells)
     return is_whole and (has_lines or is_doubled)
 

@@ -464,9 +464,9 @@ def _as_left(entries: Sequence[Any]) -> Sequence[Any]:
     kinds = [one.get("type") if isinstance(one, dict) else None for one in entries]
     if "messageUpdate" not in kinds and "messageDelete" not in kinds:
         return entries
-    kept: dict[object, Any] = {}
+    kept: dict[str | int, Any] = {}
     for place, one in enumerate(entries):
-        name = one.get("id", place) if isinstance(one, dict) else place
+        name = str(one["id"]) if isinstance(one, dict) and "id" in one else place
         if kinds[place] == "messageDelete":
             kept.pop(name, None)
         elif kinds[place] == "messageUpdate" and name in kept:
