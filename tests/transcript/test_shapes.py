@@ -265,6 +265,7 @@ def test_a_zip_with_one_file_in_which_something_is_said(tmp_path: Path) -> None:
 def test_a_zip_of_one_recording_in_several_formats(tmp_path: Path) -> None:
     file = tmp_path / "a.zip"
     with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("talk.json", '{"settings": 1}')
         packed.writestr("talk.txt", "We sail.\n")
         packed.writestr("talk.srt", "1\n00:00:01,000 --> 00:00:02,000\nWe sail.\n")
     assert [(one.at, one.text) for one in read_transcript(file).utterances] == [(1.0, "We sail.")]
