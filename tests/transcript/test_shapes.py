@@ -461,3 +461,16 @@ def test_what_sounds_like_a_notice_of_whatsapp_is_said(tmp_path: Path) -> None:
 def test_quotations_of_quotations_stay_as_they_are(tmp_path: Path) -> None:
     (said,) = heard(tmp_path, "a.txt", "> Ida wrote: We sail.\n> > Bo wrote: Shall we?\n> Yes.\n")
     assert "We sail." in said
+
+
+def test_a_message_that_the_bot_framework_edits_is_said_once(tmp_path: Path) -> None:
+    first = {
+        "type": "message",
+        "id": "a",
+        "from": {"name": "Ida"},
+        "text": "We sale.",
+        "timestamp": "2023-05-03T09:00Z",
+    }
+    other = {**first, "id": "b", "from": {"name": "Bo"}, "text": "Aye.", "timestamp": "2023-05-03T09:01Z"}
+    edit = {**first, "type": "messageUpdate", "text": "We sail.", "timestamp": "2023-05-03T09:02Z"}
+    assert heard(tmp_path, "a.transcript", [first, other, edit]) == ["Ida | We sail.", "Bo | Aye."]

@@ -377,7 +377,7 @@ def read_turns(document: Any, source: Source) -> Transcript:
     found = [
         told
         for entries in lists
-        for told in _read(_spoken(entries), people, source, is_gong="callTranscripts" in document)
+        for told in _read(_spoken(_edited(entries)), people, source, is_gong="callTranscripts" in document)
     ]
     found = _joined_words(found)
     moments = [one.moment for one in found if one.moment is not None]
@@ -392,6 +392,23 @@ def read_turns(document: Any, source: Source) -> Transcript:
         ]
         return Transcript(labelled(grown(said)), started)
     return Transcript(labelled(grown(said)), begun(document) or _begun_by(lists, found))
+
+
+def _edited(entries: list[Any]) -> list[Any]:
+    """Return turns with the words of later edits in their places, as the Bot Framework records them."""
+    edits = {str(one.get("id")): one for one in entries if isinstance(one, dict) and one.get("type") == "messageUpdate"}
+    if not edits:
+        return entries
+    first = {str(one.get("id")) for one in entries if isinstance(one, dict) and one.get("type") != "messageUpdate"}
+    said = [
+        one
+        for one in entries
+        if not isinstance(one, dict) or one.get("type") != "messageUpdate" or str(one.get("id")) not in first
+    ]
+    return [
+        {**one, "text": edit.get("text")} if isinstance(one, dict) and (edit := edits.get(str(one.get("id")))) else one
+        for one in said
+    ]
 
 
 def _begun_by(lists: Sequence[Sequence[Any]], found: Sequence[_Turn]) -> datetime | None:
