@@ -224,11 +224,31 @@ def _only_one(files: Files, source: Source, read: Callable[[str, bytes, Source],
         len(names) > 1 and len({str(PurePosixPath(name).with_suffix("")) for name in names}) == 1
     ):  # one, in many formats
         names.sort(key=lambda name: _ENDINGS.index(PurePosixPath(name).suffix.lower()))
-        source.notes.append(f"read {names[0]}; not read: {', '.join(names[1:])[:400]}")
-        names = names[:1]
+        return _first_of(files, names, source, read)
     if len(names) > 1:
         return _of_several(files, names, source, read)
     return read(names[0], files[names[0]](), source)
+
+
+def _first_of(
+    files: Files, names: Sequence[str], source: Source, read: Callable[[str, bytes, Source], Transcript]
+) -> Transcript:
+    """Return what is said in the first of the files that is a transcript."""
+    failed: list[ValueError] = []
+    for name in names:
+        of_file = Source(source.name)
+        try:
+            found = read(name, files[name](), of_file)
+        except TooLarge:
+            raise
+        except ValueError as error:
+            failed.append(error)
+            continue
+        source.problems += of_file.problems
+        others = ", ".join(one for one in names if one != name)
+        source.notes += [*of_file.notes, f"read {name}; not read: {others[:400]}"]
+        return found
+    raise failed[0]
 
 
 def _of_several(

@@ -230,7 +230,8 @@ def test_what_is_copied_of_discord_has_a_dash_before_its_time(tmp_path: Path) ->
         ("ida_l", "The pump came."),
         ("bo_d", "Which (edited) one?"),
     ]
-    assert found.started is not None and found.started.strftime("%m-%d") == "05-03"
+    assert found.started is not None
+    assert found.started.strftime("%m-%d") == "05-03"
     today = "ida_l — Today at 9:00 AM\nThe pump came.\nbo_d — Today at 9:01 AM\nWhich one?\n"
     assert heard(tmp_path, "a.txt", today) == ["ida_l | The pump came.", "bo_d | Which one?"]
 

@@ -504,7 +504,8 @@ def test_threemas_export_says_what_was_sent_and_received(tmp_path: Path) -> None
         ("ida", "The pump came: at last.", 0.0),
         ("Me", "Which one?", 28.0),
     ]
-    assert found.started is not None and found.started == datetime.fromisoformat("2023-05-03T09:00:12+02:00")
+    assert found.started is not None
+    assert found.started == datetime.fromisoformat("2023-05-03T09:00:12+02:00")
     assert heard(tmp_path, "a.txt", ">>> ida: The pump came.\n>>> bo: Which one?\n") == [
         "ida | The pump came.",
         "bo | Which one?",

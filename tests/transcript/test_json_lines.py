@@ -186,5 +186,6 @@ def test_epoch_seconds_as_text_are_moments(tmp_path: Path, times: tuple[str, str
     entries = [{"speaker": "ida", "text": "The pump came.", "timestamp": time} for time in times]
     found = transcript(tmp_path, "a.jsonl", "".join(json.dumps(one) + "\n" for one in entries))
     assert [one.at for one in found.utterances] == [0.0, 9.75]
-    assert found.started is not None and found.started.timestamp() == 1683104400.25
+    assert found.started is not None
+    assert found.started.timestamp() == 1683104400.25
     assert found.problems == ()

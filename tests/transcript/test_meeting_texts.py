@@ -434,5 +434,6 @@ def test_headings_of_east_asia_say_when_it_was(tmp_path: Path, heading: str, mom
     text = f"회의\n{heading}\nida\n\n\n"
     text += "Speaker 1 00:03\nThe pump came.\n\nSpeaker 2 61:10\nWhich one?\n\n\nclovanote.naver.com\n"
     found = transcript(tmp_path, "a.txt", text)
-    assert found.started is not None and found.started.isoformat().startswith(moment)
+    assert found.started is not None
+    assert found.started.isoformat().startswith(moment)
     assert [(one.text, one.at) for one in found.utterances] == [("The pump came.", 3.0), ("Which one?", 3670.0)]

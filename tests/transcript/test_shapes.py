@@ -265,6 +265,7 @@ def test_a_zip_with_one_file_in_which_something_is_said(tmp_path: Path) -> None:
 def test_a_zip_of_one_recording_in_several_formats(tmp_path: Path) -> None:
     file = tmp_path / "a.zip"
     with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("talk.json", '{"settings": 1}')
         packed.writestr("talk.txt", "We sail.\n")
         packed.writestr("talk.srt", "1\n00:00:01,000 --> 00:00:02,000\nWe sail.\n")
     assert [(one.at, one.text) for one in read_transcript(file).utterances] == [(1.0, "We sail.")]
@@ -460,3 +461,16 @@ def test_what_sounds_like_a_notice_of_whatsapp_is_said(tmp_path: Path) -> None:
 def test_quotations_of_quotations_stay_as_they_are(tmp_path: Path) -> None:
     (said,) = heard(tmp_path, "a.txt", "> Ida wrote: We sail.\n> > Bo wrote: Shall we?\n> Yes.\n")
     assert "We sail." in said
+
+
+def test_a_message_that_the_bot_framework_edits_is_said_once(tmp_path: Path) -> None:
+    first = {
+        "type": "message",
+        "id": "a",
+        "from": {"name": "Ida"},
+        "text": "We sale.",
+        "timestamp": "2023-05-03T09:00Z",
+    }
+    other = {**first, "id": "b", "from": {"name": "Bo"}, "text": "Aye.", "timestamp": "2023-05-03T09:01Z"}
+    edit = {**first, "type": "messageUpdate", "text": "We sail.", "timestamp": "2023-05-03T09:02Z"}
+    assert heard(tmp_path, "a.transcript", [first, other, edit]) == ["Ida | We sail.", "Bo | Aye."]

@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
+from context_builder.json_values import object_of
 from context_builder.session.keys import (
     FORGOTTEN,
     PACKAGE,
@@ -292,6 +293,6 @@ def _registered(session_id: str, last_active: float | None, look: tuple[Any, ...
         unremembered=unremembered,
         dead_letters=counters.get("dead_letters", 0),
         undeliverable={receiver: int(count or 0) for receiver, count in zip(RECEIVERS, dead, strict=True)},
-        failing=counters.get("failing") or {},
+        failing={task: object_of(told) for task, told in object_of(counters.get("failing")).items()},
         fault="; ".join(faults),
     )

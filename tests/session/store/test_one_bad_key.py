@@ -102,3 +102,11 @@ async def test_a_server_that_does_not_answer_is_named_beside_the_sessions_of_the
     assert found.unusable == ["no session"]
     assert [*found.away] == ["two"]
     await live.redis.delete("context_builder:no session:input")
+
+
+@pytest.mark.parametrize("failing", ["summary", [1], {"summary": 5}])
+async def test_what_fails_may_be_anything(live: Live, catalog: SessionRegistry, failing: Any) -> None:
+    await live.redis.zadd(SESSIONS, {"broken": 1})
+    await live.redis.hset(KEYS.checkpoint, "head", orjson.dumps({"counters": {"failing": failing}}))
+    (listed,) = await catalog.sessions()
+    assert not any(listed.failing.values())
