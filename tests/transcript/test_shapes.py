@@ -347,7 +347,7 @@ def test_lines_that_begin_with_a_date(tmp_path: Path, form: str) -> None:
         "2023-05-03 09:00:00,Kitchen,21.5\n2023-05-03 09:01:00,Kitchen,21.6\n",
         "M. Berg est venu. Il a vu le port.\n\nM. Berg est venu. Il pleuvait.\n",
         "09:00 | Welcome | Coffee\n09:30 | Keynote | Ida Berg\n10:15 | Panel | The future\n",
-        "2023.05.03 Wednesday\n09:00 Meeting with Bo\n10:00 Meeting with Ida\n11:00 Meeting\n",
+        "2023.05.03 Wednesday\n09:00 Meeting with Bo\n10:00 Meeting with Ida\n11:00 Meeting with Cy\n12:00 Lunch\n",
         "Nobody slept.\n\nIda. – She had been waiting.\n\nIda. – Nobody else came.\n",
         "1 Scope\n2 Term: two years.\n3 Price: 300 euros.\n4 Term: a year.\n",
     ],
