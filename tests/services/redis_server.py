@@ -67,7 +67,7 @@ class RedisServer:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
             )
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         with Redis.from_url(self.url, password=password, protocol=2) as client:
             while True:
                 with suppress(RedisConnectionError):  # BusyLoadingError is one too
