@@ -133,7 +133,8 @@ async def test_a_parameter_that_is_not_known_is_refused(api: ApiServer, path: st
 
 async def test_a_parameter_that_is_a_list_is_given_once_for_each_of_it(api: ApiServer) -> None:
     async with api.client(api.key()) as client:
-        assert (await client.get("/memories/search?kind=message&kind=point")).json() == {"memories": []}
+        answer = await client.get("/memories/search?kind=message&kind=point")
+    assert {memory["kind"] for memory in answer.json()["memories"]} <= {"message", "point"}
 
 
 async def test_a_cursor_that_is_none_is_refused(api: ApiServer) -> None:

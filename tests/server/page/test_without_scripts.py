@@ -34,6 +34,8 @@ async def reader(api: ApiServer, chromium: Chromium, own_redis: None) -> AsyncIt
 async def test_a_package_is_built_and_the_audit_verified(reader: Visitor) -> None:
     page = reader.page
     await page.goto("/ui/packages")
+    if not await page.get_by_label("What it is for").is_visible():  # packages were built before
+        await page.locator("summary", has_text="Build a package").click()
     await page.get_by_label("What it is for").fill("How are urchins surveyed?")
     await page.get_by_role("button", name="Build").click()
     await expect(page.get_by_role("heading", name="How are urchins surveyed?")).to_be_visible()
