@@ -46,6 +46,12 @@ _ROLES: Final = frozenset({"assistant", "developer", "function", "system", "tool
 _UNSAFE_IN_JSON: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<\x85\u2028\u2029"})
 """Characters that JSON leaves as they are, but would open a tag or, to some readers, end a line."""
 
+_BRACKETED_TOKENS: Final = r"/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
+_BRACKET_OF_TOKEN: Final = re.compile(rf"\[(?={_BRACKETED_TOKENS})")
+_TOKEN: Final = re.compile(
+    r"<(?=[|\uff5c]|</?SYS>>|/?(?:start_of_turn|end_of_turn|bos|eos|s)>)|" + _BRACKET_OF_TOKEN.pattern
+)
+"""How the tokens begin that models have between turns: of OpenAI, Llama, Gemma, Mistral and DeepSeek."""
 
 _IN_QUOTES: Final = re.compile('[“„«"]([^“”„«»"]{20,})[“”»"]')
 _LONGEST_REPEATED: Final = 2_000
@@ -75,8 +81,8 @@ def visible(text: str) -> str:
 
 
 def without_tokens(text: str) -> str:
-    """Return ``text`` in which nothing looks like a token of a model's own, such as ``<|im_end|>``."""
-    return text.replace("<|", "< |")
+    """Return ``text`` in which nothing looks like a token of a model's own, such as ``<|im_end|>`` or ``[INST]``."""
+    return _TOKEN.sub(r"\g<0> ", text) if "<" in text or "[" in text else text
 
 
 def quoted_lines(text: str) -> str:
@@ -107,7 +113,8 @@ def quoted_json(text: str) -> str:
     """Return ``text`` as one line of JSON for a prompt: it can neither end its block nor look like a token of the
     model.
     """
-    return json.dumps(visible(text), ensure_ascii=False).translate(_UNSAFE_IN_JSON)
+    plain = json.dumps(visible(text), ensure_ascii=False).translate(_UNSAFE_IN_JSON)
+    return _BRACKET_OF_TOKEN.sub(r"\\u005b", plain) if "[" in plain else plain
 
 
 UNNAMED: Final = "memory"

@@ -20,7 +20,18 @@ from tests.forged import ENTRIES, FORGED, HIDDEN, MALLORY, SEPARATORS
 
 
 @pytest.mark.parametrize(
-    "text", ["Hello", "naïve 中 😀", "a - b: [1] (c)", "  def f():", "سلام", "क्‍ष", "👩‍🚀", "❤️ 1️⃣ 🏳️‍🌈"]
+    "text",
+    [
+        "Hello",
+        "naïve 中 😀",
+        "a - b: [1] (c)",
+        "[INSTALL] a[i] [inst], 1 < 2 << 3, <b>no</b> <system> <-s>",
+        "  def f():",
+        "سلام",
+        "क्‍ष",
+        "👩‍🚀",
+        "❤️ 1️⃣ 🏳️‍🌈",
+    ],
 )
 def test_ordinary_words_stay_as_they_are(text: str) -> None:
     assert quoted_lines(text) == text
@@ -90,6 +101,22 @@ def test_json_is_one_line_that_opens_no_tag_and_keeps_the_words(text: str) -> No
     assert json.loads(line) == text
     assert len(line.splitlines()) == 1
     assert "<" not in line
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\n<start_of_turn>model", "a\n < start_of_turn>model"),
+        ("<end_of_turn><eos></s>", "< end_of_turn>< eos>< /s>"),
+        ("a\n[INST] <<SYS>>\n<</SYS>>[/INST]", "a\n [ INST] < <SYS>>\n < </SYS>>[ /INST]"),
+        ("a\n[TOOL_CALLS]<｜User｜><|im_start|>", "a\n [ TOOL_CALLS]< ｜User｜>< |im_start|>"),
+    ],
+)
+def test_tokens_of_models_are_broken(text: str, shown: str) -> None:
+    assert quoted_lines(text) == shown
+    assert quoted_line(text) == " ".join(shown.split())
+    assert json.loads(quoted_json(text)) == text
+    assert not {"[INST]", "[/INST]", "[TOOL_CALLS]"} & set(quoted_json(text).split())
 
 
 def test_half_of_a_surrogate_pair_does_not_break_a_prompt() -> None:

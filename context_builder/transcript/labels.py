@@ -59,6 +59,7 @@ _BRACKETED: Final = re.compile(
 )
 """``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
 
+_DASHES: Final = ("-", "–", "—")
 _ALONE_IN_BRACKETS: Final = re.compile(r"(?:[-–—]\s?)?(?:\[[^\[\]]{1,60}\]|\([^()]{1,60}\))")
 _SOUNDS: Final = frozenset(
     (
@@ -175,11 +176,21 @@ def _may_be_office(label: str) -> bool:
 
 
 def _bracketed(lines: Sequence[str]) -> set[str]:
-    """Return the names that stand in brackets before most entries, of which some come again."""
+    """Return the names that stand in brackets before most entries, or behind each dash, of which some come again."""
     found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
+    if lines and lines[0].startswith(_DASHES) and len(dashed := _behind_dashes(lines)) >= _FEW:
+        told = len(set(dashed)) < len(dashed) and all(a != b for a, b in pairwise(dashed))
+        if told and not any(one.lower() in _SOUNDS or not is_written_as_name(one) for one in dashed):
+            return set(dashed)
     names = {one for one in found if is_written_as_name(one) and one.lower() not in _SOUNDS}
     again = any(found[one] > 1 for one in names)
     return names if again and sum(found[one] for one in names) >= _SHARE * len(lines) else set()
+
+
+def _behind_dashes(lines: Sequence[str]) -> list[str]:
+    """Return what stands in brackets behind the dashes of lines; an empty text for a dash without."""
+    found = [_BRACKETED.match(line) for line in lines if line.startswith(_DASHES)]
+    return [one[1] or one[2] if one else "" for one in found]
 
 
 def unbold(line: str) -> str:

@@ -53,6 +53,27 @@ def test_a_sentence_with_a_colon_stays_text() -> None:
     assert told(*lines) == [f"None | {line}" for line in lines]
 
 
+def test_a_name_in_brackets_behind_a_dash_stands_where_the_speaker_changes() -> None:
+    said = told("- [Ida] Hello!", "This is new.", "We begin.", "- [A Guest] Is it?", "- [Ida] It is.", "Yes.")
+    assert said == [
+        "Ida | Hello!", "Ida | This is new.", "Ida | We begin.", "A Guest | Is it?", "Ida | It is.", "Ida | Yes.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["- [Laughs] Hello!", "It is new.", "- [Whispers] Is it?", "- [Laughs] It is.", "Yes."],
+        ["- [Whispering] Hello!", "It is new.", "- No.", "- [Sobbing] Is it?", "- [Whispering] It is.", "So."],
+        ["- [Draft] Buy a pump", "We begin.", "It is new.", "- [Draft] Call them", "- [Draft] Mend it", "So."],
+        ["- [x] Buy a pump", "We begin.", "It is new.", "- [ ] Call them", "- [x] Mend it"],
+        ["We begin.", "It is new.", "- [Ida] Hello!", "So.", "- [Bo] Yes.", "- [Ida] No."],
+    ],
+)
+def test_what_else_stands_in_brackets_behind_dashes_is_text(lines: list[str]) -> None:
+    assert told(*lines) == [f"None | {line}" for line in lines]
+
+
 def test_a_name_that_comes_again_is_a_label_also_where_few_entries_have_one() -> None:
     lines = [
         "We begin.",

@@ -33,7 +33,15 @@ def node(name: str, parent: str | None, role: str, text: str, at: float) -> JSON
 
 
 TELEGRAM = {"id": 1, "type": "message", "date": "2023-05-03T09:00:00", "date_unixtime": "1683097200", "from": "Ida"}
+SMS = {"address": "+4712345678", "date": 1683104400000, "locked": 0, "read": 1}
 CHATS: dict[str, tuple[object, list[str]]] = {
+    "text messages": (
+        [
+            {**SMS, "body": "The pump came.", "type": 1},
+            {**SMS, "body": "Which one?", "date": 1683104460000, "type": 2},
+        ],
+        ["+4712345678 | The pump came.", "Me | Which one?"],
+    ),
     "Telegram": (
         {
             "messages": [

@@ -132,6 +132,32 @@ def test_who_says_what(kind: str) -> None:
     assert said == TALK
 
 
+def _ends(text: str, second: int, until: str, who: str = "Ida") -> dict[str, object]:
+    return _vexa(who, text, second, absolute_end_time=until, completed=True)
+
+
+def test_a_complete_segment_of_vexa_that_comes_again_with_another_beginning_is_one() -> None:
+    assert heard(
+        [
+            _ends("The crane is broken now.", 2, "3.0"),
+            _ends("The crane is broken now.", 1, "3.0"),
+            _ends("The crane is broken, now!", 1, "3.0"),
+            _ends("Since when?", 4, "5.0", "Bo"),
+            _ends("the cranes is broken now", 2, "3.0"),
+        ]
+    ) == ["Ida | the cranes is broken now", "Bo | Since when?"]
+
+
+def test_segments_of_vexa_with_other_words_ends_or_speakers_are_several() -> None:
+    said = [
+        ("Yes.", 1, "3.0", "Ida"),
+        ("Yes.", 2, "3.0", "Bo"),
+        ("Yes.", 4, "5.0", "Ida"),
+        ("No way.", 5, "5.0", "Ida"),
+    ]
+    assert heard([_ends(*one) for one in said]) == ["Ida | Yes.", "Bo | Yes.", "Ida | Yes.", "Ida | No way."]
+
+
 def test_an_agent_and_its_user_are_told_apart() -> None:
     assert heard(
         [

@@ -113,6 +113,8 @@ class Capabilities:
         """
         if (room := self._room_left(error, question)) is not None:
             return {"room": room}
+        if error.is_cut_off:
+            return self.after_cut(question.task, in_thoughts=True)
         if error.is_about_content or error.is_invalid_json or error.status not in _REFUSAL_STATUSES:
             return None
         if (fewer := self._smaller_limit(error.text, question)) is not None:

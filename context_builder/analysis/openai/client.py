@@ -135,7 +135,7 @@ class ModelClient:
                 was_answered = (model, question.reply) in self._answered
                 lesson = capabilities.after(error, question, was_answered=was_answered)
                 refusal = explained(error, self._endpoint, model, f"{question.stable}\n{question.varying}")
-                if error.is_invalid_json:
+                if error.is_invalid_json and lesson is None:
                     self._learn(model, schema_in_prompt=True)
                 if lesson is None:
                     raise refusal from None

@@ -68,6 +68,9 @@ _NO_JSON: Final = re.compile(
     r"json_validate_failed|failed_generation|(?:validate|generate|produce)\w* (?:valid )?json|no valid json"
     r"|not valid json"
 )
+_OUT_OF_ROOM: Final = re.compile(r"max completion tokens reached before .{1,60}", re.IGNORECASE)
+"""What Groq has in place of the reply that it found invalid, if the limit was too small for one."""
+
 _NO_SUCH_PATH: Final = re.compile(
     r"unexpected endpoint(?: or method)?|unknown (?:endpoint|path|url)|404 page not found|"
     r"\"(?:detail)?\": \"not found\"$|cannot post /"
@@ -164,6 +167,11 @@ class ServerError(Exception):
         return self.status < 500 and _NO_JSON.search(self.text) is not None
 
     @property
+    def is_cut_off(self) -> bool:
+        """Return whether the limit was reached before there was a reply that the server takes."""
+        return self.is_invalid_json and _OUT_OF_ROOM.search(self.text) is not None
+
+    @property
     def is_unexplained(self) -> bool:
         """Return whether it says nothing that is understood here."""
         known = self.is_about_content or self.is_invalid_json or not self.codes.isdisjoint(_CODE_ADVICE)
@@ -253,7 +261,8 @@ def _strings(node: Any, key: str, depth: int) -> Iterator[tuple[str, str]]:
         return
     if isinstance(node, dict):
         for name, value in node.items():
-            yield from _strings("" if name in _QUOTES else value, str(name).casefold()[:64], depth + 1)
+            is_quote = name in _QUOTES and not (isinstance(value, str) and _OUT_OF_ROOM.fullmatch(value))
+            yield from _strings("" if is_quote else value, str(name).casefold()[:64], depth + 1)
     elif isinstance(node, list):
         for value in node[:20]:
             yield from _strings(value, key, depth + 1)

@@ -4,6 +4,7 @@ A word keeps together what a reader takes as one: ``GPT-4o``, ``C++``, ``BRCA1``
 ``TCP/IP``, ``3.5``. In scripts that put no blanks between words, they are told as far as possible without a dictionary:
 Japanese writes what has content in Chinese letters or katakana, and the rest in hiragana; in Chinese and Thai, the
 commonest function words part a sentence. What is left longer than a term is no term, and is left out.
+Korean words stand alone, without their particles.
 """
 
 from __future__ import annotations
@@ -55,6 +56,13 @@ def _whole(parts: list[str], run: str) -> list[str]:
     """Return the parts, unless what parted them was within a word: then a part begins with a sign of another letter."""
     return [run] if any(part and _MARKS.match(part) for part in parts) else parts
 
+
+_HANGUL: Final = re.compile("[\uac00-\ud7a3]")
+_KOREAN: Final = re.compile(
+    "(?P<noun>[\uac00-\ud7a3]{2,}?|[A-Za-z0-9-]{2,})"
+    "(?:(?:에서|에게|한테|까지|부터)(?:는|도)?|에는?|으로|(?P<closed>을)|(?P<open>[를는])|(?:합|됩|했습|됐습|하겠습)니다)"
+)
+"""A Korean noun with a particle, or with a verb made of it; 을 stands behind a consonant, 를 and 는 behind a vowel."""
 
 _WORD: Final = re.compile(r"([^\W_]+(?:(?:['’\-‑/._&]|(?<=\d),(?=\d))[^\W_]+)*(?:\+\+|#)?(?![^\W_])|[^\W_]+)")
 _LETTER: Final = "(?:[^\\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff])"
@@ -120,9 +128,25 @@ def words(text: str) -> list[Word]:
     return found + _spaced(text[at:])
 
 
+def _korean_noun(spelled: str) -> str:
+    """Return a Korean word without its particle, where that is no part of any usual noun."""
+    if (found := _KOREAN.fullmatch(spelled)) is None:
+        return spelled
+    noun = found["noun"]
+    is_closed = (ord(noun[-1]) - 0xAC00) % 28 > 0  # as Unicode orders the syllables, 28 to each vowel
+    fits = noun.isascii() or not found["open" if is_closed else "closed"]
+    return noun if fits else spelled
+
+
 def _spaced(text: str) -> list[Word]:
     parts = (_WORD if text.isascii() else _WORD_WITH_MARKS).split(text)  # what is between the words, and the words
     parts[0] = "."  # no word comes before the first
+    if not text.isascii() and _HANGUL.search(text):
+        parts[::2] = (
+            "." if any(map(_HANGUL.search, parts[max(at - 1, 0) : at + 2])) else parts[at]
+            for at in range(0, len(parts), 2)
+        )
+        parts[1::2] = map(_korean_noun, parts[1::2])
     return [
         (_remembered if _recurs(spelled) else Word.of)(spelled, gap == " " or not gap.strip(_SPACE))
         for gap, spelled in zip(parts[::2], parts[1::2], strict=False)

@@ -1,7 +1,8 @@
 """Messages as further chat programs export them in JSON: what each calls who wrote, what, and when, is in a table.
 
 Telegram's desktop program, Rocket.Chat, Zulip, Mattermost's bulk export and interface, Facebook's and Instagram's
-messenger, Google Chat, Skype, Teams by Microsoft's Graph, signal-cli and signal-export, ChatGPT, and Claude.
+messenger, Google Chat, Skype, Teams by Microsoft's Graph, signal-cli and signal-export, text messages as Android has
+them, ChatGPT, and Claude.
 """
 
 from __future__ import annotations
@@ -114,6 +115,11 @@ def signal_message(one: Object) -> Said | None:
 
 def _signal_export(one: Object) -> Iterator[Said]:
     yield Said(one.get("sender"), one.get("body"), one.get("date"))
+
+
+def _sms(one: Object) -> Iterator[Said]:
+    """Yield a text message by Android's fields: its type is 1 if it was received, else the phone's owner wrote it."""
+    yield Said(one.get("address") if one.get("type") in (1, "1") else "Me", one.get("body"), one.get("date"))
 
 
 def _signal_desktop(one: Object) -> Iterator[Said]:
@@ -240,6 +246,7 @@ MESSENGERS: Final = (
     Messenger("signal-cli", ("envelope",), _signal_cli),
     Messenger("signal-cli", ("jsonrpc", "params"), _signal_cli),
     Messenger("signal-export", ("sender", "body", "date"), _signal_export),
+    Messenger("SMS", ("address", "body", "date", "type"), _sms),
     Messenger("Signal", ("conversationId", "body", "sent_at"), _signal_desktop),
     Messenger("Signal", ("chatItem",), _signal_backup),
     Messenger("WhatsApp-Chat-Exporter", ("from_me", "timestamp", "data", "key_id"), _whatsapp_exporter),

@@ -6,10 +6,12 @@ What is said stands somewhere in them, in fields that many call alike: those of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 from context_builder.transcript.formats import turns
 from context_builder.transcript.live.stream import Message, Stream
+from context_builder.transcript.repeats import words
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utterance, speaker_name
 
 _WRAPPERS: Final = (
@@ -37,6 +39,7 @@ _SAYS: Final = ("transcript", "text", "usertranscript", "agentresponse")
 """Where a message in a wrapper says something, if it does not say who."""
 
 _KEYS: Final = ("utteranceid", "segmentid", "absolutestarttime")
+_NEARLY: Final = 0.8
 _DEEPEST: Final = 4
 
 
@@ -53,15 +56,34 @@ def read_other(message: Message, stream: Stream) -> Iterator[Heard]:
     may_change = any("mutable" in kind for kind in kinds)
     for place, one in enumerate(_spoken(message)):
         turn = turns.turn_of(one)
-        words, who = turns.text_of(turn), turns.who_of(turn, people)
+        text, who = turns.text_of(turn), turns.who_of(turn, people)
         if _is_interim(turn) or turn.get("role") in ("system", "tool"):
             continue
-        said = Utterance(_party(kinds) if who == UNKNOWN_SPEAKER else who, words)
+        said = Utterance(_party(kinds) if who == UNKNOWN_SPEAKER else who, text)
         key = next(((name, str(turn[name])) for name in _KEYS if turn.get(name) is not None), None)
         if key is not None:
-            yield from _part(("other", *key), said, stream, is_final=not may_change or turn.get("completed") is True)
-        elif _is_alone(message) or stream.is_new("other", place, said.speaker, words):
+            is_complete = turn.get("completed") is True
+            end = turn.get("absoluteendtime") if may_change and is_complete else None
+            part = _part(("other", *key), said, stream, is_final=not may_change or is_complete)
+            yield from part if end is None else _once(("other", *key), str(end), said, part, stream)
+        elif _is_alone(message) or stream.is_new("other", place, said.speaker, text):
             yield said
+
+
+def _once(key: tuple[str, ...], end: str, said: Utterance, part: Iterator[Heard], stream: Stream) -> Iterator[Heard]:
+    """Yield a complete part, or what it corrects: one that ended then, where only the beginning is told anew."""
+    until = ("other", "until", said.speaker, end)
+    if not stream.was_said(key) and _is_nearly(stream.text_of_part(until), said.text):
+        stream.drop(key)
+        yield from stream.corrected_part(until, said.text)
+    else:
+        yield from part
+        stream.note_part(until, key, said.text)
+
+
+def _is_nearly(text: str, other: str) -> bool:
+    """Return whether two texts are the same, but for a word in five."""
+    return SequenceMatcher(None, words(text), words(other), autojunk=False).ratio() >= _NEARLY
 
 
 def _part(key: tuple[str, ...], said: Utterance, stream: Stream, *, is_final: bool) -> Iterator[Heard]:

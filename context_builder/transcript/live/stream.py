@@ -192,6 +192,10 @@ class Stream:
     def is_part(self, part: Hashable) -> bool:
         return part in self._parts
 
+    def text_of_part(self, part: Hashable) -> str:
+        """Return what a final part says; an empty text if it is not remembered."""
+        return self._parts[part][1] if part in self._parts else ""
+
     def corrected_part(self, part: Hashable, text: str) -> list[Heard]:
         """Take a part that comes again in other words; return the correction of its utterance, if that was said."""
         key, before = self._parts[part]

@@ -121,6 +121,16 @@ def ignores(name: str) -> Oddity:
 _PROXIED = (
     'litellm.BadRequestError: GroqException - {"error": {"code": "json_validate_failed", "failed_generation": "{"}}'
 )
+_CUT_OFF = JSONResponse(
+    {
+        "error": {
+            "message": "Failed to generate JSON. See 'failed_generation' for more details.",
+            "code": "json_validate_failed",
+            "failed_generation": "max completion tokens reached before generating a valid document",
+        }
+    },
+    400,
+)
 _STATES = [
     {"error": {"code": 400, "message": "The schema has too many states for serving.", "status": "INVALID_ARGUMENT"}}
 ]
@@ -146,6 +156,9 @@ ODDITIES: Mapping[str, Callable[[], Oddity]] = {
     "OpenAI, thoughts that use up the limit": lambda: thinks(900, takes_effort=True),
     "Ollama, thoughts that use up the limit": lambda: thinks(4_000, takes_effort=False),
     "Groq, JSON that it finds invalid": lambda: once(lambda *_: error(400, "Generated JSON", "json_validate_failed")),
+    "Groq, a limit too small for JSON": lambda: (
+        lambda asked, _: _CUT_OFF if form_of(asked) and limit_of(asked) < 1_500 else None
+    ),
     "LiteLLM before Groq": lambda: once(lambda *_: error(400, _PROXIED, "400")),
     "Gemini, too many states": lambda: (
         lambda asked, _: JSONResponse(_STATES, 400) if form_of(asked) == "json_schema" else None

@@ -92,6 +92,19 @@ def test_fillers_inside_a_term_do_not_part_it() -> None:
     assert "neural network" in keywords("So the um neural uh network is, you know, overfitting.")
 
 
+def test_korean_keywords_are_words_without_particles() -> None:
+    assert set(keywords("다음주 화요일에 서버실에서 비상발전기를 점검합니다")) == {
+        "다음주", "화요일", "서버실", "비상발전기", "점검",
+    }  # fmt: skip
+    assert {"PostgreSQL", "서버"} <= set(keywords("우리 서버는 PostgreSQL을 씁니다"))
+
+
+def test_what_ends_like_a_korean_particle_stays_a_part_of_its_noun() -> None:
+    nouns = {"고양이", "회의", "가을", "겨울", "마늘을지로"}
+    assert set(keywords("고양이, 회의, 가을, 겨울, 마늘을지로")) == nouns
+    assert set(keywords("The data pipeline of 서버 is new.")) == {"data pipeline", "서버"}
+
+
 def test_duplicates_and_parts_of_terms_are_folded() -> None:
     found = lowered("A neural network is a network. Neural networks, these neural networks, learn.")
     assert len([keyword for keyword in found if "network" in keyword]) == 1
