@@ -350,8 +350,8 @@ class Conversation:
     def next_compaction_task(self) -> CompactionTask | None:
         """Return the oldest points of the summary as a task, where a summary has brought it near its budget.
 
-        It is asked for after each summary, and where that saved too little, at once for other points, up to
-        :data:`MOST_COMPACTIONS` times; never beside another one.
+        It is asked for after each summary, and where points stay hidden, at once for others than those asked about,
+        up to :data:`MOST_COMPACTIONS` times; never beside another one.
         """
         if not self._may_compact or self._compacting:
             return None
