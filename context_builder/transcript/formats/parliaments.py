@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from context_builder.transcript.fields import plain
+from context_builder.transcript.formats.proceedings import speeches
 from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
@@ -82,20 +83,14 @@ def read_report(source: Source) -> Transcript:
     """Return the speeches."""
     lines = source.text.split("\n")
     report = _report(lines)
-    said: list[Utterance] = []
-    above = 0
-    for line in lines:
-        if report is not None and (found := report.speech.fullmatch(line.strip())):
-            said.append(Utterance(name_of(found["who"]), plain(found["text"])))
-        elif not line.strip() or _ASIDE.fullmatch(line):
-            continue
-        elif said:
-            said[-1] = Utterance(said[-1].speaker, f"{said[-1].text} {plain(line)}")
-        else:
-            above += 1
-    if above:
-        source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
-    return Transcript(said)
+    told = (
+        Utterance(name_of(found["who"]), plain(found["text"]))
+        if report is not None and (found := report.speech.fullmatch(line.strip()))
+        else line
+        for line in lines
+    )
+    heard = (one for one in told if isinstance(one, Utterance) or (one.strip() and not _ASIDE.fullmatch(one)))
+    return speeches(heard, source)
 
 
 def _is_speaker(label: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -87,14 +87,32 @@ def _form(lines: Sequence[str], *, numbered: bool) -> tuple[bool, bool]:
 
 def read_proceedings(source: Source) -> Transcript:
     """Return what was said; headings and what is in brackets on lines of their own were not."""
+    return speeches(_told(source), source)
+
+
+def speeches(told: Iterable[Utterance | str], source: Source) -> Transcript:
+    """Return utterances with the lines that go on behind each; those above the first one are counted in the notes."""
+    said: list[Utterance] = []
+    above = 0
+    for one in told:
+        if isinstance(one, Utterance):
+            said.append(one)
+        elif said:
+            said[-1] = Utterance(said[-1].speaker, f"{said[-1].text} {plain(one)}")
+        else:
+            above += 1
+    if above:
+        source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
+    return Transcript(said)
+
+
+def _told(source: Source) -> Iterator[Utterance | str]:
     written = source.text.split("\n")
     lines = _without_numbers(written)
     asks, titled = _form(lines, numbered=lines != written)
     examiner, witness = "Q", "A"
     if asks and any(_BY.fullmatch(line) or line.strip().startswith(f"{_WITNESS}:") for line in lines):
         witness = _WITNESS
-    said: list[Utterance] = []
-    above = 0
     for line in lines:
         by = _BY.fullmatch(line) if asks else None
         found = (
@@ -106,16 +124,9 @@ def read_proceedings(source: Source) -> Transcript:
             examiner = plain(by["who"])
         elif found:
             who = {"Q": examiner, "A": witness}.get(found["who"], plain(found["who"]))
-            said.append(Utterance(name_of(who), plain(found["text"])))
-        elif not line.strip() or _ASIDE.fullmatch(line):
-            continue
-        elif said:
-            said[-1] = Utterance(said[-1].speaker, f"{said[-1].text} {plain(line)}")
-        else:
-            above += 1
-    if above:
-        source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
-    return Transcript(said)
+            yield Utterance(name_of(who), plain(found["text"]))
+        elif line.strip() and not _ASIDE.fullmatch(line):
+            yield line
 
 
 def _without_numbers(lines: Sequence[str]) -> list[str]:
