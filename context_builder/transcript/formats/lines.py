@@ -149,7 +149,7 @@ _SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Is a line of text with its number, and the times before it."""
+    """A line of text with its number, and the times before it."""
 
     number: int
     text: str

@@ -145,7 +145,7 @@ def _without_numbers(lines: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Is a parliament's way: the first line of a speech, and whether who speaks must be written as a name."""
+    """How a parliament reports: the first line of a speech, and whether who speaks must be written as a name."""
 
     parliament: str
     speech: re.Pattern[str]
