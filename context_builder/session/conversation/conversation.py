@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf
 from typing import Final, TypeVar
 
-import orjson
-
 from context_builder.analysis.analyst import (
     CompactionResult,
     DomainResult,
@@ -256,9 +254,9 @@ class Conversation:
         if self.summary.seq:
             self._changes.put_summary(self.summary)
         for entry_id, correction in self.revisions.outside.items():
-            self._changes.put_field(f"x:{entry_id}", orjson.dumps(correction))
+            self._changes.put_correction(entry_id, correction)
         for entry in self._summary_scheduler.to_look_at:
-            self._changes.put_field(f"r:{entry.id}", entry.encode())
+            self._changes.put_again(entry)
         self.index_at_least()
         for receiver, count in self.undeliverable.items():
             self._changes.fields[dead_count_field(receiver)] = b"%d" % count
@@ -466,7 +464,7 @@ class Conversation:
             update = self.summary.take_revised(entries, result, now, degraded=degraded)
             for entry in entries:
                 if not any(entry.id == waiting.id for waiting in self._summary_scheduler.to_look_at):
-                    self._changes.drop_field(f"r:{entry.id}")
+                    self._changes.drop_again(entry.id)
         elif task.again:
             update = self.summary.take_again(entries, result, now)
         else:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-import orjson
-
 from context_builder.analysis.analyst import DOMAIN_TEXT
 from context_builder.analysis.chunking import excerpt
 from context_builder.clock import Instant, epoch
@@ -142,7 +140,7 @@ class Revisions:
         """Return what a summary of entries comes to after what was corrected while it was made."""
         for entry in entries:
             if self.outside.pop(entry.id, None) is not None:
-                changes.drop_field(f"x:{entry.id}")
+                changes.drop_correction(entry.id)
         meanwhile, self._meanwhile = self._meanwhile, {}
         if meanwhile:
             written = {point.id for point in update.written}
@@ -224,10 +222,10 @@ class Revisions:
         if self._buffer.pending or self._scheduler.running:
             earlier = self.outside.get(one.id, (None, speaker))
             self.outside[one.id] = (earlier[0] if one.text is None else one.text, speaker)
-            changes.put_field(f"x:{one.id}", orjson.dumps(self.outside[one.id]))
+            changes.put_correction(one.id, self.outside[one.id])
         for entry in self._scheduler.waiting_again(one.id):
             entry.revise(one.text, speaker)
-            changes.put_field(f"r:{one.id}", entry.encode())
+            changes.put_again(entry)
         departed = [entry for entry in self._buffer.departed if entry.id == one.id]
         for entry in departed:
             short = None if one.text is None else excerpt(one.text, DOMAIN_TEXT)
@@ -265,9 +263,9 @@ class Revisions:
                 changes.blanks.append(blank(strike.id, now))
         self._responses.strike(strike.id, changes)
         if self.outside.pop(strike.id, None) is not None:
-            changes.drop_field(f"x:{strike.id}")
+            changes.drop_correction(strike.id)
         if self._scheduler.strike(strike.id):
-            changes.drop_field(f"r:{strike.id}")
+            changes.drop_again(strike.id)
         said = entry or next(iter(departed), None) or source
         text = said.text if said else ""
         self._domain_tracker.strike(text)
@@ -299,7 +297,7 @@ class Revisions:
                 departed.revise(speaker=shortened[departed.speaker])
         changes.rewrite_departed(self._buffer)
         for entry in self._scheduler.to_look_at:
-            changes.put_field(f"r:{entry.id}", entry.encode())
+            changes.put_again(entry)
         _, update = self._revise_points(lambda: self._summary.rename(said, now), changes)
         if update.changes_anything:
             self._told.supersede(1)
@@ -338,7 +336,7 @@ class Revisions:
                     entries[entry_id] = _of_cited(source, point)
         for entry in entries.values():
             self._scheduler.look_at(entry)
-            changes.put_field(f"r:{entry.id}", entry.encode())
+            changes.put_again(entry)
 
 
 def _renamed_further(names: Mapping[str, str], old: str, new: str) -> dict[str, str]:
