@@ -127,8 +127,13 @@ async def _build(
     as_json: bool,
 ) -> None:
     from context_builder import log
-    from context_builder.wiring.app import open_builder
-    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, build_for_session, counter_of
+    from context_builder.wiring.builders import (
+        assembly_rules_of,
+        assumed_encoding,
+        build_for_session,
+        counter_of,
+        open_builder,
+    )
     from context_builder.wiring.servers import open_redis
 
     settings = await settings_for(session_id)
