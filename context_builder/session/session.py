@@ -30,7 +30,6 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import conversation_state, restore
 from context_builder.session.conversation.tasks import TaskUsage, UsageTotals, task_of
-from context_builder.session.delivery import Relays
 from context_builder.session.events import (
     Charged,
     DeadLettered,
@@ -49,6 +48,7 @@ from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
 from context_builder.session.messages.revision import Revision
+from context_builder.session.relays import Relays
 from context_builder.session.store.recovery import CommitHistory
 from context_builder.session.store.store import END_REQUEST, SessionStore
 from context_builder.storage.redis_availability import until_available

@@ -253,9 +253,9 @@ class Conversation:
             self._changes.put_source(source)
         if self.summary.seq:
             self._changes.put_summary(self.summary)
-        for entry_id, correction in self.revisions.outside.items():
+        for entry_id, correction in self.revisions.pending_corrections.items():
             self._changes.put_correction(entry_id, correction)
-        for entry in self._summary_scheduler.to_look_at:
+        for entry in self._summary_scheduler.to_summarize_again:
             self._changes.put_again(entry)
         self.index_at_least()
         for receiver, count in self.undeliverable.items():
@@ -264,7 +264,7 @@ class Conversation:
 
     def summarize_again(self, entry: BufferedMessage) -> None:
         """Have a summarized message summarized again, as a checkpoint says that it is to be."""
-        self._summary_scheduler.look_at(entry)
+        self._summary_scheduler.summarize_again(entry)
 
     def index_at_least(self) -> None:
         """Let the next commit put the messages of the buffer into the message index, as far as they are not there."""
@@ -386,7 +386,7 @@ class Conversation:
     @property
     def all_summarized(self) -> bool:
         """Return whether no message waits to be summarized."""
-        return not (self.buffer.entries or self.buffer.pending or self._summary_scheduler.to_look_at)
+        return not (self.buffer.entries or self.buffer.pending or self._summary_scheduler.to_summarize_again)
 
     @property
     def has_room(self) -> bool:
@@ -396,7 +396,7 @@ class Conversation:
     @property
     def is_settled(self) -> bool:
         """Return whether no message waits to be summarized but the newest that a summary is to leave."""
-        waiting = self.buffer.pending or self._summary_scheduler.to_look_at
+        waiting = self.buffer.pending or self._summary_scheduler.to_summarize_again
         return not waiting and not self.buffer.without_newest(self.rules.summary_keep_last)
 
     def silent_for(self, now: Instant) -> float:
@@ -463,7 +463,7 @@ class Conversation:
         if task.corrected:
             update = self.summary.take_revised(entries, result, now, degraded=degraded)
             for entry in entries:
-                if not any(entry.id == waiting.id for waiting in self._summary_scheduler.to_look_at):
+                if not any(entry.id == waiting.id for waiting in self._summary_scheduler.to_summarize_again):
                     self._changes.drop_again(entry.id)
         elif task.again:
             update = self.summary.take_again(entries, result, now)

@@ -147,8 +147,9 @@ def restore(
     conversation.buffer.departed.extend(read_departed(fields, now))
     conversation.revisions.names = dict(head.get("names", {}))
     conversation.revisions.struck.extend(head.get("struck", ()))
-    corrected = {entry_id: orjson.loads(value) for entry_id, value in _by_id(fields, CORRECTION).items()}
-    conversation.revisions.outside = {entry_id: (text, speaker) for entry_id, (text, speaker) in corrected.items()}
+    for entry_id, value in _by_id(fields, CORRECTION).items():
+        text, speaker = orjson.loads(value)
+        conversation.revisions.pending_corrections[entry_id] = text, speaker
     for value in _by_id(fields, AGAIN).values():
         conversation.summarize_again(BufferedMessage.decode(value, now))
     conversation.responses.restore(_by_id(fields, RESPONSE))
