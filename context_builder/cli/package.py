@@ -77,7 +77,7 @@ def build(
         list[str] | None,
         typer.Option(
             "--kind",
-            help="Kind of source to search by likeness, such as document, code or message; may be repeated.",
+            help="Kind of source to search by similarity, such as document, code or message; may be repeated.",
             callback=_each_legible,
         ),
     ] = None,
