@@ -279,7 +279,19 @@ CREATE OR REPLACE FUNCTION context_memory_place(m context_memories) RETURNS json
                               'metadata', m.metadata, 'text', '')
 $$;
 
--- A MemoryFilter as a condition on m, every value quoted. "with_unowned" also admits what belongs to no user or persona;
+-- What is of these sensitivities, as a condition on m: a session without a stated one, and what is of no session, is internal.
+-- Lists are made once for a query. In parentheses, session_id is no column by which memories are looked up.
+CREATE OR REPLACE FUNCTION context_memory_sensitivity(tenant text, among text[]) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$
+    SELECT format(CASE WHEN 'internal' = ANY (among) THEN 'coalesce((m.session_id) NOT IN (%s), true)' ELSE '(m.session_id) IN (%s)' END,
+        format('SELECT %s FROM context_artifacts AS a WHERE a.tenant_id = %L AND a.is_current AND a.sensitivity = ANY (%L)',
+               CASE WHEN strpos(tenant, chr(31)) > 0 THEN 'a.ref' ELSE 'substr(a.ref, 9)' END,  -- behind "session:"
+               split_part(tenant, chr(31), 1),
+               ARRAY(SELECT s FROM unnest('{public,internal,confidential,restricted}'::text[]) AS s
+                     WHERE (s = ANY (among)) <> ('internal' = ANY (among))))
+        || CASE WHEN strpos(tenant, chr(31)) > 0 THEN '' ELSE ' AND starts_with(a.ref, ''session:'')' END)
+$$;
+
+-- A MemoryFilter as a condition on m, every value quoted; its sensitivities are of the filter's "tenant". "with_unowned" also admits what belongs to no user or persona;
 -- where the filter names neither, only that is admitted.
 CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT concat_ws(' AND ',
@@ -297,6 +309,8 @@ CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text L
         'm.id = ANY (' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'ids')), '{}')) || ')',
         'coalesce(m.session_id <> ALL (' || quote_literal(nullif(
             ARRAY(SELECT jsonb_array_elements_text(filter -> 'without_sessions')), '{}')) || '), true)',
+        context_memory_sensitivity(filter ->> 'tenant', nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'sensitivities')), '{}')),
+        'm.kind <> ALL (' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'without_kinds')), '{}')) || ')',
         'm.speaker = ' || quote_literal(filter ->> 'speaker'),
         'm.said_at >= ' || quote_literal((filter ->> 'since')::timestamptz),
         'm.said_at < ' || quote_literal((filter ->> 'until')::timestamptz),
@@ -376,7 +390,7 @@ BEGIN
         FROM context_memories AS m
         WHERE m.tenant_id = $1 AND %s
         ORDER BY m.said_at DESC NULLS LAST, m.position DESC NULLS LAST LIMIT $2
-        $newest$, context_memory_condition(condition))
+        $newest$, context_memory_condition(condition || jsonb_build_object('tenant', tenant)))
     USING tenant, count;
 END
 $$;
