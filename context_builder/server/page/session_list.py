@@ -11,7 +11,11 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
+from context_builder.knowledge.governance import Access
+from context_builder.server.access.caller import Caller
 from context_builder.server.page.session_status import SessionActivity, failing_tasks, status_of
+from context_builder.server.seen_session import access_to_sessions
+from context_builder.server.services import Services
 from context_builder.session.keys import SLEEPERS, Keys
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.commit import MARK_BYTES
@@ -156,6 +160,13 @@ class SessionLister:
             self._states[server, name] = mark, state
         while len(self._states) > 4 * MOST_SHOWN:
             del self._states[next(iter(self._states))]
+
+
+async def as_seen(services: Services, caller: Caller, found: SessionList) -> SessionList:
+    """Return the list without the sessions that the caller may not see, and without counting them."""
+    access = await access_to_sessions(services, caller, [row.session_id for row in found.rows])
+    rows = tuple(row for row in found.rows if access[row.session_id] is not Access.DENIED)
+    return SessionList(rows, found.total - (len(found.rows) - len(rows)))
 
 
 def _brief(state: dict[str, Any]) -> dict[str, Any]:

@@ -7,14 +7,12 @@ from typing import Annotated, Final
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER, CallerHere, ServicesHere
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
-from context_builder.server.page.session_list import SessionList, SessionLister
-from context_builder.server.seen_session import access_to_sessions
+from context_builder.server.page.session_list import SessionList, SessionLister, as_seen
 from context_builder.server.services import Services
 from context_builder.server.shared_look import SharedLook
 
@@ -47,7 +45,7 @@ async def live_sessions(
         if look.seen is None or look.number == told:
             return b""
         told = look.number
-        return event("sessions", (await _seen(services, caller, look.seen)).as_json(), look.number)
+        return event("sessions", (await as_seen(services, caller, look.seen)).as_json(), look.number)
 
     what = ("sessions", caller.tenant_id, q)
     return stream(request, services, services.looks.watching(what, lambda: lister.find(servers, q), INTERVAL), news)
@@ -56,13 +54,6 @@ async def live_sessions(
 async def seen_sessions(services: Services, caller: Caller, words: str) -> SessionList:
     """Return the sessions that fit the words and that the caller may see."""
     lister = services.looks.of_tenant(caller.tenant_id, SessionLister)
-    return await _seen(
+    return await as_seen(
         services, caller, await lister.find(services.sessions.servers.of_tenant(caller.tenant_id), words)
     )
-
-
-async def _seen(services: Services, caller: Caller, found: SessionList) -> SessionList:
-    """Return the list without the sessions that the caller may not see, and without counting them."""
-    access = await access_to_sessions(services, caller, [row.session_id for row in found.rows])
-    rows = tuple(row for row in found.rows if access[row.session_id] is not Access.DENIED)
-    return SessionList(rows, found.total - (len(found.rows) - len(rows)))
