@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -72,8 +72,27 @@ class SessionList:
     rows: tuple[SessionRow, ...]
     total: int
 
+    def sorted(self, by: str) -> SessionList:
+        """Return the list in the order of a column of :data:`SORTS`, with ``-`` before it the other way around."""
+        key = SORTS.get(by.removeprefix("-"))
+        if key is None:
+            return self
+        return SessionList(tuple(sorted(self.rows, key=key, reverse=by.startswith("-"))), self.total)
+
     def as_json(self) -> dict[str, Any]:
         return {"rows": [asdict(row) for row in self.rows], "total": self.total}
+
+
+_STATUSES: Final = tuple(SessionActivity)
+SORTS: Final[Mapping[str, Callable[[SessionRow], Any]]] = {
+    "session": lambda row: row.session_id.casefold(),
+    "status": lambda row: (not row.failing, _STATUSES.index(row.status)),
+    "spoke": lambda row: -(row.last_spoke or float("inf")),
+    "messages": lambda row: -row.messages,
+    "behind": lambda row: (-row.waiting, -row.dead),
+    "cost": lambda row: (-row.dollars, -row.tokens),
+}
+"""What the list is sorted by: names from A, what fails first, of numbers and times the highest first."""
 
 
 class SessionLister:
@@ -94,7 +113,7 @@ class SessionLister:
         parts = await asyncio.gather(*(self._rows(one.redis, one.name, words) for one in servers))
         total = sum(count for _, count in parts)
         found = {row.session_id: row for rows, _ in parts for row in rows}
-        order = sorted(found.values(), key=lambda row: row.last_spoke or float("inf"), reverse=True)
+        order = sorted(found.values(), key=SORTS["spoke"])
         return SessionList(tuple(order[:MOST_SHOWN]), total)
 
     async def _rows(self, redis: Redis, server: str, words: str) -> tuple[list[SessionRow], int]:
