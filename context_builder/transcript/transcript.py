@@ -243,6 +243,8 @@ _KNOWN: Final = (
 )
 """What is no text, by its first bytes."""
 
+_VECTOR_GRAPHIC: Final = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<svg[\s>]", re.IGNORECASE)
+
 _SPACES: Final = re.compile(r"[^\S\n]{257,}")
 """More blanks in a line than anybody writes, which patterns would look through again and again."""
 
@@ -305,6 +307,8 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
     if _is_binary(source.text[:_PROBE]):
         raise ValueError(f"not text; {READ}")
     read = ENDINGS.get(PurePosixPath(name).suffix.lower(), _read_unnamed)
+    if _VECTOR_GRAPHIC.match(source.text):
+        raise ValueError(f"a picture, not a transcript; {READ}")
     if read is xml_documents.read_xml and not source.text.lstrip().startswith("<"):
         read = read_text
     return read(source)
