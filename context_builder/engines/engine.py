@@ -16,7 +16,7 @@ from context_builder.errors import EngineError
 LOOPBACK: Final = "127.0.0.1"
 
 _LETTING_GO: Final = 0.5
-"""Seconds within which a killed process lets go of its port."""
+"""Seconds in which the port of a killed process becomes free."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -136,8 +136,8 @@ class Engine(ABC):
 
 
 USER: Final = "context_builder"
-"""Whom our own commands log in as, always with the home's password: where the server accepts it, it is this home's."""
+"""User of our own commands, always with the home's password: a server that accepts it is this home's."""
 
 VISITOR: Final = "context_builder_visitor"
-"""Whom everybody may log in as, and who may do nothing: tells another user's commands that the server that asks them
-for a password is an embedded one, beside which they start their own."""
+"""User without password or rights. That it exists tells another user's commands that a server which asks them for a
+password is an embedded one, beside which they start their own."""

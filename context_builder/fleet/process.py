@@ -28,11 +28,11 @@ log = structlog.get_logger(__name__)
 
 
 FEW_FILES: Final = 512
-"""Below this, connections to models and databases may find none."""
+"""Open files; with fewer, connections to models and databases may find none left."""
 
 
 def raise_open_files() -> int | None:
-    """Let the process open as many files as it may, and return how many; None where the system has no such limit."""
+    """Raise the process's limit of open files as far as the system lets it, and return it; None where there is none."""
     if find_spec("resource") is None:
         return None
     import resource
@@ -44,10 +44,10 @@ def raise_open_files() -> int | None:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-async def tell_room(redis: Redis, server: str, files: int | None) -> None:
-    """Tell how many files this process may open and how many clients Redis serves, and whether that is few."""
+async def log_room(redis: Redis, server: str, files: int | None) -> None:
+    """Log how many files this process may open and how many clients Redis serves; few files as a warning."""
     clients = None
-    with suppress(StoreError):  # the worker tells that it is away
+    with suppress(StoreError):  # the worker logs that it is away
         async with translated():
             info: dict[str, Any] = await redis.info("clients")
         clients = info.get("maxclients")

@@ -37,7 +37,7 @@ send them."""
 
 
 def _options() -> dict[str, Any]:
-    """Retries and time limits are ours: a commit knows whether it may be sent again."""
+    """Return the client's options, without retries or time limits: callers know what may be sent again."""
     return {
         **GREETING,
         "socket_connect_timeout": CONNECT_TIMEOUT,
@@ -145,7 +145,7 @@ async def _version_and_mode(client: Redis) -> tuple[str, str]:
 
 
 async def server_info(client: Redis) -> dict[str, Any]:
-    """Return what INFO tells; nothing where this user may not ask, or there is no such command."""
+    """Return the fields of INFO; none where this user may not send it, or there is no such command."""
     try:
         async with translated():
             info: dict[str, Any] = await client.info()

@@ -29,10 +29,10 @@ _WITHHELD: Final = re.compile(
     r"|command (?:is )?not (?:supported|allowed|enabled)|command .*(?:disabled|restricted)",
     re.IGNORECASE,
 )
-"""How servers, managed services and proxies refuse a command whatever its arguments are."""
+"""Refusals of a command, whatever its arguments, by servers, managed services and proxies."""
 
 _CONNECTING: Final = re.compile(r"Error (?P<number>-?\d+) connecting to (?P<address>\S+)\. (?P<why>.+)")
-"""How redis-py says that it cannot connect."""
+"""Message of redis-py for a connection that cannot be made."""
 
 _PASSING_ERRORS: Final = (
     redis.exceptions.ReadOnlyError,
@@ -53,7 +53,7 @@ def translated(patience: float = COMMAND_TIMEOUT) -> AbstractAsyncContextManager
 
 
 class _Translated:
-    """Is around every command: a class, which costs half as much as a generator does."""
+    """Translates errors around every command. A class costs half as much here as a generator does."""
 
     __slots__ = ("_patience", "_timeout")
 
@@ -76,7 +76,7 @@ class _Translated:
 
 
 def translation(error: BaseException, patience: float = COMMAND_TIMEOUT) -> StoreError | None:
-    """Return what this package raises in the place of ``error``, if that comes from Redis."""
+    """Return the error of this package for an ``error`` that comes from Redis; None for any other."""
     match error:
         case redis.exceptions.AuthenticationError() | redis.exceptions.AuthorizationError():
             return StoreError(f"Redis refuses the password or user: {error}")

@@ -134,7 +134,7 @@ class SessionRegistry:
             raise WrongKeyType(f"{SESSIONS} is no sorted set; delete or rename the key") from None
 
     async def unusable(self) -> list[str]:
-        """Return what was pushed to as if it were a session, but no session can have as its id."""
+        """Return the ids of inputs that were pushed to although no session can have them."""
         return sorted(name for name in await self._pushed_to() if not is_session_id(name))
 
     async def _pushed_to(self) -> set[str]:
