@@ -8,7 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -147,12 +147,13 @@ async def _status(*, as_json: bool, each: bool) -> None:
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.status import FleetServer, fleet_status
     from context_builder.session.keys import SESSION_ID_RULE
-    from context_builder.wiring.servers import open_redis_and_url
+    from context_builder.wiring.servers import connected_redis
 
     async with AsyncExitStack() as stack:
         servers = []
         for settings in settings_in_force().of_each_server():
-            redis, url = await stack.enter_async_context(open_redis_and_url(settings))
+            redis, url, _ = await connected_redis(settings)
+            stack.push_async_callback(redis.aclose)
             servers.append(FleetServer(settings.redis.server_name, url, redis))
         found = await fleet_status(servers)
     if as_json:
@@ -270,20 +271,15 @@ async def _shown(demonstration: Demonstration, events: deque[str], console: Cons
                 live.update(_view(demonstration, events))
             await asyncio.sleep(_REFRESH)
 
-    if console.is_terminal:
-        with Live(console=console, auto_refresh=True, refresh_per_second=8, transient=True) as live:
-            looking = asyncio.create_task(look(live), name="look")
-            try:
-                yield
-            finally:
-                looking.cancel()
-        console.print(_view(demonstration, events))
-    else:
-        looking = asyncio.create_task(look(None), name="look")
+    view = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else nullcontext()
+    with view as live:
+        looking = asyncio.create_task(look(live), name="look")
         try:
             yield
         finally:
             looking.cancel()
+    if live is not None:
+        console.print(_view(demonstration, events))
 
 
 def _view(demonstration: Demonstration, events: deque[str]) -> RenderableType:

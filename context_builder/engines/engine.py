@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import secrets
 import socket
 import time
 from abc import ABC, abstractmethod
@@ -102,12 +103,17 @@ class Address:
 class Engine(ABC):
     """Runs a server that is started once, outlives who started it, and is stopped on request.
 
-    The running server is on record in the home, where other terminals find it, and is started behind the ``_lock``.
-    Every method blocks (start-up takes up to a few seconds; call it in a thread) and raises
-    :class:`~context_builder.errors.EngineError` with what to do about it.
+    Files in the ``home`` that have the engine's ``name`` keep its port and password. The running server is on record
+    there, where other terminals find it, and one is started behind a lock. Every method blocks (start-up takes up to a
+    few seconds; call it in a thread) and raises :class:`~context_builder.errors.EngineError` with what to do about it.
     """
 
-    _lock: Path
+    def __init__(self, home: Path, name: str, standard_port: int) -> None:
+        self._home = home.absolute()
+        self._lock = self._home / f"{name}.lock"
+        self._port_file = self._home / f"{name}.port"
+        self._password_file = self._home / f"{name}.password"
+        self._standard_port = standard_port
 
     def ensure(self) -> Address:
         """Return the running engine of this home, started if there is none."""
@@ -126,6 +132,12 @@ class Engine(ABC):
     @abstractmethod
     def stop(self) -> bool:
         """Stop the server cleanly, keeping its data; return false when none was running."""
+
+    def _password(self) -> str:
+        """Return this home's password, made up at first use."""
+        if not self._password_file.exists():
+            write_private(self._password_file, secrets.token_hex(16))
+        return self._password_file.read_text()
 
     @abstractmethod
     def _start(self) -> Address: ...
