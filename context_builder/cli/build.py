@@ -98,11 +98,11 @@ def build(
 
     Examples:
 
-        context-builder build monday --query "How loud is the boat noise?" --max-tokens 4000
+        context-builder build monday --query "How loud is it?" --max-tokens 2000
 
         context-builder build monday -q "What did we decide?" --explain
 
-        context-builder build monday -q "What did Ann want?" --speaker Ann --since 2026-03-01
+        context-builder build monday --speaker Ann --since 2026-03-01 -q "Why?"
 
         context-builder build monday --json | jq .messages
     """

@@ -64,7 +64,7 @@ def work(
 
         REDIS_URL=redis://cache:6379/0 FLEET_CONCURRENCY=200 context-builder fleet
 
-        REDIS_URLS="redis://one:6379/0 redis://two:6379/0?tenant=acme" context-builder fleet
+        REDIS_URLS="redis://one redis://two?tenant=acme" context-builder fleet
 
         context-builder fleet status
 

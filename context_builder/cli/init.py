@@ -72,7 +72,7 @@ def init(
 
         context-builder init
 
-        context-builder init --redis redis://cache:6379/0 --database embedded --model none --recordings none --yes
+        context-builder init --redis redis://cache:6379/0 --model openai --yes
     """
     if ENV.exists():
         confirm(f"Change {ENV}, which is there already? Other lines stay.", yes=yes)

@@ -41,7 +41,9 @@ TenantOption = Annotated[
 _LONGEST_NOTE: Final = 8_000
 """Characters."""
 
-PackageId = Annotated[str, typer.Argument(help="The package's id: cpk_….", show_default=False, callback=legible)]
+PackageId = Annotated[
+    str, typer.Argument(help="Id of the package, which begins with cpk_.", show_default=False, callback=legible)
+]
 PromptFlag = Annotated[bool, typer.Option("--prompt", help="Print only the text for a model's prompt.")]
 
 
@@ -75,7 +77,7 @@ def build(
         list[str] | None,
         typer.Option(
             "--kind",
-            help="Kind of source to search by likeness, such as document, code or message; may be repeated.",
+            help="Kind of source to search by similarity, such as document, code or message; may be repeated.",
             callback=each_legible,
         ),
     ] = None,
@@ -117,11 +119,11 @@ def build(
 
     Examples:
 
-        context-builder package build --intent "Choose a labelling strategy" --project kelp
+        context-builder package build --intent "Label the clips" --project kelp
 
-        context-builder package build -i "Why so loud?" --session monday --budget 1500 --explain
+        context-builder package build -i "Why so loud?" --budget 1500 --explain
 
-        context-builder package build -i "What did Ann decide?" --speaker Ann --since 2026-03-01 --kind message
+        context-builder package build -i "Why loud?" --session monday --kind point
     """
     fields: dict[str, Any] = {
         "intent": intent,
@@ -143,7 +145,7 @@ def show(
 
     Example:
 
-        context-builder package show cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE --prompt
+        context-builder package show ID --prompt
     """
     _one_form(as_json=as_json, as_prompt=as_prompt)
     run(_show(package_id, tenant, as_json=as_json, as_prompt=as_prompt))
@@ -155,7 +157,7 @@ def audit(package_id: PackageId, tenant: TenantOption = None, as_json: JsonFlag 
 
     Example:
 
-        context-builder package audit cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE
+        context-builder package audit ID
     """
     run(_audit(package_id, tenant, as_json=as_json))
 
@@ -184,7 +186,7 @@ def rate(
 
     Example:
 
-        context-builder package rate cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE --outcome 0.8 --helped artifact:protocol
+        context-builder package rate ID --outcome 0.8 --helped artifact:protocol
     """
     if outcome is None and not helped and not note:
         raise typer.BadParameter("one of --outcome, --helped and --note is needed")

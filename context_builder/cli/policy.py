@@ -121,7 +121,7 @@ def check(
 
         context-builder policy check drafts.cedar
 
-        context-builder policy check --ref artifact:protocol --role reader --sub ann
+        context-builder policy check --ref artifact:plan --role reader --sub ann
 
         context-builder policy check drafts.cedar --ref artifact:protocol
     """

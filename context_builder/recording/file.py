@@ -138,7 +138,7 @@ def check_header(line: bytes, session_id: str) -> None:
     except (orjson.JSONDecodeError, KeyError, TypeError):
         other = None
     if other is None:
-        raise RecordingError("is there already, and is no recording of a session")
+        raise RecordingError("is there already, and is not a recording of a session")
     if other != session_id:
         raise RecordingError(f"is there already, as a recording of session {other}")
 

@@ -244,7 +244,7 @@ class Recording:
         except OSError as error:
             raise RecordingError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         if not begun:
-            raise RecordingError(f"{self.path}: is no recording of a session")
+            raise RecordingError(f"{self.path}: is not a recording of a session")
 
     def header(self) -> Line:
         """Return the first line: when the recording began, and of which session."""
