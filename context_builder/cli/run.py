@@ -46,10 +46,10 @@ def run_session(
 
         REDIS_URL=redis://cache OPENAI_API_KEY=sk-... context-builder run monday
     """
-    run(serve(session_id, None, takeover=takeover, wait=not no_wait), interrupted=0)
+    run(_serve(session_id, None, takeover=takeover, wait=not no_wait), interrupted=0)
 
 
-async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
+async def _serve(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
     """Keep the session's state until told to stop, recorded in the file ``record`` if there is one."""
     from context_builder import log
     from context_builder.wiring.app import open_app, recording_of
@@ -161,4 +161,4 @@ async def _record(session_id: str, file: Path | None, *, takeover: bool, wait: b
 
     validate_session_id(session_id)
     file = file or recording_of(session_id, await settings_for(session_id)) or Path(file_name(session_id))
-    await serve(session_id, file, takeover=takeover, wait=wait)
+    await _serve(session_id, file, takeover=takeover, wait=wait)
