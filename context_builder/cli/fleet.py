@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import announce, live_console, print_json, quick_loop, run, settings_in_force
-from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, sweep_hourly
+from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, serving_health, sweep_hourly
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
 from context_builder.errors import require_extra
@@ -92,26 +92,17 @@ async def _work() -> None:
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = asyncio.Event()
     meter = WorkloadMeter()
-    async with sending_spans(settings, "fleet"), open_apps(settings) as apps, AsyncExitStack() as stack:
+    async with sending_spans(settings, "fleet"), open_apps(settings) as apps:
         with stopping_signals(stop.set):
             await check_servers(apps)
             files = raise_open_files()
             for app in apps:
                 await log_room(app.redis, app.settings.redis.server_name, files)
-            workers = await stack.enter_async_context(open_workers(apps, meter))
-            announce(banner(workers[0].name, apps))
-            if settings.process.http_port is not None:
-                require_extra("server", "uvicorn", "HTTP_PORT")
-                from context_builder.server.health import serve_http
-
-                pages = serve_http(
-                    settings.process.http_host,
-                    settings.process.http_port,
-                    lambda: all(worker.is_served for worker in workers),
-                )
-                await stack.enter_async_context(pages)
-            async with beside(apps[0].warm_up(), *map(sweep_hourly, apps), collect_seldom(), meter.run()):
-                await within_grace(run_workers(workers, stop), stop)
+            async with open_workers(apps, meter) as workers:
+                announce(banner(workers[0].name, apps))
+                health = serving_health(settings, lambda: all(worker.is_served for worker in workers))
+                async with health, beside(apps[0].warm_up(), *map(sweep_hourly, apps), collect_seldom(), meter.run()):
+                    await within_grace(run_workers(workers, stop), stop)
 
 
 def banner(worker: str, apps: tuple[App, ...]) -> str:

@@ -183,22 +183,4 @@ class Keys:
 
     def all(self) -> tuple[str, ...]:
         """Return every key that exists for this session alone, but for what others keep of it, its packages."""
-        return (
-            self.input,
-            self.state,
-            self.conversation,
-            self.checkpoint,
-            self.pending,
-            self.seen,
-            self.message_index,
-            self.recent,
-            self.outbox,
-            self.memory_outbox,
-            self.dead,
-            self.archive_dead,
-            self.memory_dead,
-            self.owner,
-            self.control,
-            self.recordings,
-            self.agent_items,
-        )
+        return tuple(key for name, key in vars(self).items() if name not in ("session_id", "packages"))
