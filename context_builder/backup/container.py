@@ -29,7 +29,7 @@ PART: Final = 2**20
 
 MANIFEST_MOST: Final = 64 * 2**20
 LINE_MOST: Final = 256 * 2**20
-"""Bytes of a line, of which Redis would take no more than twice."""
+"""Most bytes of a line; Redis takes values of twice as many at most."""
 
 _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 

@@ -44,7 +44,7 @@ Receiver = Literal["archive", "memory"]
 RECEIVERS: Final[tuple[Receiver, ...]] = get_args(Receiver)
 
 SESSION_ID_RULE: Final = "1 to 128 letters, digits or any of . , _ - : @ + ~ ="
-"""What a session id is, for people."""
+"""Rule for session ids, for people."""
 
 _PUNCTUATION: Final = frozenset("._-:@+~=,")
 _MARKS: Final = ("Mn", "Mc")

@@ -21,8 +21,8 @@ COMMAND_TIMEOUT: Final = 5.0
 """Seconds after which Redis counts as not answering."""
 
 _PASSING: Final = re.compile(r"(^|: -)(OOM|LOADING|READONLY|MASTERDOWN|BUSY|NOREPLICAS|MISCONF|UNKILLABLE|UNBLOCKED)\b")
-"""How Redis begins a refusal that will pass by itself, or when somebody mends it. Before version 7, Redis puts
-in front of it in which line of which script it happened."""
+"""Beginnings of refusals that pass by themselves, or when somebody mends their cause. Before version 7, the script and
+the line in it stand in front of them."""
 
 _WITHHELD: Final = re.compile(
     r"unknown (?:sub)?command|no permissions to run the|unsupported command"
@@ -39,7 +39,7 @@ _PASSING_ERRORS: Final = (
     redis.exceptions.OutOfMemoryError,
     redis.exceptions.MasterDownError,
 )
-"""The same where redis-py makes an error of its own of it; that no longer says how Redis began."""
+"""Errors of redis-py's own for such refusals, whose messages lack that beginning."""
 
 
 def translated(patience: float = COMMAND_TIMEOUT) -> AbstractAsyncContextManager[None]:

@@ -40,10 +40,10 @@ from context_builder.session.summary.rolling_summary import Summary
 _NOTHING: Final = LedgerUpdate()
 
 MOST_STRUCK: Final = 100
-"""Newest messages that were struck, which those who look on are told of."""
+"""Newest struck messages whose ids viewers of the session are told."""
 
 MOST_NAMES: Final = 500
-"""How many of the newest renamed speakers are remembered."""
+"""Most renamed speakers that are remembered, the newest."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a Redis that comes back without its last commits needs is remembered here, and what may be written over.
+"""Commits are remembered here for a Redis that comes back without the last ones, and whose may be written over.
 
 :class:`Lineage` is the part of a session's history that a process knows. The commit history remembers the last commits;
 :class:`UnidentifiedDeliveries` recognizes deliveries without identity that such a Redis gives again.
@@ -78,7 +78,7 @@ class StoredSession:
 
 
 ANCESTORS: Final = 32
-"""So many earlier writers are named. What Redis holds of one before them counts as a stranger's."""
+"""Most earlier writers that a lineage names. What Redis holds of an earlier one counts as a stranger's."""
 
 
 @value
@@ -138,13 +138,13 @@ class Lineage:
 
 
 SECONDS: Final = 3.0
-"""With ``appendfsync everysec`` Redis loses a second at a power cut, two when the disk is busy; one to spare.
+"""Time that Redis may lose at a power cut: one second with ``appendfsync everysec``, two on a busy disk, one to spare.
 
 The checkpoint keeps the positions of as many seconds, for a process that continues the session.
 """
 
 MOST_POSITIONS: Final = 2000
-"""Positions of unidentified deliveries that are remembered at most."""
+"""Most positions of unidentified deliveries that are remembered."""
 
 BYTES: Final = 16 * 2**20
 """Most bytes of list entries that are remembered, whatever the number of commits."""

@@ -35,8 +35,8 @@ MARK_CHARS: Final = 16
 """Characters of a mark for each time that the session was forgotten."""
 
 MARKS: Final = 8
-"""So many times are told from each other: a Redis that falls back behind more of them looks like one in which it
-was forgotten again."""
+"""Most times of forgetting that are distinguished: a Redis that falls back behind more of them looks like one in which
+the session was forgotten again."""
 
 MARK_BYTES: Final = MARKS * (MARK_CHARS + 1) - 1
 
