@@ -29,7 +29,7 @@ PART: Final = 2**20
 
 MANIFEST_MOST: Final = 64 * 2**20
 LINE_MOST: Final = 256 * 2**20
-"""Bytes of a line, of which Redis would take no more than twice."""
+"""Most bytes of a line; Redis takes values of twice as many at most."""
 
 _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
@@ -50,7 +50,7 @@ class BackupWriter:
             number = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise _unwritable(self._path, error) from None
-        self._file = BufferedWriter(_Told(number, self._path))
+        self._file = BufferedWriter(_CheckedFile(number, self._path))
         self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=3)
         return self
 
@@ -80,7 +80,7 @@ class BackupWriter:
             self._partial.unlink(missing_ok=True)
 
 
-class _Told(FileIO):
+class _CheckedFile(FileIO):
     """A file that reports a full disk as an error of ours."""
 
     def __init__(self, number: int, path: Path) -> None:

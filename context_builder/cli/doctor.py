@@ -128,8 +128,7 @@ async def _examined(name: str, check: Callable[[App], Awaitable[CheckAnswer]], a
 
 async def _redis(app: App) -> CheckAnswer:
     from context_builder.engines.redis_launch import SETTINGS
-    from context_builder.storage.redis import check_server
-    from context_builder.storage.redis_durability import durability_of
+    from context_builder.storage.redis import check_server, durability_of
 
     found = f"{app.redis_is.what}, version {await check_server(app.redis)}"
     durability = await durability_of(app.redis, SETTINGS if app.redis_is.embedded else None)

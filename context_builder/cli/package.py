@@ -39,7 +39,7 @@ TenantOption = Annotated[
     str | None, typer.Option("--tenant", help="Tenant of the packages; default: TENANT_ID.", callback=legible)
 ]
 _LONGEST_NOTE: Final = 8_000
-"""Characters."""
+"""Characters of a note, at most."""
 
 PackageId = Annotated[
     str, typer.Argument(help="Id of the package, which begins with cpk_.", show_default=False, callback=legible)

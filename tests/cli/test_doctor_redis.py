@@ -17,8 +17,7 @@ from context_builder.cli import app
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.redis import RedisEngine
 from context_builder.errors import StoreError
-from context_builder.storage.redis import check_server, client_for
-from context_builder.storage.redis_durability import judged
+from context_builder.storage.redis import check_server, client_for, judged
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines

@@ -98,6 +98,20 @@ async def test_a_disk_that_is_too_slow_ends_the_recording(tmp_path: Path, monkey
     assert [entry["reason"] for entry in logs] == ["the disk is too slow: 2 lines wait"]
 
 
+async def test_why_a_line_cannot_be_written_down_is_logged_without_what_was_said(tmp_path: Path) -> None:
+    def failing() -> bytes:
+        raise ValueError("the patient is called Ida")
+
+    writer = RecordingWriter()
+    with capture_logs() as logs:
+        recorder = begun(writer, tmp_path / "monday.jsonl")
+        assert recorder._file is not None
+        writer.put(recorder._file, failing)
+        await writer.close()
+    (logged,) = logs
+    assert logged["reason"].startswith("cannot be written down: ValueError in test_file.py")
+
+
 @pytest.mark.engines
 async def test_a_session_goes_on_although_its_recording_cannot(live: Recorded) -> None:
     live.path = Path("/dev/full")
