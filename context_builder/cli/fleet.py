@@ -158,9 +158,6 @@ async def _status(*, as_json: bool, each: bool) -> None:
     if as_json:
         print_json(found.as_json())
         return
-    from rich.console import Console
-    from rich.table import Table
-
     if not found.workers:
         typer.echo("No worker. Start one: context-builder fleet")
     else:

@@ -37,8 +37,7 @@ from context_builder.session.messages.message import CONSILIENCE, from_fields, i
 from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.storage.redis_availability import until_available
-from context_builder.wiring.app import open_builder
-from context_builder.wiring.builders import build_for_state
+from context_builder.wiring.builders import build_for_state, open_builder
 from context_builder.wiring.servers import open_redis, settings_of
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,7 @@ from context_builder.recording import file as writing
 from context_builder.recording.file import FileRecorder, RecordingWriter
 from context_builder.recording.recording import Recording
 from context_builder.session.config import SessionConfig
-from context_builder.session.recorder import DeliveriesRejected
+from context_builder.session.events import DeliveriesRejected
 from context_builder.session.store.recovery import StoredSession
 from tests.recording.witness import Recorded
 from tests.services.waiting import wait_until
