@@ -259,6 +259,15 @@ async def _seen(session_id: SessionId, redis: OwnRedis, services: ServicesHere, 
 MUST_BE_SEEN: Final = Depends(_seen)
 """For routes that change what was said in a session: it is not there for a caller who may not see it."""
 
+
+async def _read_whole(session_id: SessionId, services: ServicesHere, caller: CallerHere) -> None:
+    if (await access_to_sessions(services, caller, [session_id]))[session_id] is not Access.READ:
+        raise not_found()
+
+
+MUST_BE_READ: Final = Depends(_read_whole)
+"""For what cannot be redacted, such as raw bytes: it is not there for a caller who may not see all that was said."""
+
 SeenHere = Annotated[SeenSession, MUST_BE_SEEN]
 """The session that the path names, as the caller may see it; 404 where that is not at all."""
 

@@ -118,8 +118,9 @@ DOORS: dict[str, Door] = {
     "page messages": getting("/ui/data/sessions/{}/messages"),
     "page live": lambda client, name: first_event(client, f"/ui/live/sessions/{name}"),
     "page memory": getting("/ui/memory?q={}"),
+    "page health": getting("/ui/health"),
 }
-NAMES_SESSIONS = ("sessions", "page list", "MCP sessions")
+NAMES_SESSIONS = ("sessions", "page list", "page health", "MCP sessions")
 
 
 async def state_it(api: ApiServer, name: str, sensitivity: str) -> None:
@@ -187,6 +188,17 @@ async def test_nor_does_the_page_tell_a_restricted_session_from_none(api: ApiSer
         await logged_in(api, client, Role.WRITER)
         answers = [await client.get(f"/ui/sessions/{name}/revisions") for name in (session, f"never-{session}")]
     assert [one.status_code for one in answers] == [404, 404]
+
+
+@pytest.mark.parametrize("sensitivity", ["restricted", "confidential"])
+async def test_dead_letters_which_cannot_be_redacted_are_for_who_sees_all(
+    api: ApiServer, session: str, sensitivity: str
+) -> None:
+    async with api.client() as client:
+        await logged_in(api, client, Role.WRITER)
+        assert (await client.get(f"/ui/dead/{session}")).status_code == 200
+        await state_it(api, session, sensitivity)
+        assert (await client.get(f"/ui/dead/{session}")).status_code == 404
 
 
 @pytest.mark.parametrize("door", [one for one in DOORS if one not in NAMES_SESSIONS])

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from context_builder.clock import epoch
 from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
-from context_builder.server.page.session_status import status_of, troubles_of
+from context_builder.server.page.session_status import status_of, troubles_of, undelivered
 from context_builder.server.page.summary_view import in_order, shown_point
 from context_builder.server.seen_session import SeenSession
 from context_builder.server.shared_look import Changes
@@ -175,7 +175,8 @@ class ConversationReader:
             waiting=head["waiting"],
             now=time.time(),
         )
-        troubles = troubles_of(self._state, is_run=status.is_run, has_model=self._has_model)
+        troubles = undelivered(self._session_id, status, head["waiting"], head["dead"])
+        troubles += troubles_of(self._state, is_run=status.is_run, has_model=self._has_model)
         return {"status": status, "is_run": status.is_run, "troubles": [one.as_json() for one in troubles]}
 
     def _note(self, one: JsonObject) -> None:

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from context_builder.assembly.budget import BEGINNING
 from context_builder.domains import DOMAINS
 from context_builder.server import problem
+from context_builder.server.access.caller import Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.page.logins import FOR_SCRIPTS
 from context_builder.session.messages.message import CONSILIENCE
@@ -130,6 +131,7 @@ class NavigationLink(NamedTuple):
     name: str
     path: str
     short: str = ""
+    role: Role = Role.READER
 
 
 VIEWS: Final = (
@@ -146,5 +148,6 @@ SESSION_VIEWS: Final = (
     NavigationLink("Live", ""),
     NavigationLink("Next prompt", "prompt"),
     NavigationLink("Back in time", "recording"),
+    NavigationLink("Correct", "revisions", role=Role.WRITER),
 )
 """In the head of a session's pages: ``/ui/sessions/{id}`` and, where ``path`` is not empty, ``/{path}``."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
 from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
+from context_builder.knowledge.governance import Access
+from context_builder.server.access.caller import Caller
 from context_builder.server.page.session_status import SessionActivity, failing_tasks, status_of
+from context_builder.server.seen_session import access_to_sessions
+from context_builder.server.services import Services
 from context_builder.session.keys import SLEEPERS, Keys
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.commit import MARK_BYTES
@@ -68,8 +72,27 @@ class SessionList:
     rows: tuple[SessionRow, ...]
     total: int
 
+    def sorted(self, by: str) -> SessionList:
+        """Return the list in the order of a column of :data:`SORTS`, with ``-`` before it the other way around."""
+        key = SORTS.get(by.removeprefix("-"))
+        if key is None:
+            return self
+        return SessionList(tuple(sorted(self.rows, key=key, reverse=by.startswith("-"))), self.total)
+
     def as_json(self) -> dict[str, Any]:
         return {"rows": [asdict(row) for row in self.rows], "total": self.total}
+
+
+_STATUSES: Final = tuple(SessionActivity)
+SORTS: Final[Mapping[str, Callable[[SessionRow], Any]]] = {
+    "session": lambda row: row.session_id.casefold(),
+    "status": lambda row: (not row.failing, _STATUSES.index(row.status)),
+    "spoke": lambda row: -(row.last_spoke or float("inf")),
+    "messages": lambda row: -row.messages,
+    "behind": lambda row: (-row.waiting, -row.dead),
+    "cost": lambda row: (-row.dollars, -row.tokens),
+}
+"""What the list is sorted by: names from A, what fails first, of numbers and times the highest first."""
 
 
 class SessionLister:
@@ -90,7 +113,7 @@ class SessionLister:
         parts = await asyncio.gather(*(self._rows(one.redis, one.name, words) for one in servers))
         total = sum(count for _, count in parts)
         found = {row.session_id: row for rows, _ in parts for row in rows}
-        order = sorted(found.values(), key=lambda row: row.last_spoke or float("inf"), reverse=True)
+        order = sorted(found.values(), key=SORTS["spoke"])
         return SessionList(tuple(order[:MOST_SHOWN]), total)
 
     async def _rows(self, redis: Redis, server: str, words: str) -> tuple[list[SessionRow], int]:
@@ -156,6 +179,13 @@ class SessionLister:
             self._states[server, name] = mark, state
         while len(self._states) > 4 * MOST_SHOWN:
             del self._states[next(iter(self._states))]
+
+
+async def as_seen(services: Services, caller: Caller, found: SessionList) -> SessionList:
+    """Return the list without the sessions that the caller may not see, and without counting them."""
+    access = await access_to_sessions(services, caller, [row.session_id for row in found.rows])
+    rows = tuple(row for row in found.rows if access[row.session_id] is not Access.DENIED)
+    return SessionList(rows, found.total - (len(found.rows) - len(rows)))
 
 
 def _brief(state: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Final
+from urllib.parse import quote
 
 from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
 from context_builder.json_values import number_of, object_of
@@ -67,13 +68,16 @@ _LONGEST_REASON: Final = 300
 class Trouble:
     """What fails, ``since`` which epoch second, if that is known, and what there is to say about it.
 
-    ``level`` is ``bad`` where something is missing, ``warn`` where something else stands in for it.
+    ``level`` is ``bad`` where something is missing, ``warn`` where something else stands in for it, or it waits.
+    ``commands`` mend it from a terminal; ``view`` of the page, a path that follows ``/ui/``, tells more.
     """
 
     level: str
     title: str
-    since: float | None
-    details: tuple[str, ...]
+    since: float | None = None
+    details: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    view: str = ""
 
     def as_json(self) -> JsonObject:
         return asdict(self)
@@ -88,6 +92,19 @@ def failing_tasks(state: JsonObject) -> tuple[str, ...]:
 def troubles_of(state: JsonObject, *, is_run: bool, has_model: bool) -> list[Trouble]:
     """Return the troubles of a session with this published state; ``has_model`` says that a model is set up."""
     return [*_failing(state), *_stood_in(state, is_run=is_run, has_model=has_model)]
+
+
+def undelivered(session_id: str, status: SessionActivity, waiting: int, dead: int) -> list[Trouble]:
+    """Return what keeps messages from their place: ``waiting`` were not taken in, ``dead`` could not be delivered."""
+    found = []
+    if status is SessionActivity.NOT_RUNNING:
+        waits = f"{_counted(waiting, 'message')} {'waits' if waiting == 1 else 'wait'}." if waiting else ""
+        commands = (run_command(session_id), "context-builder fleet")
+        found.append(Trouble("warn", "Nobody runs this session", details=(waits,) * bool(waits), commands=commands))
+    if dead:
+        view = f"dead/{quote(session_id, safe='')}"
+        found.append(Trouble("bad", f"{_counted(dead, 'message')} could not be read or delivered", view=view))
+    return found
 
 
 def _failing(state: JsonObject) -> Iterator[Trouble]:

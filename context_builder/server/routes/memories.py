@@ -69,7 +69,7 @@ class MemoriesAnswer(CamelModel):
 async def search_memories(
     services: ServicesHere,
     caller: CallerHere,
-    q: Annotated[str, Query(max_length=LONGEST_QUERY, description="What is looked for; empty: the newest.")] = "",
+    q: Annotated[str, Query(max_length=LONGEST_QUERY, description="What to look for; empty for the newest.")] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 8,
     speaker: Annotated[str, Query(max_length=LONGEST_NAME, description="Who said it: a whole name.")] = "",
     session: Annotated[str, Query(max_length=LONGEST_NAME, description="Session in which it was said.")] = "",

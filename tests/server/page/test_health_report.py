@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import tracemalloc
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,9 @@ from structlog.testing import capture_logs
 
 from context_builder.engines.redis_launch import SETTINGS
 from context_builder.errors import StoreUnavailable
+from context_builder.knowledge.governance import Access
+from context_builder.memory.memory import MemoryQuery
+from context_builder.server.access.caller import local_caller
 from context_builder.server.page.health_history import Check, HealthHistory
 from context_builder.server.page.views import health as reports
 from context_builder.server.page.views.health import HealthReport, HealthWatch, health, health_report
@@ -26,24 +30,37 @@ from tests.services.waiting import wait_until
 pytestmark = pytest.mark.engines
 
 KEYS = Keys("monday")
+CALLER = local_caller("lab")
 
 
 async def answers(*_: Any) -> None:
     """A database and a memory that answer."""
 
 
+async def nothing_stated(*_: Any) -> dict[str, str]:
+    return {}
+
+
+async def all_may_be_read(_: Any, sources: Sequence[Any]) -> list[Access]:
+    return [Access.READ for _ in sources]
+
+
 def services_on(redis: Redis, *, has_model: bool = False) -> Any:
     store = SimpleNamespace(search=answers, ping=answers)
     servers = SessionServers([SessionServer("redis", redis, "lab")])
     sessions = SimpleNamespace(servers=servers, tenant_id="lab")
-    return SimpleNamespace(sessions=sessions, functions=store, memory=store, has_model=has_model)
+    knowledge = SimpleNamespace(sensitivities=nothing_stated)
+    packages = SimpleNamespace(viewer=SimpleNamespace(access=all_may_be_read))
+    return SimpleNamespace(
+        sessions=sessions, functions=store, memory=store, has_model=has_model, knowledge=knowledge, packages=packages
+    )
 
 
 async def reported(redis: Redis, *, has_model: bool = False, **published: Any) -> HealthReport:
     await redis.zadd(SESSIONS, {"monday": 1})
     await redis.set(KEYS.owner, orjson.dumps({"token": 1, "host": "here", "pid": 1, "since": 1}))
     await redis.set(KEYS.state, orjson.dumps({**published, "revision": 1, "updated_at": 1.0}))
-    return await health_report(services_on(redis, has_model=has_model), "lab")
+    return await health_report(services_on(redis, has_model=has_model), CALLER)
 
 
 def told(report: HealthReport, name: str) -> tuple[str, str]:
@@ -60,7 +77,7 @@ async def test_an_embedded_redis_which_has_no_config_is_known_by_the_settings_it
     services = services_on(redis)
     for known, is_told in ({}, True), (SETTINGS, False):
         services.sessions.servers = SessionServers([SessionServer("redis", redis, "lab", known)])
-        advice = next(one.advice for one in (await health_report(services, "lab")).checks if one.name == "Redis")
+        advice = next(one.advice for one in (await health_report(services, CALLER)).checks if one.name == "Redis")
         assert any(one.startswith("could not be checked") and "appendfsync" in one for one in advice) is is_told
 
 
@@ -70,14 +87,13 @@ async def test_what_redis_does_not_say_is_not_known(redis: Redis, monkeypatch: p
 
     monkeypatch.setattr(reports, "_fleet", away)
     report = await reported(redis)
-    assert (report.dead, report.fleet, report.has_fleet, report.costs) == ([], None, None, None)
+    assert (report.dead, report.fleet, report.has_fleet, report.costs) == (None, None, None, None)
     login = SimpleNamespace(csrf="", caller=SimpleNamespace(sub="ida", tenant_id="lab", may=lambda _: True))
     services = services_on(redis)
     app = SimpleNamespace(state=SimpleNamespace(health=HealthWatch(services)))
     request: Any = SimpleNamespace(scope={"state": {"login": login}, "path": "/ui/health"}, app=app)
-    caller: Any = SimpleNamespace(tenant_id="lab")
-    page = bytes((await health(request, services, caller)).body).decode()
-    assert page.count("Not known: Redis does not answer.") == 3
+    page = bytes((await health(request, services, CALLER)).body).decode()
+    assert page.count("Not known: a service above does not answer.") == 4
     assert "No fleet worker is running" not in page
 
 
@@ -87,9 +103,40 @@ async def test_the_history_is_noted_while_nobody_looks(redis: Redis, monkeypatch
     history = watch.of_tenant("lab")
     async with watch.watching():
         await wait_until(lambda: history.bars("Delivery", time.time()), "a look is noted")
-    for number in range(reports.MOST_WATCHED):
+
+
+async def test_the_history_of_the_latest_tenants_is_kept_and_always_that_of_its_own(redis: Redis) -> None:
+    watch = HealthWatch(services_on(redis))
+    own, first = watch.of_tenant("lab"), watch.of_tenant("tenant-0")
+    for number in range(1, reports.MOST_WATCHED):
         watch.of_tenant(f"tenant-{number}")
-    assert watch.of_tenant("lab") is not history
+    assert watch.of_tenant("lab") is own
+    assert watch.of_tenant("tenant-0") is not first
+
+
+async def test_looking_at_the_memory_embeds_nothing(redis: Redis) -> None:
+    asked: list[str] = []
+
+    async def search(_: str, query: MemoryQuery) -> None:
+        asked.append(query.text)
+
+    services = services_on(redis)
+    services.memory = SimpleNamespace(search=search)
+    await health_report(services, CALLER)
+    assert asked == [""]
+
+
+async def test_a_session_that_the_caller_may_not_see_is_counted_and_not_named(redis: Redis) -> None:
+    async def none_may_be_read(_: Any, sources: Sequence[Any]) -> list[Access]:
+        return [Access.DENIED for _ in sources]
+
+    failing = {"summary": {"since": 1.0, "tries": 2, "reason": "away", "tokens": 0}}
+    assert "monday" in repr(await reported(redis, failing=failing))
+    services = services_on(redis)
+    services.packages.viewer.access = none_may_be_read
+    report = await health_report(services, CALLER)
+    assert told(report, "Model")[0] == "bad"
+    assert "monday" not in repr(report)
 
 
 def test_the_history_shows_the_worst_of_each_bar_and_forgets_after_a_day() -> None:

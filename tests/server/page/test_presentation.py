@@ -111,11 +111,11 @@ async def lines(locator: Locator) -> int:
 
 async def test_who_runs_a_session_is_told_and_how_to_run_it(redis: Redis, visitor: Visitor) -> None:
     page = await opened(redis, visitor, LAPTOP)
-    status, notice = page.locator("[data-head=status]"), page.locator("[data-not-running]")
+    status, notice = page.locator("[data-head=status]"), page.locator(".summary .trouble")
     await expect(status).to_have_text("not running")
     await expect(notice).to_contain_text("context-builder run monday")
     await redis.lpush(Keys("monday").input, b"{}")  # type: ignore[misc]
-    await expect(notice).to_contain_text("waits: 1")
+    await expect(notice).to_contain_text("1 message waits.")
     await redis.zadd(SLEEPERS, {"monday": time.time()})
     await expect(status).to_have_text("asleep")
     await expect(notice).to_be_hidden()
@@ -129,7 +129,7 @@ async def test_a_failing_summary_is_told_where_the_summary_would_be(redis: Redis
     told = {"since": time.time(), "tries": 3, "reason": "the model does not answer", "tokens": 4_000}
     empty = {"points": [], "message_count": 0}
     page = await opened(redis, visitor, LAPTOP, failing={"summary": told}, rolling_summary=empty)
-    trouble = page.locator(".summary .trouble")
+    trouble = page.locator(".summary .trouble.is-bad")
     await expect(trouble).to_contain_text("The summary fails")
     await expect(trouble).to_contain_text("3 tries came to nothing, and 4,000 tokens were spent in vain.")
     await redis.set(Keys("monday").state, state(rolling_summary=empty, revision=2, messages_since_summary=10))
@@ -233,6 +233,19 @@ async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(re
     await expect(page.locator("#m1")).to_be_in_viewport()
     await expect(page.locator("#m1")).to_have_class("message lit")
     await expect(page.locator("#m1 mark")).to_have_text("hears the whales sing")
+
+
+async def test_on_a_phone_troubles_stand_with_the_summary_and_a_sign_leads_there(
+    redis: Redis, visitor: Visitor
+) -> None:
+    await redis.lpush(Keys("monday").dead, b"{}")  # type: ignore[misc]
+    page = await opened(redis, visitor, PHONE)
+    top = await page.locator(".talk").evaluate("(one) => one.getBoundingClientRect().top")
+    assert top < 0.4 * PHONE["height"]
+    await page.get_by_role("button", name="Summary 14 to look at").click()
+    await expect(page.locator(".summary .trouble")).to_have_count(2)
+    leads = page.get_by_role("link", name="See why, and put them back")
+    await expect(leads).to_have_attribute("href", "/ui/dead/monday")
 
 
 async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_labels(

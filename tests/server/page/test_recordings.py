@@ -50,15 +50,18 @@ async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, vi
     await page.goto("/ui/recordings")
     await check_in_every_dress(page)
     await page.get_by_role("link", name="monday").click()
-    messages = page.locator(".message-list")
+    messages = page.locator(".messages")
     await expect(messages).to_contain_text("survey 60 of")
-    await expect(page.locator(".point-list")).to_contain_text("Said: Urchin survey 1 of")
+    await expect(page.locator(".points")).to_contain_text("Said: Urchin survey 1 of")
     await page.locator("#at").fill("40")
     await expect(messages.locator("li")).to_have_count(10)
     await expect(messages).not_to_contain_text("survey 11 of")
     await expect(page.locator(".instant")).to_contain_text("0:40 of 4:00 2023")
     await expect(page.locator(".instant")).to_contain_text("22:14:00 UTC")
+    assert await page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert await page.evaluate("document.documentElement.scrollHeight") < 1.25 * PHONE["height"]
+    await expect(page.locator(".points")).to_be_hidden()
     marks = page.locator(".finished path")
     assert set(await marks.evaluate_all("all => all.map((one) => one.getBoundingClientRect().width)")) == {8}
     await check_in_every_dress(page)
@@ -80,11 +83,11 @@ async def test_it_works_without_scripts(api: ApiServer, chromium: Chromium, mond
     async with visiting_as(chromium, api, api.key(), java_script_enabled=False) as visitor:
         page = visitor.page
         await page.goto("/ui/recordings/monday?at=40")
-        await expect(page.locator(".message-list li")).to_have_count(10)
+        await expect(page.locator(".messages li")).to_have_count(10)
         await page.get_by_role("link", name="Next message").click()
-        await expect(page.locator(".message-list li")).to_have_count(11)
+        await expect(page.locator(".messages li")).to_have_count(11)
         await page.get_by_role("button", name="Go there").click()
-        await expect(page.locator(".message-list li")).to_have_count(11)
+        await expect(page.locator(".messages li")).to_have_count(11)
         await expect(page.get_by_role("button", name="Play")).to_be_hidden()
 
 
@@ -111,7 +114,7 @@ async def test_whatever_was_said_is_text(folder: Path, visitor: Visitor) -> None
     assert await not_isolated(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.locator("#at").fill("20")
-    await expect(page.locator(".message-list li")).to_have_count(5)
+    await expect(page.locator(".messages li")).to_have_count(5)
     assert await page.locator("#moment").locator("script, img, iframe, b, #owned, svg").count() == 0
 
 
@@ -147,7 +150,7 @@ async def test_what_is_no_recording_is_told(api: ApiServer, folder: Path) -> Non
     async with api.client() as client:
         await logged_in(api, client, api.key())
         answer = await client.get("/ui/recordings/broken")
-        assert (answer.status_code, "is no recording" in answer.text) == (409, True)
+        assert (answer.status_code, "is not a recording" in answer.text) == (409, True)
         assert str(folder) not in answer.text
 
 

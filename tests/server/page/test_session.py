@@ -219,7 +219,7 @@ async def test_everybody_can_correct_what_was_said(redis: Redis, visitor: Visito
         await push(redis, said(1, "Wails sing."))
         await page.goto(ADDRESS)
         await page.get_by_text("Wails sing.").wait_for()
-        await page.get_by_role("link", name="Correct …").click()
+        await page.get_by_role("link", name="Correct", exact=True).click()
         await check_in_every_dress(page)
         await page.get_by_role("link", name="Wails sing.").click()
         await check_in_every_dress(page)

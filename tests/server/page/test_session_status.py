@@ -14,6 +14,7 @@ from context_builder.server.page.session_status import (
     run_command,
     status_of,
     troubles_of,
+    undelivered,
 )
 
 NOW = 1_800_000_000.0
@@ -72,6 +73,14 @@ def test_what_stands_in_for_a_model_is_told_where_there_is_one() -> None:
     ]
     assert troubles_of(state, is_run=True, has_model=False) == []
     assert troubles_of({"analyst": {"keywords": "gpt-4o-mini"}}, is_run=True, has_model=True) == []
+
+
+def test_what_waits_says_how_to_run_the_session_and_what_was_refused_where_it_is() -> None:
+    waits, refused = undelivered("a room", SessionActivity.NOT_RUNNING, 2, 1)
+    assert (waits.title, waits.details) == ("Nobody runs this session", ("2 messages wait.",))
+    assert waits.commands == ("context-builder run 'a room'", "context-builder fleet")
+    assert (refused.title, refused.view) == ("1 message could not be read or delivered", "dead/a%20room")
+    assert undelivered("monday", SessionActivity.ENDED, 0, 0) == []
 
 
 @pytest.mark.parametrize("odd", [None, 7, "text", [1], {"summary": 3}, {"summary": {"tries": "x", "reason": None}}])

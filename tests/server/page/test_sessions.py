@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx
 import orjson
 import pytest
@@ -62,6 +64,26 @@ async def test_one_searches_by_name_speaker_and_status(redis: Redis, visitor: Vi
     await page.reload()
     await expect(search).to_have_value("<b>nobody</b>")
     await expect(page.get_by_role("heading")).to_have_text(["Sessions", "Nothing fits “<b>nobody</b>”"])
+
+
+async def test_a_columns_heading_sorts_by_it_live_and_the_other_way_round(redis: Redis, visitor: Visitor) -> None:
+    for name, count in (("a", 2), ("b", 3), ("c", 1)):
+        await redis.lpush(Keys(name).input, *(b"{}",) * count)  # type: ignore[misc]
+    page = visitor.page
+    names = page.locator("tbody th a")
+    await expect(names).to_have_count(3)
+    behind = page.locator("thead").get_by_role("link", name="Behind")
+    await behind.click()
+    await expect(names).to_have_text(["b", "a", "c"])
+    await expect(page.get_by_role("columnheader", name="Behind")).to_have_attribute("aria-sort", "descending")
+    await redis.lpush(Keys("c").input, *(b"{}",) * 9)  # type: ignore[misc]
+    await expect(names).to_have_text(["c", "b", "a"])
+    await behind.click()
+    await expect(names).to_have_text(["a", "b", "c"])
+    await page.get_by_role("searchbox").fill("not running")
+    await expect(page.locator("thead a").first).to_have_attribute("href", re.compile(r"\?sort=session&q=not\+running$"))
+    await page.goto("/ui/sessions?sort=no-such")
+    await expect(names).to_have_count(3)
 
 
 async def test_without_scripts_the_list_is_read_and_searched(api: ApiServer, redis: Redis, chromium: Chromium) -> None:

@@ -80,7 +80,7 @@ async def test_what_was_said_is_corrected_renamed_and_struck(redis: Redis, reade
         await push(redis, said(1, "Wails sing."), said(2, "Off the record."))
         await wait_until(published(redis, lambda now: now["received_messages"] == 2), "both are published")
         await page.goto("/ui/sessions/monday")
-        await page.get_by_role("link", name="Correct …").click()
+        await page.get_by_role("link", name="Correct", exact=True).click()
         await page.get_by_role("link", name="Wails sing.").click()
         await page.get_by_label("What was said").fill("Whales sing.")
         await page.get_by_role("button", name="Correct").click()

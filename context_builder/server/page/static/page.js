@@ -92,6 +92,23 @@ export function dollars(amount) {
   return amount >= 1 || !amount ? `$${amount.toFixed(2)}` : `$${amount.toFixed(4)}`;
 }
 
+/** Show one panel at a time, where there is room for no more; return what shows one by its name. */
+export function panels(onShow = () => {}) {
+  const bar = document.querySelector("[data-panels]");
+  const conversation = document.querySelector("[data-shown]");
+  const show = (name) => {
+    conversation.dataset.shown = name;
+    for (const one of bar.querySelectorAll("[data-panel]")) one.setAttribute("aria-pressed", String(one.dataset.panel === name));
+    onShow();
+  };
+  bar.hidden = false;
+  bar.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-panel]");
+    if (button) show(button.dataset.panel);
+  });
+  return show;
+}
+
 /**
  * Listen to server-sent events; the browser comes back by itself. `handlers` are functions by the event's name.
  * Shows in the element with data-live whether the connection holds.

@@ -1,4 +1,5 @@
 // Back in time: the slider shows each instant as it passes, and the recording plays. Without this, "Go there" does.
+import { panels } from "./page.js";
 import { latest, replaced } from "./refresh.js";
 
 const form = document.querySelector("#seeking");
@@ -7,12 +8,13 @@ const play = form.querySelector("#play");
 const speed = form.querySelector("#speed");
 const INTERVAL = 200; // milliseconds between two instants while it plays
 
+panels();
 let timer = null;
 
 const show = latest(async (second) => {
   const address = new URL(form.action);
   address.searchParams.set("at", second.toFixed(1));
-  if (!(await replaced(address, {}, ["#moment", "#steps"]))) stop();
+  if (!(await replaced(address, {}, ["#moment", "#recent", "#points", "#steps"]))) stop();
   else history.replaceState(null, "", address);
 });
 

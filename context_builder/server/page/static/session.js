@@ -1,5 +1,5 @@
 // A session as it happens: keeps the conversation, the silence clock, the chart and the summary current.
-import { PAGE, clock, dollars, domainChip, element, listen, marked, said, setText, speakerName } from "./page.js";
+import { PAGE, clock, dollars, domainChip, element, listen, marked, panels, said, setText, speakerName } from "./page.js";
 import { DomainChart } from "./domain_chart.js";
 import { SummaryList } from "./summary_list.js";
 import { WindowedList } from "./windowed_list.js";
@@ -9,7 +9,6 @@ const id = strip.dataset.session;
 const scroll = document.querySelector("[data-scroll]");
 const messages = document.querySelector("[data-messages]");
 const chart = new DomainChart(document.querySelector("[data-chart]"), showTime);
-const conversation = document.querySelector("[data-shown]");
 const narrow = matchMedia("(max-width: 980px)"); // as in page.css: one panel at a time
 const followButton = document.querySelector("[data-follow]");
 const head = (name) => document.querySelector(`[data-head=${name}]`);
@@ -237,19 +236,7 @@ messages.addEventListener("click", (event) => {
 
 // ---- One panel at a time, where there is room for no more
 
-const panels = document.querySelector("[data-panels]");
-panels.hidden = false;
-panels.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-panel]");
-  if (button) showPanel(button.dataset.panel);
-});
-
-function showPanel(name) {
-  conversation.dataset.shown = name;
-  for (const one of panels.querySelectorAll("[data-panel]")) one.setAttribute("aria-pressed", String(one.dataset.panel === name));
-  list.update();
-}
-
+const showPanel = panels(() => list.update());
 narrow.addEventListener("change", () => drawPoints());
 
 // ---- The head
@@ -273,12 +260,10 @@ function takeStatus(state) {
   const status = head("status");
   status.className = `status is-${state.status.replace(" ", "-")}`;
   setText(status, state.status);
-  document.querySelector("[data-not-running]").hidden = state.status !== "not running";
-  document.querySelector("[data-not-heard]").hidden = !state.waiting;
-  setText(head("unheard"), state.waiting.toLocaleString("en"));
-  document.querySelector("[data-dead]").hidden = !state.dead;
-  setText(head("dead"), state.dead.toLocaleString("en"));
   document.querySelector("[data-troubles]").replaceChildren(...state.troubles.map(trouble));
+  const sign = document.querySelector("[data-troubled]");
+  sign.hidden = !state.troubles.length;
+  sign.className = `verdict is-${state.troubles[0]?.level}`;
   const nothing = document.querySelector("[data-no-points]");
   nothing.hidden = points.length > 0 || state.troubles.length > 0;
   setText(nothing, nothingYet(state));
@@ -292,9 +277,17 @@ function trouble(one) {
     since.append(element("time", "", clock(one.since)));
     made.append(" ", since);
   }
-  const details = element("span", "details", one.details.join(" "));
-  details.dir = "auto";
-  made.append(details);
+  if (one.details.length) {
+    const details = element("span", "details", one.details.join(" "));
+    details.dir = "auto";
+    made.append(details);
+  }
+  made.append(...one.commands.map((line) => element("code", "", line)));
+  if (one.view) {
+    const link = element("a", "", "See why, and put them back");
+    link.href = `${PAGE}/${one.view}`;
+    made.append(link);
+  }
   return made;
 }
 

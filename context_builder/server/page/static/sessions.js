@@ -72,10 +72,15 @@ function tick() {
   for (const one of body.querySelectorAll("[data-since]")) setText(one, ago(Number(one.dataset.since), now));
 }
 
+/** What is listed, and in which order, as in an address. */
+function asked() {
+  return new URLSearchParams(new FormData(search.form)).toString();
+}
+
 let source;
 function follow() {
   source?.close();
-  source = listen(`${PAGE}/live/sessions?q=${encodeURIComponent(search.value.trim())}`, { sessions: show });
+  source = listen(`${PAGE}/live/sessions?${asked()}`, { sessions: show });
 }
 
 let typing;
@@ -83,7 +88,11 @@ search.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(() => {
     const words = search.value.trim();
-    history.replaceState(null, "", words ? `?q=${encodeURIComponent(words)}` : location.pathname);
+    history.replaceState(null, "", `?${asked()}`);
+    for (const one of table.tHead.querySelectorAll("a")) {
+      const sort = new URLSearchParams(one.search).get("sort");
+      one.search = new URLSearchParams({ sort, q: search.value });
+    }
     emptyBecause(words);
     follow();
   }, 200);

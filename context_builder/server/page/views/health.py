@@ -8,11 +8,11 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import structlog
 from fastapi import Query, Request
@@ -22,13 +22,15 @@ from starlette.responses import RedirectResponse, Response
 from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
 from context_builder.errors import ContextBuilderError
 from context_builder.memory.memory import MemoryQuery
+from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER, CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.page.health_history import STATES, Check, HealthHistory
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
-from context_builder.server.page.session_list import SessionList, SessionLister, SessionRow
+from context_builder.server.page.session_list import SessionList, SessionLister, SessionRow, as_seen
 from context_builder.server.problem import Problem, not_found, problem_of
+from context_builder.server.seen_session import MUST_BE_READ
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.servers import SessionServer, SessionServers
@@ -107,18 +109,25 @@ class HealthReport:
         return max((one.state for one in self.checks), key=STATES.index, default="good")
 
 
-async def health_report(services: Services, tenant_id: str) -> HealthReport:
-    """Look at everything. What does not answer is part of the report."""
-    servers = services.sessions.servers.of_tenant(tenant_id)
+async def health_report(services: Services, caller: Caller) -> HealthReport:
+    """Look at everything, and name no session that the caller may not see.
+
+    What does not answer is part of the report.
+    """
+    servers = services.sessions.servers.of_tenant(caller.tenant_id)
     report = HealthReport()
-    report.checks, found = await _looked_at(services, tenant_id, SessionLister())
-    with suppress(ContextBuilderError):  # a server that does not answer is named above
+    checks, found = await _looked_at(services, caller.tenant_id, SessionLister())
+    shown = SessionList((), 0)
+    with suppress(ContextBuilderError):  # what does not answer is named above
         if found is not None:
-            report.sessions = found.total
-            report.dead = [row for row in found.rows if row.dead]
             report.fleet = await _fleet(servers)
             report.has_fleet = report.fleet is not None
-            report.costs = await _costs(servers, found.rows)
+            shown = await as_seen(services, caller, found)
+            report.sessions = shown.total
+            report.dead = [row for row in shown.rows if row.dead]
+            report.costs = await _costs(servers, shown.rows)
+    names = {row.session_id for row in shown.rows}
+    report.checks = [replace(one, sessions=tuple(name for name in one.sessions if name in names)) for one in checks]
     return report
 
 
@@ -142,22 +151,27 @@ async def _looked_at(
     return checks, None
 
 
+class _Watched(NamedTuple):
+    lister: SessionLister
+    history: HealthHistory
+
+
 class HealthWatch:
     """Looks at the health of tenants once a minute: of this process's own, and of those that asked for it lately."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._listers: OrderedDict[str, SessionLister] = OrderedDict()
-        self._histories: dict[str, HealthHistory] = {}
+        self._watched: OrderedDict[str, _Watched] = OrderedDict()
         self.of_tenant(services.sessions.tenant_id)
 
     def of_tenant(self, tenant_id: str) -> HealthHistory:
-        """Return a tenant's history; that of the latest tenants is kept."""
-        self._listers.setdefault(tenant_id, SessionLister())
-        self._listers.move_to_end(tenant_id)
-        while len(self._listers) > MOST_WATCHED:
-            self._histories.pop(self._listers.popitem(last=False)[0], None)
-        return self._histories.setdefault(tenant_id, HealthHistory())
+        """Return a tenant's history; that of the latest tenants is kept, and that of this process's own."""
+        found = self._watched.setdefault(tenant_id, _Watched(SessionLister(), HealthHistory()))
+        self._watched.move_to_end(tenant_id)
+        self._watched.move_to_end(self._services.sessions.tenant_id)
+        while len(self._watched) > MOST_WATCHED:
+            self._watched.popitem(last=False)
+        return found.history
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -170,14 +184,13 @@ class HealthWatch:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(EVERY)
-            for tenant_id, lister in list(self._listers.items()):
+            for tenant_id, watched in list(self._watched.items()):
                 try:
-                    checks, _ = await _looked_at(self._services, tenant_id, lister)
+                    checks, _ = await _looked_at(self._services, tenant_id, watched.lister)
                 except Exception as error:  # the server goes on without a look that fails
                     log.exception("health.unread", error=type(error).__name__)
                     continue
-                if (history := self._histories.get(tenant_id)) is not None:
-                    history.note(time.time(), checks)
+                watched.history.note(time.time(), checks)
 
 
 async def _checked(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
@@ -219,9 +232,9 @@ async def _database(services: Services) -> Check:
 
 async def _memory(services: Services, tenant_id: str) -> Check:
     began = time.perf_counter()
-    await services.memory.search(tenant_id, MemoryQuery("health", 1, with_texts=False))
+    await services.memory.search(tenant_id, MemoryQuery("", 1, with_texts=False))  # the newest: nothing is embedded
     took = 1000 * (time.perf_counter() - began)
-    return Check("Memory", "good", f"searched in {took:.1f} ms", measured=took, unit="ms")
+    return Check("Memory", "good", f"answers in {took:.1f} ms", measured=took, unit="ms")
 
 
 def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
@@ -363,7 +376,7 @@ _NAME: Final = re.compile("all|[0-9a-f]{32}")
 @router.get("/health", openapi_extra=READER)
 async def health(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Show how everything is, and what it costs."""
-    report = await health_report(services, caller.tenant_id)
+    report = await health_report(services, caller)
     watch: HealthWatch = request.app.state.health
     history, now = watch.of_tenant(caller.tenant_id), time.time()
     history.note(now, report.checks)
@@ -371,7 +384,7 @@ async def health(request: Request, services: ServicesHere, caller: CallerHere) -
     return render(request, "health.html", title="Health & cost", report=report, bars=bars, most_costs=MOST_COSTS)
 
 
-@router.get("/dead/{session_id}", openapi_extra=READER)
+@router.get("/dead/{session_id}", openapi_extra=READER, dependencies=[MUST_BE_READ])
 async def dead(
     session_id: SessionId,
     request: Request,
@@ -397,7 +410,7 @@ async def dead(
     )
 
 
-@router.post("/dead/{session_id}", openapi_extra=WRITER)
+@router.post("/dead/{session_id}", openapi_extra=WRITER, dependencies=[MUST_BE_READ])
 async def requeue(session_id: SessionId, redis: OwnRedis, form: FormHere) -> Response:
     """Put dead letters back to where they came from."""
     name = form.get("letter", "")

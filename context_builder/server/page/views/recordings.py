@@ -25,7 +25,7 @@ from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.summary_view import in_order, shown_point, under_headings
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.seen_session import access_to_sessions
+from context_builder.server.seen_session import MUST_BE_READ, access_to_sessions
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject
 
@@ -172,13 +172,12 @@ async def recording_of(session_id: SessionId, services: ServicesHere, caller: Ca
     return RedirectResponse(f"{PAGE}/recordings/{session_id}" if is_there else f"{PAGE}/recordings", 303)
 
 
-@router.get("/recordings/{session_id}", openapi_extra=READER)
+@router.get("/recordings/{session_id}", openapi_extra=READER, dependencies=[MUST_BE_READ])
 async def recording_page(
     session_id: SessionId, request: Request, services: ServicesHere, caller: CallerHere
 ) -> Response:
     """Show what readers saw at an instant; at the recording's end, where none is named."""
     library = _library(services, caller)
-    await _check_seen(services, caller, session_id)
     second = _second(request.query_params.get("at", "end"))
     with _readable():
         moment = await library.moment(session_id, second) if library is not None else None
@@ -205,12 +204,6 @@ async def _seen(services: Services, caller: Caller, library: RecordingLibrary | 
     listed = await library.recordings() if library is not None else []
     access = await access_to_sessions(services, caller, [one.session_id for one in listed])
     return [one for one in listed if access[one.session_id] is Access.READ]
-
-
-async def _check_seen(services: Services, caller: Caller, session_id: str) -> None:
-    """Raise a :class:`Problem` unless the caller sees the session as it is: a recording cannot be redacted whole."""
-    if (await access_to_sessions(services, caller, [session_id]))[session_id] is not Access.READ:
-        raise not_found()
 
 
 def _second(text: str) -> float:

@@ -11,7 +11,6 @@ from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from context_builder.json_values import objects_of
-from context_builder.server.access.caller import Role
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER, CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.page.conversation_reader import (
@@ -23,7 +22,6 @@ from context_builder.server.page.conversation_reader import (
 )
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
-from context_builder.server.page.session_status import run_command
 from context_builder.server.page.summary_view import under_headings
 from context_builder.server.problem import not_found
 from context_builder.server.seen_session import SeenHere
@@ -76,8 +74,6 @@ async def session(
         points=under_headings(whole["points"]),
         count=len(whole["points"]),
         sources=sources,
-        command=run_command(session_id),
-        may_correct=Role.WRITER in caller.roles,
         is_past=before is not None,
         now=time.time(),
     )
