@@ -99,7 +99,7 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     row = page.get_by_role("row", name=INTENT)
     for name, told in (
         ("Task", "t-1"),
-        ("Asked by", "key:"),
+        ("Asked by", "for a test"),
         ("Sources", "3"),
         ("Outcome", "1.00"),
         ("Built", "s ago"),
@@ -108,6 +108,7 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await check_in_every_dress(page)
     await row.get_by_role("link", name=INTENT).click()
     await expect(page.get_by_role("heading", name=INTENT)).to_be_visible()
+    await expect(page.get_by_text("Asked by for a test at")).to_have_count(1)
 
 
 async def test_an_audit_is_verified_and_what_was_altered_is_named(

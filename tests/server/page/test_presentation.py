@@ -235,6 +235,17 @@ async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(re
     await expect(page.locator("#m1 mark")).to_have_text("hears the whales sing")
 
 
+async def test_a_long_name_makes_no_view_wider_than_the_screen(redis: Redis, visitor: Visitor) -> None:
+    name = "-".join(["a-name-that-a-program-made"] * 4)
+    await redis.lpush(Keys(name).input, b"{}")  # type: ignore[misc]
+    page = visitor.page
+    for address in ("/ui/sessions", f"/ui/sessions/{name}", "/ui/packages", "/ui/health"):
+        await page.goto(address)
+        for size in (LAPTOP, PHONE):
+            await page.set_viewport_size(size)  # type: ignore[arg-type]
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (address, size)
+
+
 async def test_on_a_phone_troubles_stand_with_the_summary_and_a_sign_leads_there(
     redis: Redis, visitor: Visitor
 ) -> None:

@@ -22,7 +22,7 @@ from context_builder.knowledge.view import SESSION
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere
-from context_builder.server.page.choices import documents_to_choose, sessions_to_choose, with_chosen
+from context_builder.server.page.choices import documents_to_choose, names_of_keys, sessions_to_choose, with_chosen
 from context_builder.server.page.page_route import FormHere, form_page, page_router, pairs_of, values_of
 from context_builder.server.problem import Problem, invalid, problem_of
 from context_builder.server.routes.packages import LONGEST_OUTCOME_DAYS, OUTCOME_DAYS, Feedback, PackageId
@@ -290,16 +290,18 @@ async def _packages_page(
     **shown: Any,
 ) -> Response:
     is_admin = Role.ADMIN in caller.roles
-    sessions, documents, recent = await asyncio.gather(
+    sessions, documents, recent, callers = await asyncio.gather(
         sessions_to_choose(services, caller),
         documents_to_choose(services, caller),
         services.packages.recent(caller.agent, RECENT, of_others=is_admin),
+        names_of_keys(services, caller.tenant_id),  # shown to admins alone
     )
     offered = {
         "sessions": with_chosen(sessions, *form.sessions),
         "documents": documents.documents,
         "projects": with_chosen(documents.projects, form.project),
         "recent": recent,
+        "callers": callers,
     }
     known = {"by": "id", "value": "", "found": None, "next": "", "sizes": None, "budget": 0}
     values = {"form": form, "kinds": KINDS, "is_admin": is_admin, **offered, **known, **shown}
@@ -338,6 +340,7 @@ async def package_page(package_id: PackageId, request: Request, services: Servic
         drawing=_drawing(audit, titles, frozenset(held)) if audit else None,
         prompt=services.packages.prompt(package),
         titles=defaultdict(str, titles),
+        callers=await names_of_keys(services, caller.tenant_id) if audit else {},
         few=FEW,
         noted="noted" in request.query_params,
     )
