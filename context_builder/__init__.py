@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from context_builder.session.conversation_context import ConversationContext
     from context_builder.settings.settings import Settings, load_settings
     from context_builder.tokens.counter import count_tokens
-    from context_builder.wiring.app import open_builder, open_memory
-    from context_builder.wiring.builders import build_for_session
+    from context_builder.wiring.builders import build_for_session, open_builder
+    from context_builder.wiring.stores import open_memory
 
 __all__ = [
     "DOMAINS",
@@ -156,8 +156,8 @@ _HOMES = {
     "build_for_session": "wiring.builders",
     "count_tokens": "tokens.counter",
     "load_settings": "settings.settings",
-    "open_builder": "wiring.app",
-    "open_memory": "wiring.app",
+    "open_builder": "wiring.builders",
+    "open_memory": "wiring.stores",
 }
 """Modules of the names that are not from ``assembly``."""
 

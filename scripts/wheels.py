@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from packaging.markers import default_environment
 from packaging.pylock import Package, Pylock
 from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import parse_wheel_filename
@@ -108,14 +109,10 @@ def environment_of(python: tuple[int, int], system: str, machine: str) -> Mappin
     """What markers are evaluated by."""
     version = f"{python[0]}.{python[1]}"
     return {
-        "implementation_name": "cpython",
+        **default_environment(),
         "implementation_version": f"{version}.0",
-        "os_name": "posix",
         "platform_machine": machine,
-        "platform_python_implementation": "CPython",
-        "platform_release": "",
-        "platform_system": {"linux": "Linux", "darwin": "Darwin"}[system],
-        "platform_version": "",
+        "platform_system": system.capitalize(),
         "python_full_version": f"{version}.0",
         "python_version": version,
         "sys_platform": system,

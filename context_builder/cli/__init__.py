@@ -115,7 +115,9 @@ def _listed(name: str) -> Any:
 def _unwrapped(docstring: str) -> str:
     """Return the docstring with each paragraph in one line, for terminals of any width; examples stay indented."""
     paragraphs = cleandoc(docstring).split("\n\n")
-    return "\n\n".join(one if one.startswith(" ") else one.replace("\n", " ") for one in paragraphs)
+    first, *others = [one if one.startswith(" ") else one.replace("\n", " ") for one in paragraphs]
+    # The blank line more keeps the indentation: typer dedents what follows the first paragraph, but for its first line.
+    return "\n\n".join([first, "\n" + others[0], *others[1:]] if others else [first])
 
 
 _UsageError: type[Exception] = cast("type[Exception]", typer.BadParameter.__mro__[2])

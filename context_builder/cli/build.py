@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import legible, memory_filter_of, print_json, run, session_ids, settings_for
-from context_builder.cli.view.package import added_line
+from context_builder.cli.view.package import MORE, added_line
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.errors import ProjectUnknown, require_extra
 from context_builder.session.client import SessionClient
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from context_builder.assembly.build_turn import BuiltContext
     from context_builder.assembly.builder import ContextBuilder
     from context_builder.settings.settings import Settings
-
-MORE: Final = 500
-"""Tokens by which ``--explain`` raises the limit, to tell what they would add."""
 
 STARTING: Final = 5.0
 """Seconds that a memory may take to be there, as one that has to be started does, and a model to find preferences; a
@@ -101,11 +98,11 @@ def build(
 
     Examples:
 
-        context-builder build monday --query "How loud is the boat noise?" --max-tokens 4000
+        context-builder build monday --query "How loud is it?" --max-tokens 2000
 
         context-builder build monday -q "What did we decide?" --explain
 
-        context-builder build monday -q "What did Ann want?" --speaker Ann --since 2026-03-01
+        context-builder build monday --speaker Ann --since 2026-03-01 -q "Why?"
 
         context-builder build monday --json | jq .messages
     """
@@ -127,8 +124,13 @@ async def _build(
     as_json: bool,
 ) -> None:
     from context_builder import log
-    from context_builder.wiring.app import open_builder
-    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, build_for_session, counter_of
+    from context_builder.wiring.builders import (
+        assembly_rules_of,
+        assumed_encoding,
+        build_for_session,
+        counter_of,
+        open_builder,
+    )
     from context_builder.wiring.servers import open_redis
 
     settings = await settings_for(session_id)
@@ -229,7 +231,7 @@ def explanation(built: BuiltContext) -> RenderableType:
                 table.add_row(*_row(one, signals))
         else:
             table.add_row(Text(f"{len(alike)} of {alike[0].section}"), *list(_row(alike[0], signals))[1:])
-    return Group(table, added_line(built.added_by(MORE), MORE))
+    return Group(table, added_line(built.added_by(MORE)))
 
 
 def memory_line(built: BuiltContext, name: str, hint: str = "") -> Text:

@@ -75,6 +75,8 @@ SESSION_ID = Annotated[
     typer.Argument(help=f"Name of the conversation: {SESSION_ID_RULE}", autocompletion=session_ids),
 ]
 
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
 T = TypeVar("T")
 
 INTERRUPTED: Final = 130
@@ -150,6 +152,11 @@ def no_session(session_id: str) -> StoreError:
 def legible(text: str | None) -> str | None:
     """Return typed text with a mark in place of each byte that is no UTF-8; the ``callback`` of texts."""
     return text and text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def each_legible(texts: list[str] | None) -> list[str]:
+    """Return typed texts likewise; the ``callback`` of options that may be repeated."""
+    return [legible(text) or "" for text in texts or ()]
 
 
 def memory_filter_of(command: str, **fields: Any) -> MemoryFilter:

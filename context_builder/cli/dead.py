@@ -71,14 +71,16 @@ async def _dead(session_id: str, verb: DeadLetterAction, which: str, *, raw: boo
     async with redis_with(session_id) as redis:
         lists = {origin: DeadLetters(redis, session_id, origin) for origin in ORIGINS}
         chosen = await _chosen(lists, verb, which)
-        if verb is DeadLetterAction.REQUEUE:
+        if not chosen and not as_json:
+            typer.echo(f"Session {session_id} has no dead letters.")
+        elif verb is DeadLetterAction.REQUEUE:
             for origin, letters in lists.items():
                 await _requeue(letters, session_id, [one for one in chosen if one.origin == origin], origin)
             await _tell_who_delivers(redis, session_id, chosen)
         elif as_json:
             print_json([{"number": one.number, "origin": one.origin, **one.letter.as_json()} for one in chosen])
         elif verb is DeadLetterAction.LIST:
-            _print_list(session_id, chosen)
+            _print_list(chosen)
         else:
             for one in chosen:
                 _show(one, raw=raw)
@@ -124,7 +126,7 @@ async def _all(origin: Origin, letters: DeadLetters) -> list[Numbered]:
 
 
 async def _requeue(letters: DeadLetters, session_id: str, chosen: list[Numbered], origin: Origin) -> None:
-    if not chosen and origin != "input":
+    if not chosen:
         return
     moved, kept = 0, []
     for one in chosen:
@@ -145,14 +147,11 @@ async def _tell_who_delivers(redis: Redis, session_id: str, chosen: list[Numbere
         typer.echo(f"Nobody runs the session now: `context-builder end {session_id}`, or its next run, delivers it.")
 
 
-def _print_list(session_id: str, chosen: list[Numbered]) -> None:
+def _print_list(chosen: list[Numbered]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    if not chosen:
-        typer.echo(f"Session {session_id} has no dead letters.")
-        return
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("", justify="right", min_width=4, no_wrap=True)
     table.add_column("when", no_wrap=True, min_width=19)

@@ -64,7 +64,7 @@ def work(
 
         REDIS_URL=redis://cache:6379/0 FLEET_CONCURRENCY=200 context-builder fleet
 
-        REDIS_URLS="redis://one:6379/0 redis://two:6379/0?tenant=acme" context-builder fleet
+        REDIS_URLS="redis://one redis://two?tenant=acme" context-builder fleet
 
         context-builder fleet status
 
@@ -158,9 +158,6 @@ async def _status(*, as_json: bool, each: bool) -> None:
     if as_json:
         print_json(found.as_json())
         return
-    from rich.console import Console
-    from rich.table import Table
-
     if not found.workers:
         typer.echo("No worker. Start one: context-builder fleet")
     else:

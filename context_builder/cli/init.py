@@ -72,7 +72,7 @@ def init(
 
         context-builder init
 
-        context-builder init --redis redis://cache:6379/0 --database embedded --model none --recordings none --yes
+        context-builder init --redis redis://cache:6379/0 --model openai --yes
     """
     if ENV.exists():
         confirm(f"Change {ENV}, which is there already? Other lines stay.", yes=yes)
@@ -225,7 +225,7 @@ async def _try_database(settings: Settings) -> str:
 async def _try_model(settings: Settings) -> str:
     from context_builder.analysis.analyst import AnalystMessage
     from context_builder.errors import AnalystUnavailable
-    from context_builder.wiring.app import open_analyst
+    from context_builder.wiring.analysts import open_analyst
 
     async with open_analyst(settings) as (analyst, described):
         result = await analyst.extract_keywords([AnalystMessage(1, "Init", "How does DNA replication work?")])

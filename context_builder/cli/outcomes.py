@@ -22,7 +22,7 @@ _MOST_SHOWN: Final = 12
 
 
 def outcomes(
-    days: Annotated[int, typer.Option("--days", min=1, max=3_650, help="Days of feedback that are looked at.")] = 90,
+    days: Annotated[int, typer.Option("--days", min=1, max=3_650, help="Days of feedback to include.")] = 90,
     tenant: Annotated[
         str | None, typer.Option("--tenant", help="Tenant of the packages; default: TENANT_ID.", callback=legible)
     ] = None,

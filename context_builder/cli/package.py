@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 import typer
 from rich.console import Console
 
-from context_builder.cli.command import legible, memory_filter_of, print_json, run, settings_in_force
+from context_builder.cli.command import (
+    JsonFlag,
+    each_legible,
+    legible,
+    memory_filter_of,
+    print_json,
+    run,
+    settings_in_force,
+)
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.errors import require_extra
 
@@ -19,9 +27,6 @@ if TYPE_CHECKING:
     from context_builder.knowledge.request import ContextBuildRequest
     from context_builder.knowledge.revision import PackageEntry, RecentPackage
     from context_builder.knowledge.service import PackageService
-
-MORE: Final = 500
-"""Tokens by which ``--explain`` raises the budget, to tell what they would add."""
 
 package = typer.Typer(
     no_args_is_help=True,
@@ -36,13 +41,10 @@ TenantOption = Annotated[
 _LONGEST_NOTE: Final = 8_000
 """Characters."""
 
-PackageId = Annotated[str, typer.Argument(help="The package's id: cpk_….", show_default=False, callback=legible)]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+PackageId = Annotated[
+    str, typer.Argument(help="Id of the package, which begins with cpk_.", show_default=False, callback=legible)
+]
 PromptFlag = Annotated[bool, typer.Option("--prompt", help="Print only the text for a model's prompt.")]
-
-
-def _each_legible(texts: list[str] | None) -> list[str]:
-    return [legible(text) or "" for text in texts or ()]
 
 
 @package.command("build")
@@ -68,15 +70,15 @@ def build(
         typer.Option(
             "--session",
             help="Session to search; may be repeated. Default: every session, or none with --project.",
-            callback=_each_legible,
+            callback=each_legible,
         ),
     ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(
             "--kind",
-            help="Kind of source to search by likeness, such as document, code or message; may be repeated.",
-            callback=_each_legible,
+            help="Kind of source to search by similarity, such as document, code or message; may be repeated.",
+            callback=each_legible,
         ),
     ] = None,
     speaker: Annotated[
@@ -94,7 +96,7 @@ def build(
     ] = "",
     pin: Annotated[
         list[str] | None,
-        typer.Option("--pin", help="Ref of a required source; may be repeated.", callback=_each_legible),
+        typer.Option("--pin", help="Ref of a required source; may be repeated.", callback=each_legible),
     ] = None,
     task: Annotated[
         str, typer.Option("--task", help="Id of the task, for `package list --task`.", callback=legible)
@@ -117,11 +119,11 @@ def build(
 
     Examples:
 
-        context-builder package build --intent "Choose a labelling strategy" --project kelp
+        context-builder package build --intent "Label the clips" --project kelp
 
-        context-builder package build -i "Why so loud?" --session monday --budget 1500 --explain
+        context-builder package build -i "Why so loud?" --budget 1500 --explain
 
-        context-builder package build -i "What did Ann decide?" --speaker Ann --since 2026-03-01 --kind message
+        context-builder package build -i "Why loud?" --session monday --kind point
     """
     fields: dict[str, Any] = {
         "intent": intent,
@@ -143,7 +145,7 @@ def show(
 
     Example:
 
-        context-builder package show cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE --prompt
+        context-builder package show ID --prompt
     """
     _one_form(as_json=as_json, as_prompt=as_prompt)
     run(_show(package_id, tenant, as_json=as_json, as_prompt=as_prompt))
@@ -155,7 +157,7 @@ def audit(package_id: PackageId, tenant: TenantOption = None, as_json: JsonFlag 
 
     Example:
 
-        context-builder package audit cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE
+        context-builder package audit ID
     """
     run(_audit(package_id, tenant, as_json=as_json))
 
@@ -172,7 +174,7 @@ def rate(
     helped: Annotated[
         list[str] | None,
         typer.Option(
-            "--helped", help="Ref of a source that helped, or REF=0.5; may be repeated.", callback=_each_legible
+            "--helped", help="Ref of a source that helped, or REF=0.5; may be repeated.", callback=each_legible
         ),
     ] = None,
     note: Annotated[str, typer.Option("--note", help="Why, in words.", callback=legible)] = "",
@@ -184,7 +186,7 @@ def rate(
 
     Example:
 
-        context-builder package rate cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE --outcome 0.8 --helped artifact:protocol
+        context-builder package rate ID --outcome 0.8 --helped artifact:protocol
     """
     if outcome is None and not helped and not note:
         raise typer.BadParameter("one of --outcome, --helped and --note is needed")
@@ -267,7 +269,7 @@ async def asking(tenant: str | None, intent: str | None = None, command: str = "
 
 async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, as_json: bool, as_prompt: bool) -> None:
     _require_server()
-    from context_builder.cli.view.package import added_line, candidates_table, package_table
+    from context_builder.cli.view.package import MORE, added_line, candidates_table, package_table
     from context_builder.tracing import TraceContext
 
     request = _request(fields)
@@ -288,7 +290,7 @@ async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, a
     if explain:
         console.print()
         console.print(candidates_table(built.audit.candidates))
-        console.print(added_line(built.added, MORE))
+        console.print(added_line(built.added))
 
 
 async def _show(package_id: str, tenant: str | None, *, as_json: bool, as_prompt: bool) -> None:

@@ -29,9 +29,9 @@ def replay_log(
 
     Examples:
 
-        context-builder replay-log monday.jsonl --at 2026-03-02T10:31:00
+        context-builder replay-log talk.jsonl --at 2026-03-02T10:31:00
 
-        context-builder replay-log monday.jsonl --at 90 --json | jq -r .rolling_summary.text
+        context-builder replay-log talk.jsonl --at 90 --json | jq .current_domains
     """
     run(_replay_log(Recording(file), at, Console(), as_json=as_json))
 

@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import legible, print_json, run, settings_in_force
+from context_builder.cli.command import JsonFlag, legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.errors import ContextBuilderError, PolicyError, require_extra
 
@@ -33,7 +33,6 @@ TenantOption = Annotated[
     str | None, typer.Option("--tenant", help="Tenant of the policies; default: TENANT_ID.", callback=legible)
 ]
 PolicyName = Annotated[str, typer.Argument(help="The policy text's name.", show_default=False, callback=legible)]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 _ACCESS = {"read": "green", "redacted": "yellow", "denied": "red"}
 
@@ -122,7 +121,7 @@ def check(
 
         context-builder policy check drafts.cedar
 
-        context-builder policy check --ref artifact:protocol --role reader --sub ann
+        context-builder policy check --ref artifact:plan --role reader --sub ann
 
         context-builder policy check drafts.cedar --ref artifact:protocol
     """

@@ -155,7 +155,7 @@ def replay_command(
 
     Examples:
 
-        context-builder replay meeting.vtt monday --speed 10 --started-at 2023-05-03T09:00
+        context-builder replay talk.vtt monday --started-at 2023-05-03T09:00
 
         context-builder replay interview.jsonl monday --speed 0
     """
@@ -240,7 +240,7 @@ def _tell_what_was_read(transcript: Transcript, *, dated: bool) -> None:
         lines.append(f"not read: {more} more")
     lines += transcript.notes
     if not dated:
-        lines.append("the file does not say when it was said; it counts as said now (--started-at tells)")
+        lines.append("the file has no dates, so it counts as said now (--started-at says when it began)")
     for line in lines:
         typer.echo(plain(line), err=True)
 

@@ -33,9 +33,7 @@ Revise = Callable[[SessionClient], Awaitable[None]]
 def correct(
     session_id: SESSION_ID,
     message: MESSAGE,
-    text: Annotated[
-        str | None, typer.Argument(help="The right words; not given, they stay as they are.", callback=legible)
-    ] = None,
+    text: Annotated[str | None, typer.Argument(help="The right words; default: unchanged.", callback=legible)] = None,
     speaker: Annotated[
         str | None, typer.Option("--speaker", "-s", help="Who said it.", show_default=False, callback=legible)
     ] = None,

@@ -44,7 +44,7 @@ def run_session(
 
         context-builder run session-123
 
-        REDIS_URL=redis://cache:6379/0 OPENAI_API_KEY=... context-builder run session-123
+        REDIS_URL=redis://cache OPENAI_API_KEY=sk-... context-builder run monday
     """
     run(serve(session_id, None, takeover=takeover, wait=not no_wait), interrupted=0)
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from context_builder.cli.command import legible, memory_filter_of, print_json, run, settings_in_force
+from context_builder.cli.command import each_legible, legible, memory_filter_of, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.errors import require_extra
 
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from context_builder.server.routes.memories import FoundMemory
 
 _LONGEST_SHOWN: Final = 400
-
-
-def _each_legible(texts: list[str] | None) -> list[str]:
-    return [legible(text) or "" for text in texts or ()]
 
 
 def search(
@@ -36,7 +32,7 @@ def search(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            "--kind", help="message, point, preference or session_summary; may be repeated.", callback=_each_legible
+            "--kind", help="message, point, preference or session_summary; may be repeated.", callback=each_legible
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maximum number of memories.")] = 8,

@@ -27,7 +27,7 @@ def send(
 
     Examples:
 
-        context-builder send monday "How does DNA replication work?" --speaker Alice
+        context-builder send monday "How deep is the mooring?" --speaker Alice
 
         context-builder send monday "From a Biology perspective ..." --consilience
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.live import Live
 
-from context_builder.cli.command import connected, live_console, run, session_ids, silence_threshold
+from context_builder.cli.command import live_console, redis_with, run, session_ids, silence_threshold
 from context_builder.cli.signals import stopped
 from context_builder.cli.view.conversation import Scrollback
 from context_builder.cli.view.palette import SpeakerColours
@@ -103,7 +103,8 @@ def watch(
 
 async def _watch(session_id: str, console: Console) -> None:
     threshold = silence_threshold()
-    async with connected(session_id) as client:
+    async with redis_with(session_id) as redis:
+        client = SessionClient(redis, session_id)
         if console.is_terminal:
             await follow(client, console, stop=asyncio.Event(), silence_threshold=threshold)
         else:
@@ -111,9 +112,10 @@ async def _watch(session_id: str, console: Console) -> None:
 
 
 async def _picture(session_id: str, path: Path) -> None:
-    async with connected(session_id) as client:
+    async with redis_with(session_id) as redis:
+        snapshot = await SessionClient(redis, session_id).snapshot()
         try:
-            export_svg(await client.snapshot(), time.time(), path)
+            export_svg(snapshot, time.time(), path)
         except OSError as error:
             raise typer.BadParameter(f"cannot write {path}: {error.strerror}") from None
     typer.echo(f"written to {path}")

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from context_builder.engines.engine import LOOPBACK, USER, Address, RecordedEngine, choose_port, keep_port, listen
+from context_builder.engines.engine import LOOPBACK, USER, Address, Engine, choose_port, keep_port, listen
 from context_builder.engines.home import exclusive, is_root, last_words, open_private, unprivileged, write_private
 from context_builder.errors import EngineError, needs_extra
 
@@ -46,8 +46,8 @@ class _Record:
     created: float
 
 
-class EmbeddingEngine(RecordedEngine):
-    """Runs the embedding server of one home folder. See :class:`~context_builder.engines.engine.Engine`.
+class EmbeddingEngine(Engine):
+    """Runs the embedding server of one home folder.
 
     The URL is that of an OpenAI-compatible API; its password is the API key. The server keeps nothing.
     """

@@ -8,7 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from context_builder.engines.home import exclusive, write_private
 from context_builder.errors import EngineError
@@ -99,42 +99,18 @@ class Address:
     access: str = ""
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """Runs a server that is started once, outlives who started it, and is stopped on request.
 
+    The running server is on record in the home, where other terminals find it, and is started behind the ``_lock``.
     Every method blocks (start-up takes up to a few seconds; call it in a thread) and raises
     :class:`~context_builder.errors.EngineError` with what to do about it.
     """
 
-    def ensure(self) -> Address:
-        """Return the running engine of this home, started if there is none."""
-        ...
-
-    def running(self) -> Address | None:
-        """Return the running engine of this home, if it is provably that."""
-        ...
-
-    def stop(self) -> bool:
-        """Stop the server cleanly, keeping its data; return false when none was running."""
-        ...
-
-
-class RecordedEngine(ABC):
-    """An engine that leaves a record of its running server in the home, and starts one behind the home's ``_lock``."""
-
     _lock: Path
 
-    @abstractmethod
-    def running(self) -> Address | None: ...
-
-    @abstractmethod
-    def _start(self) -> Address: ...
-
-    @abstractmethod
-    def _recorded(self) -> object | None:
-        """Return the record; None where nothing runs that was not stopped on purpose."""
-
     def ensure(self) -> Address:
+        """Return the running engine of this home, started if there is none."""
         with exclusive(self._lock):
             return self.running() or self._start()
 
@@ -142,6 +118,21 @@ class RecordedEngine(ABC):
         """Return the server, started again if it was killed; None if somebody stopped it."""
         with exclusive(self._lock):
             return (self.running() or self._start()) if self._recorded() is not None else None
+
+    @abstractmethod
+    def running(self) -> Address | None:
+        """Return the running engine of this home, if it is provably that."""
+
+    @abstractmethod
+    def stop(self) -> bool:
+        """Stop the server cleanly, keeping its data; return false when none was running."""
+
+    @abstractmethod
+    def _start(self) -> Address: ...
+
+    @abstractmethod
+    def _recorded(self) -> object | None:
+        """Return the record; None where nothing runs that was not stopped on purpose."""
 
 
 USER: Final = "context_builder"

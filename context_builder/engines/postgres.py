@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from context_builder.engines.engine import LOOPBACK, Address, RecordedEngine, choose_port, free_port, keep_port
+from context_builder.engines.engine import LOOPBACK, Address, Engine, choose_port, free_port, keep_port
 from context_builder.engines.home import (
     Owner,
     exclusive,
@@ -46,8 +46,8 @@ SHARED_BUFFERS: Final = 512
 _PID_LINE, _PORT_LINE = 0, 3  # of PostgreSQL's own record of a running server, postmaster.pid
 
 
-class PostgresEngine(RecordedEngine):
-    """Runs the PostgreSQL of one home folder. See :class:`~context_builder.engines.engine.Engine`.
+class PostgresEngine(Engine):
+    """Runs the PostgreSQL of one home folder.
 
     PostgreSQL records its process and port in its data folder itself. That record is believed
     when the server there accepts this home's password and names this home's data folder.

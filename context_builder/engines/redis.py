@@ -20,7 +20,7 @@ from context_builder.engines.engine import (
     USER,
     VISITOR,
     Address,
-    RecordedEngine,
+    Engine,
     choose_port,
     free_port,
     keep_port,
@@ -64,8 +64,8 @@ class _Record:
     guarded: bool
 
 
-class RedisEngine(RecordedEngine):
-    """Runs the Redis of one home folder. See :class:`~context_builder.engines.engine.Engine`.
+class RedisEngine(Engine):
+    """Runs the Redis of one home folder.
 
     ``guarded`` servers ask for the home's password; the others let every user of the machine in. Our own commands
     log in to both, which also proves that the server is this home's.

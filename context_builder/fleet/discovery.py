@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from importlib import resources
 from typing import Any, Final
 
 import structlog
@@ -22,7 +21,7 @@ from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.fleet.sleepers import POSTPONED
 from context_builder.session.host import DEAF_AFTER, Arrivals
 from context_builder.session.keys import ARRIVALS, SESSION_ID_RULE, SESSIONS, Keys, is_session_id, split_key
-from context_builder.session.store.scripts import Script
+from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
 SCANNED: Final = 20_000
@@ -88,8 +87,7 @@ class Discovery:
         arrivals.elsewhere = self._pushed
         self._interval = scan
         self._keep_last = keep_last
-        source = resources.files("context_builder.fleet").joinpath("unfinished.lua").read_text(encoding="utf-8")
-        self._unfinished = Script(redis, source)
+        self._unfinished = script(redis, "unfinished", "context_builder.fleet")
         self._start = start
         self._here = here
         self._found: set[str] = set()

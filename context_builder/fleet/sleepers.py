@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from importlib import resources
 from typing import Final
 
 import structlog
@@ -15,7 +14,7 @@ from redis.asyncio import Redis
 
 from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.session.keys import SLEEPERS
-from context_builder.session.store.scripts import Script
+from context_builder.session.store.scripts import script
 from context_builder.storage.redis import redis_time
 from context_builder.storage.redis_availability import translated
 
@@ -49,8 +48,7 @@ class Sleepers:
         self._redis = redis
         self._worker = worker
         self._ttl_ms = int(ttl * 1000)
-        source = resources.files("context_builder.fleet").joinpath("sleepers.lua").read_text(encoding="utf-8")
-        self._refresh = Script(redis, source)
+        self._refresh = script(redis, "sleepers", "context_builder.fleet")
 
     async def add(self, session_id: str, silent_for: float) -> None:
         """Note that the session, in which somebody spoke so many seconds ago, sleeps."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -23,8 +24,13 @@ read four letters of a text counts as one."""
 
 _LETTERS_OF_STEP: Final = 4
 
-_TALK: Final = frozenset({"user", "assistant"})
-_ALONE: Final = _TALK | {"system", "developer"}
+_BEGINNING: Final = 4
+"""Words by which it is seen quickly that a text begins otherwise."""
+
+TALK: Final = frozenset({"user", "assistant"})
+"""Roles of those who talk."""
+
+_ALONE: Final = TALK | {"system", "developer"}
 
 HistoryMessage = tuple[str, str]
 """Role and text of a message; a message of the record begins with its speaker's name."""
@@ -61,7 +67,7 @@ def merged(
     framework's last message is the last here too. The record's system messages follow the framework's instructions:
     many models take none within the talk. ``corrected`` as in :func:`aligned`.
     """
-    talk = [number for number, (role, _) in enumerate(record) if role in _TALK]
+    talk = [number for number, (role, _) in enumerate(record) if role in TALK]
     end = talk[-1] + 1 if talk else len(record)
     question = question_in(own)
     is_last = question is not None and question == len(own) - 1
@@ -90,7 +96,7 @@ def merged(
     begin = next(
         (at for at, place in enumerate(places) if place.own is None or not _is_instruction(own[place.own])), len(places)
     )
-    places[begin:begin] = [Place(None, (number,)) for number, (role, _) in enumerate(record) if role not in _TALK]
+    places[begin:begin] = [Place(None, (number,)) for number, (role, _) in enumerate(record) if role not in TALK]
     return places
 
 
@@ -139,8 +145,8 @@ def aligned(
             break
         if one == question == len(own) - 1:
             found = {number: run for number, run in found.items() if number > answered}
-        runs[one], after, row = found, best[one + 1], [0] * (len(record) + 1)
-        for number in range(len(record) - 1, -1, -1):
+        runs[one], after, row = found, best[one + 1], best[one + 1].copy()
+        for number in range(max(found, default=-1), -1, -1):  # behind the last place nothing changes
             run = found.get(number)
             row[number] = max(after[number], row[number + 1], 1 + after[run[-1] + 1] if run else 0)
         best[one] = row
@@ -170,7 +176,7 @@ def _corrected(
     found: dict[int, list[int]] = {}
     for (before, early), (after, late) in pairwise([(-1, [-1]), *sorted(same.items()), (len(own), [len(record)])]):
         left = [number for number in range(early[-1] + 1, late[0]) if number in corrected][-MOST_PARTS:]
-        unknown = [one for one in range(before + 1, after) if own[one][0] in _TALK][-MOST_PARTS:] if left else []
+        unknown = [one for one in range(before + 1, after) if own[one][0] in TALK][-MOST_PARTS:] if left else []
         for one in unknown:
             role, text = own[one]
             if role == "user" and one == len(own) - 1:
@@ -188,24 +194,26 @@ class RecordSearch:
     def __init__(self, record: Sequence[HistoryMessage]) -> None:
         self.steps = 0
         self._record = record
-        self._wordings = [_wordings(text) if role in _TALK else [] for role, text in record]
+        self._wordings = [_wordings(text) if role in TALK else [] for role, text in record]
+        self._beginning_with: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        for number, (role, _) in enumerate(record):
+            for one in self._wordings[number]:
+                self._beginning_with[role, _beginnings(one)[-1]].add(number)
         self._found: dict[HistoryMessage, dict[int, list[int]]] = {}
 
     def runs(self, role: str, text: str) -> Mapping[int, list[int]] | None:
         """Return the messages of the record that together say ``text``, by the number of the first of them, for each
         that it may be; None once there were too many steps.
         """
-        self.steps += len(self._record)
-        if role not in _TALK or (role, text) in self._found:
+        self.steps += 1
+        if role not in TALK or (role, text) in self._found:
             return self._found.get((role, text), {}) if self.steps <= MOST_STEPS else None
         self.steps += len(text) // _LETTERS_OF_STEP
         if self.steps > MOST_STEPS:
             return None
         found: dict[int, list[int]] = {}
         words = " ".join(undated(text).split())
-        for number, (other, _) in enumerate(self._record):
-            if not words or other != role:
-                continue
+        for number in sorted(set().union(*(self._beginning_with.get((role, one), ()) for one in _beginnings(words)))):
             if self.steps > MOST_STEPS:
                 return None
             if run := self._run(words, role, number):
@@ -243,6 +251,12 @@ class RecordSearch:
         return next(
             (one for one in parts if text.startswith(one, at) and text[at + len(one) : at + len(one) + 1] in " "), None
         )
+
+
+def _beginnings(text: str) -> list[str]:
+    """Return the first word of a text, its first two, and so on."""
+    words = text.split(" ", _BEGINNING)[:_BEGINNING]
+    return [" ".join(words[:count]) for count in range(1, len(words) + 1)]
 
 
 def _wordings(message: str) -> list[str]:

@@ -29,7 +29,7 @@ from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Mem
 from context_builder.quoting import quoted_message
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings, load_settings
-from context_builder.wiring.app import open_memory
+from context_builder.wiring.stores import open_memory
 
 try:
     from langchain_core.chat_history import BaseChatMessageHistory

@@ -20,7 +20,16 @@ from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.session_state import corrected_messages
 from context_builder.clock import SystemClock
 from context_builder.errors import ContextBuilderError, StoreError
-from context_builder.integrations.alignment import CUT_OFF, FirstWording, HistoryMessage, aligned, merged, question_in
+from context_builder.integrations.alignment import (
+    CUT_OFF,
+    MOST_ALIGNED,
+    TALK,
+    FirstWording,
+    HistoryMessage,
+    aligned,
+    merged,
+    question_in,
+)
 from context_builder.quoting import quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
@@ -28,8 +37,7 @@ from context_builder.session.messages.message import CONSILIENCE, from_fields, i
 from context_builder.session.messages.revision import MessageReference
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.storage.redis_availability import until_available
-from context_builder.wiring.app import open_builder
-from context_builder.wiring.builders import build_for_state
+from context_builder.wiring.builders import build_for_state, open_builder
 from context_builder.wiring.servers import open_redis, settings_of
 
 log = structlog.get_logger(__name__)
@@ -197,7 +205,8 @@ class LiveSession:
 
         What was heard here is known, and before that ``heard``. A text that several people said is a line for each.
         """
-        lines = [(one.role, f"{quoted_name(one.speaker)}: {one.text}") for one in (*heard, *self._overheard)]
+        newest = heard[-MOST_ALIGNED:]  # older messages are not aligned
+        lines = [(one.role, f"{quoted_name(one.speaker)}: {one.text}") for one in (*newest, *self._overheard)]
         return {number: lines_of([lines[place][1] for place in run]) for number, run in aligned(said, lines).items()}
 
     async def record_or_nothing(
@@ -264,6 +273,19 @@ async def with_record(
         is_new = bool(text) and text.split() != said[own][1].split()
         together.append(said_as(messages[own], text) if is_new else messages[own])
     return together
+
+
+def known_beside(
+    together: Sequence[T], messages: Sequence[T], role_and_text: Callable[[T], tuple[str, str]]
+) -> tuple[str, list[T]]:
+    """Return what the record knows beside the talk, as a text, and all others of the messages ``together`` with it.
+
+    ``messages`` are the framework's own: instructions among them are none of the record.
+    """
+    own = {id(one) for one in messages}
+    is_beside = [id(one) not in own and role_and_text(one)[0] not in TALK for one in together]
+    known = [role_and_text(one)[1] for one, beside in zip(together, is_beside, strict=True) if beside]
+    return "\n\n".join(known), [one for one, beside in zip(together, is_beside, strict=True) if not beside]
 
 
 def lines_of(messages: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
-from context_builder.integrations.live_session import LiveSession, Outgoing
+from context_builder.integrations.live_session import LiveSession, Outgoing, known_beside
 from context_builder.quoting import RECORD
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
@@ -238,16 +238,9 @@ async def with_record(live: LiveSession, chat_ctx: ChatContext) -> ChatContext:
     others any further system message as ``<instructions>`` of the user, and what people said is none.
     """
     together = await live_session.with_record(live, chat_ctx.items, _role_and_text, _message, _said_as)
-    own = {id(one) for one in chat_ctx.items}
-    known, items = list[str](), list[ChatItem]()
-    for one in together:
-        if isinstance(one, ChatMessage) and one.role == "system" and id(one) not in own:
-            known.append(one.text_content or "")
-        else:
-            items.append(one)
-    if not known:
+    beside, items = known_beside(together, chat_ctx.items, _role_and_text)
+    if not beside:
         return ChatContext(items)
-    beside = "\n\n".join(known)
     first = items[0] if items else None
     if isinstance(first, ChatMessage) and first.role in {"system", "developer"}:
         items[0] = first.model_copy(update={"content": [*first.content, f"\n{beside}"]})  # each part is a line

@@ -11,7 +11,13 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from context_builder.errors import DatabaseError, MissingExtra, StoreError, needs_extra
-from context_builder.integrations.live_session import LiveSession, PushedMessage, SpokenMessage, with_record
+from context_builder.integrations.live_session import (
+    LiveSession,
+    PushedMessage,
+    SpokenMessage,
+    known_beside,
+    with_record,
+)
 from context_builder.integrations.package_client import PackageClient
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
@@ -112,10 +118,8 @@ class ConversationSession:
         given = data.model_data
         items = cast("list[Mapping[str, Any]]", given.input)
         together = await with_record(self._live, items, _role_and_text, _message, _said_as, self._speaker, self._heard)
-        own = {id(one) for one in items}
-        known = [one for one in together if one.get("role") == "system" and id(one) not in own]
-        instructions = "\n\n".join(filter(None, (given.instructions, *(one["content"] for one in known))))
-        talk = [one for one in together if one not in known]
+        beside, talk = known_beside(together, items, _role_and_text)
+        instructions = "\n\n".join(filter(None, (given.instructions, beside)))
         return ModelInputData(input=cast("list[TResponseInputItem]", talk), instructions=instructions or None)
 
     async def _say(self, item: Mapping[str, Any]) -> _KeptItem:

@@ -14,7 +14,7 @@ from typing import Any
 from context_builder.clock import moment
 from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
-from context_builder.integrations.live_session import LiveSession, Outgoing
+from context_builder.integrations.live_session import LiveSession, Outgoing, known_beside
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
 from context_builder.transcript.repeats import words
@@ -28,6 +28,7 @@ try:
         InterruptionFrame,
         LLMContextAssistantTurnFrame,
         LLMContextFrame,
+        LLMUpdateSettingsFrame,
         TranscriptionFrame,
         TTSSpeakFrame,
         VADUserStartedSpeakingFrame,
@@ -35,6 +36,7 @@ try:
     )
     from pipecat.processors.aggregators.llm_context import LLMContext, LLMSpecificMessage, standard_message_text
     from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
+    from pipecat.services.settings import LLMSettings
 except ModuleNotFoundError as error:
     raise MissingExtra(needs_extra("pipecat", "Pipecat")) from error
 
@@ -140,24 +142,59 @@ class ConversationListener(FrameProcessor):
 class ConversationRecord(FrameProcessor):
     """Gives the model the conversation's record with each context, before the question; stands before the model.
 
+    With ``instructions``, the model's service is told these as its ``system_instruction``, followed by what the record
+    knows beside the talk. Otherwise that is part of the context's first message, where that has the role ``system``, or
+    a ``developer`` message, which models of Anthropic, Google and others get as said by the user.
+
     The aggregators' own context stays as it is. Without Redis the frame is passed on as it came, and the log says so.
     """
 
-    def __init__(self, live: LiveSession, **options: Any) -> None:
+    def __init__(self, live: LiveSession, *, instructions: str | None = None, **options: Any) -> None:
         super().__init__(**options)
         self._live = live
+        self._instructions = instructions
+        self._told_instructions: str | None = None
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
         await super().process_frame(frame, direction)
         if isinstance(frame, LLMContextFrame) and direction is FrameDirection.DOWNSTREAM:
-            frame = LLMContextFrame(await with_record(self._live, frame.context), frame.speculation)
+            frame = LLMContextFrame(await self._with_record(frame.context), frame.speculation)
         await self.push_frame(frame, direction)
+
+    async def _with_record(self, context: LLMContext) -> LLMContext:
+        if self._instructions is None:
+            return await with_record(self._live, context)
+        together = await _merged(self._live, context)
+        beside, talk = known_beside(together, context.get_messages(), _role_and_text)
+        told = f"{self._instructions}\n\n{beside}" if beside else self._instructions
+        if told != self._told_instructions:
+            await self.push_frame(LLMUpdateSettingsFrame(delta=LLMSettings(system_instruction=told)))
+            self._told_instructions = told
+        return LLMContext(talk, context.tools, context.tool_choice)
 
 
 async def with_record(live: LiveSession, context: LLMContext) -> LLMContext:
-    """Return a context of the same tools, with the conversation's record merged into its messages."""
-    messages = await live_session.with_record(live, context.get_messages(), _role_and_text, _message, _said_as)
-    return LLMContext(messages, context.tools, context.tool_choice)
+    """Return a context of the same tools, with the conversation's record merged into its messages.
+
+    What the record knows beside the talk is part of the first message, where that has the role ``system``.
+    """
+    together = await _merged(live, context)
+    beside, others = known_beside(together, context.get_messages(), _role_and_text)
+    first = others[0] if others else None
+    if beside and isinstance(first, dict) and first.get("role") == "system":
+        together = [_followed_by(first, beside), *others[1:]]
+    return LLMContext(together, context.tools, context.tool_choice)
+
+
+async def _merged(live: LiveSession, context: LLMContext) -> list[Any]:
+    return await live_session.with_record(live, context.get_messages(), _role_and_text, _message, _said_as)
+
+
+def _followed_by(message: Mapping[str, Any], text: str) -> Any:
+    content = message.get("content")
+    if isinstance(content, str):
+        return {**message, "content": f"{content}\n\n{text}"}
+    return {**message, "content": [*(content or []), {"type": "text", "text": f"\n\n{text}"}]}
 
 
 def _role_and_text(message: Any) -> tuple[str, str]:

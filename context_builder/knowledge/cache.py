@@ -121,6 +121,8 @@ def is_withheld(source: ContextSource) -> bool:
 
 def withheld(package: ContextPackage) -> ContextPackage:
     """Return the package as it is cached, without the texts of sources that are confidential or restricted."""
+    if not any(map(is_withheld, package.sources)):
+        return package  # whose JSON is made
     without = dict.fromkeys(TEXTS, "")
     sources = (one.model_copy(update=without) if is_withheld(one) else one for one in package.sources)
     return package.model_copy(update={"sources": tuple(sources)})

@@ -35,8 +35,10 @@ SIZES: Final = (1_600, 640, 256, 100)
 _STEM: Final = 5
 """First letters by which words are taken for the same: a rough stemmer of most languages."""
 
-_BLANKLESS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_TOKEN: Final = re.compile(rf"[{_BLANKLESS}]+|[^\W_{_BLANKLESS}]{{3,}}")
+_PAIRED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+"""Letters of scripts without blanks between words, and Korean's, whose particles have none before them."""
+
+_TOKEN: Final = re.compile(rf"[{_PAIRED}]+|[^\W_{_PAIRED}]{{3,}}")
 
 
 class Part(NamedTuple):
@@ -100,11 +102,12 @@ def _found(tokens: Iterable[str], text: str) -> Iterator[str]:
 
 
 def _tokens(text: str) -> set[str]:
-    """Return a text's words by their first letters; of scripts without blanks between words, overlapping pairs."""
+    """Return a text's words by their first letters; of Korean and of scripts without blanks between words,
+    overlapping pairs."""
     tokens: set[str] = set()
     for found in _TOKEN.finditer(text.casefold()):
         word = found[0]
-        if word > "\u0e00" and not word[0].isascii() and _TOKEN.match(word) and re.match(f"[{_BLANKLESS}]", word):
+        if word > "\u0e00" and not word[0].isascii() and _TOKEN.match(word) and re.match(f"[{_PAIRED}]", word):
             tokens.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
         else:
             tokens.add(word[:_STEM])

@@ -177,14 +177,16 @@ class LocalVectors:
         scope: Scope,
         longest: int,
         without: Collection[str] = (),
+        sensitivities: Collection[str] = (),
     ) -> list[VectorDocument]:
         documents = tuple(kind for kind in asked.kinds if kind not in SAID)
         said = tuple(kind for kind in SAID if kind in asked.kinds) if asked.kinds else SAID
+        of = tuple(sorted(sensitivities))
         searches = []
         if documents or not asked.kinds:
-            searches.append(self._documents(tenant_id, intent, asked, documents, scope, without))
+            searches.append(self._documents(tenant_id, intent, asked, documents, scope, without, of))
         if said:
-            searches.append(self._said(tenant_id, intent, asked, said, scope, without))
+            searches.append(self._said(tenant_id, intent, asked, said, scope, without, of))
         best: dict[str, tuple[float, bool]] = {}
         passages: dict[str, list[Part]] = {}
         for found in await asyncio.gather(*searches):
@@ -210,11 +212,12 @@ class LocalVectors:
         kinds: tuple[str, ...],
         scope: Scope,
         without: Collection[str],
+        sensitivities: tuple[str, ...],
     ) -> list[tuple[str, SearchResult]]:
         most = min(round(asked.top_k * PASSAGES), max(asked.top_k, _MOST_PASSAGES))
         project = scope.project_id or None
         left_out = tuple(sorted(without))  # an artifact's passages are remembered under its ref
-        where = MemoryFilter(user_id=project, kinds=kinds, without_sessions=left_out)
+        where = MemoryFilter(user_id=project, kinds=kinds, without_sessions=left_out, sensitivities=sensitivities)
         query = MemoryQuery(intent, most, asked.threshold, where, standalone=True)
         found = await self._memory.search(document_space(tenant_id), query)
         factors = naming(intent, [one.memory.text for one in found])
@@ -231,6 +234,7 @@ class LocalVectors:
         kinds: tuple[str, ...],
         scope: Scope,
         without: Collection[str],
+        sensitivities: tuple[str, ...],
     ) -> list[tuple[str, SearchResult]]:
         if scope.project_id and not scope.session_ids:
             return []  # sessions belong to no project: those that are named take part
@@ -245,6 +249,7 @@ class LocalVectors:
                 with_unowned=True,
                 speaker=asked.speaker or None,
                 without_sessions=left_out,
+                sensitivities=sensitivities,
             )
             for session in sessions
         ]

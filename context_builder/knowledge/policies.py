@@ -176,5 +176,10 @@ class PolicyDecisions:
         policy_set = governance.policy_set
         decided = await self._policies.decide(governance, agent, sources, context)
         return AccessReport(
-            decided.decisions, policy_set.version, governance.version, policy_set.reads_time, decided.known
+            decided.decisions,
+            policy_set.version,
+            governance.version,
+            policy_set.reads_time,
+            decided.known,
+            policy_set.is_by_sensitivity,
         )

@@ -54,7 +54,7 @@ class AccessReport:
 
     ``policy_version`` names the policies; ``governance`` counts all changes of what may be seen. A decision that
     ``depends_on_time`` must not be reused. ``known`` are refs of sources of which the agent may know, though it may not
-    read them as they are.
+    read them as they are. ``by_sensitivity``: sources of one tenant and sensitivity are decided alike.
     """
 
     decisions: tuple[AccessDecision, ...]
@@ -62,6 +62,7 @@ class AccessReport:
     governance: int
     depends_on_time: bool
     known: frozenset[str] = frozenset()
+    by_sensitivity: bool = False
 
     def readable(self) -> frozenset[str]:
         """Return the refs of the sources that may be read as they are."""
@@ -97,8 +98,12 @@ class VectorMemory(Protocol):
         scope: Scope,
         longest: int,
         without: Collection[str] = (),
+        sensitivities: Collection[str] = (),
     ) -> list[VectorDocument]:
-        """Return what is like the intent, best first; artifacts and sessions that are left out as if not there."""
+        """Return what is like the intent, best first; artifacts and sessions that are left out as if not there.
+
+        With ``sensitivities``, all that is of other ones is left out, too.
+        """
         ...
 
 

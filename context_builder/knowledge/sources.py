@@ -17,6 +17,7 @@ from context_builder.assembly.metrics import Metrics, report
 from context_builder.clock import Clock
 from context_builder.concurrency import Background, answer_within
 from context_builder.errors import ContextBuilderError
+from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
 from context_builder.knowledge.request import (
     ContextBuildRequest,
@@ -66,6 +67,10 @@ class Admission(Protocol):
 
     async def access(self, nodes: Sequence[KnowledgeNode]) -> Mapping[str, Access]:
         """Return how each node may be seen, by its ref; a node that is left out may not be."""
+        ...
+
+    async def sensitivities(self) -> frozenset[str]:
+        """Return the sensitivities of what may be seen; empty where these do not tell, or all may be seen."""
         ...
 
     async def begins(self, refs: Sequence[str]) -> frozenset[str]:
@@ -247,14 +252,29 @@ async def near(
 async def similar(vectors: VectorMemory, query: PackageQuery, asked: SemanticRetrieval) -> SimilarNodes:
     """Return what is like the intent, found as if there were nothing that may not be seen.
 
-    What there is of that comes last, for the record.
+    What there is of that comes last, for the record. Where sensitivities tell what may be seen, it is looked for beside
+    the rest, whether or not there is any, so that the time does not tell of it.
     """
-    found = list(await _alike(vectors, query, asked))
     if query.admission is None:
+        found = list(await _alike(vectors, query, asked))
         return SimilarNodes(found, found)
-    denied: dict[str, VectorDocument] = {}
+    allowed_of = await query.admission.sensitivities()
+    denied_of = frozenset(Sensitivity) - allowed_of if allowed_of else frozenset()
+    found, beside = map(
+        list,
+        await asyncio.gather(
+            _alike(vectors, query, asked, sensitivities=allowed_of),
+            _alike(vectors, query, asked, sensitivities=denied_of) if denied_of else _nothing(),
+        ),
+    )
     without: set[str] = set()
-    access = await query.admission.access([one.node for one in found])
+    access = await query.admission.access([one.node for one in (*found, *beside)])
+    floor = found[-1].similarity if len(found) >= asked.top_k else 0.0
+    denied = {
+        one.node.ref: one
+        for one in beside
+        if one.similarity >= floor and access.get(one.node.ref, Access.DENIED) is Access.DENIED
+    }
     for _ in range(_ROUNDS):
         hidden = [one for one in found if access.get(one.node.ref, Access.DENIED) is Access.DENIED]
         if not access or not hidden:
@@ -263,7 +283,7 @@ async def similar(vectors: VectorMemory, query: PackageQuery, asked: SemanticRet
         seen = {one.node.session for one in found if one not in hidden}
         without |= {ref for one in hidden if (ref := _left_out(one, seen))}
         most = min(asked.top_k + len(denied), _MOST)
-        found = list(await _alike(vectors, query, asked.model_copy(update={"top_k": most}), without))
+        found = list(await _alike(vectors, query, asked.model_copy(update={"top_k": most}), without, allowed_of))
         access = await query.admission.access([one.node for one in found])
     allowed = [one for one in found if access.get(one.node.ref, Access.DENIED) is not Access.DENIED][: asked.top_k]
     denied |= {one.node.ref: one for one in found if access.get(one.node.ref, Access.DENIED) is Access.DENIED}
@@ -271,13 +291,22 @@ async def similar(vectors: VectorMemory, query: PackageQuery, asked: SemanticRet
     return SimilarNodes([*allowed, *denied.values()], leading)
 
 
+async def _nothing() -> Sequence[VectorDocument]:
+    return ()
+
+
 async def _alike(
-    vectors: VectorMemory, query: PackageQuery, asked: SemanticRetrieval, without: Collection[str] = ()
+    vectors: VectorMemory,
+    query: PackageQuery,
+    asked: SemanticRetrieval,
+    without: Collection[str] = (),
+    sensitivities: Collection[str] = (),
 ) -> Sequence[VectorDocument]:
     intent = query.request.intent
     if not intent.strip():
         return ()
-    more = {"without": without} if without else {}
+    given = {"without": without, "sensitivities": sensitivities}
+    more = {name: value for name, value in given.items() if value}
     return await vectors.search(query.tenant, intent, asked, query.request.scope, query.longest, **more)
 
 

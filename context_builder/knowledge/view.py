@@ -186,6 +186,20 @@ class Viewer:
             return {}
         return {one.ref: one.access for one in report.decisions}
 
+    async def sensitivities(self, agent: Agent, intent: str = "") -> frozenset[str]:
+        """Return the sensitivities of what the agent may see, where nothing else tells sources apart, and it may see
+        what is internal, but not all. Empty otherwise, and where no decision can be had.
+        """
+        asked = [GovernedSource("", agent.tenant, sensitivity=one) for one in Sensitivity]
+        try:
+            report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
+        except ContextBuilderError:
+            return frozenset()
+        pairs = zip(asked, report.decisions, strict=True)
+        allowed = frozenset(one.sensitivity for one, how in pairs if how.access is not Access.DENIED)
+        is_part = Sensitivity.INTERNAL in allowed and len(allowed) < len(asked)
+        return allowed if report.by_sensitivity and is_part else frozenset()
+
     async def begins(self, agent: Agent, refs: Sequence[str], intent: str) -> frozenset[str]:
         """Return those of the refs that name what the agent may see, or a session that it may; none where that cannot
         be told."""
@@ -225,6 +239,9 @@ class ViewerAdmission:
     async def access(self, nodes: Sequence[KnowledgeNode]) -> Mapping[str, Access]:
         sources = [one.governed(self._agent.tenant) for one in nodes]
         return await self._viewer.decided(self._agent, sources, self._intent) if sources else {}
+
+    async def sensitivities(self) -> frozenset[str]:
+        return await self._viewer.sensitivities(self._agent, self._intent)
 
     async def begins(self, refs: Sequence[str]) -> frozenset[str]:
         return await self._viewer.begins(self._agent, refs, self._intent)

@@ -50,7 +50,9 @@ class Memory:
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
     """Restricts which memories count; what is empty does not restrict. ``tags`` must all be there. ``ids`` are those of
-    memories, of which each may be one; ``speaker`` is a whole name; what is of ``without_sessions`` is left out.
+    memories, of which each may be one; ``speaker`` is a whole name; what is of ``without_sessions`` or
+    ``without_kinds`` is left out. ``sensitivities`` are those stated of sessions and documents, ``internal`` of the
+    others; a store that knows none of them lets all through.
 
     ``with_unowned`` lets through what belongs to the user and the persona named here or to none, as what was said in a
     session does; where none is named, only the latter. Without it, a filter that names nobody lets through everybody's.
@@ -67,6 +69,8 @@ class MemoryFilter:
     speaker: str | None = None
     ids: tuple[str, ...] = ()
     without_sessions: tuple[str, ...] = ()
+    without_kinds: tuple[str, ...] = ()
+    sensitivities: tuple[str, ...] = ()
 
     def passes(self, memory: Memory) -> bool:
         """Return whether the memory meets the filter."""
@@ -78,6 +82,7 @@ class MemoryFilter:
             and (not self.ids or memory.id in self.ids)
             and self._passes_owners(memory)
             and (not self.kinds or memory.kind in self.kinds)
+            and memory.kind not in self.without_kinds
             and set(self.tags) <= set(memory.tags)
             and (self.since is None or (time is not None and time >= in_utc(self.since)))
             and (self.until is None or (time is not None and time < in_utc(self.until)))

@@ -166,6 +166,8 @@ def as_condition(where: MemoryFilter) -> Row:
         "speaker": where.speaker,
         "ids": where.ids or None,
         "without_sessions": tuple(map(as_key, where.without_sessions)) or None,
+        "without_kinds": where.without_kinds or None,
+        "sensitivities": where.sensitivities or None,
     }
     return {name: storable(value) for name, value in restricting.items() if value is not None}
 

@@ -238,7 +238,7 @@ class SomaBrainStore:
             await self._client.remember_batch({"tenant_id": tenant_id, "memories": batch})
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
-        where = query.filter
+        where = replace(query.filter, sensitivities=(), without_kinds=())  # which nearly all that is found passes
         is_narrow = where != MemoryFilter(session_id=where.session_id, persona_id=where.persona_id)
         asked: Payload = {
             "tenant_id": tenant_id,
@@ -251,7 +251,7 @@ class SomaBrainStore:
         best: dict[str, SearchResult] = {}
         for found in map(_result, read_entries(await self._asked(asked))):
             known = best.get(found.memory.id)
-            fits = found.score >= query.threshold and _passes(where, found.memory)
+            fits = found.score >= query.threshold and _passes(query.filter, found.memory)
             if fits and (known is None or found.score > known.score):
                 best[found.memory.id] = found
         if query.text.strip():

@@ -10,8 +10,10 @@ event                   besides
 ``begin``               ``schema``, ``version``, ``session_id``, ``tokens`` (how texts were counted), ``rules``, and
                         what the run continued from: ``revision``, checkpoint ``fields``, ``pending``
 ``received``            ``messages`` as they were decoded, ``last_id``
+``revised``             ``revisions``: each ``what`` (``correction``, ``strike`` or ``rename``) and its fields
 ``deliveries_rejected`` ``count`` of deliveries that became dead letters
 ``dead_lettered``       ``receiver`` (``archive`` or ``memory``), ``count`` of all its entries that became dead letters
+``charged``             ``task``, ``usage`` of a call beside the session's tasks, such as for embeddings
 ``task_started``        ``kind``, ``task`` (a number within the run; null when there was nothing to do), ``ids`` of its
                         messages; of domains also ``through`` and ``new``; of a summary ``known``,
                         ``topic_keywords``, and ``entries`` that came from the pending list

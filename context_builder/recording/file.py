@@ -24,8 +24,8 @@ from context_builder.errors import RecordingError, SessionIdError
 from context_builder.recording.recording import Encoder, digest
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.state import PublishedState
+from context_builder.session.events import SessionEvent
 from context_builder.session.keys import decoded_session_id, encoded_session_id
-from context_builder.session.recorder import SessionEvent
 from context_builder.session.store.recovery import StoredSession
 
 log = structlog.get_logger(__name__)
@@ -137,7 +137,7 @@ def check_header(line: bytes, session_id: str) -> None:
     except (orjson.JSONDecodeError, KeyError, TypeError):
         other = None
     if other is None:
-        raise RecordingError("is there already, and is no recording of a session")
+        raise RecordingError("is there already, and is not a recording of a session")
     if other != session_id:
         raise RecordingError(f"is there already, as a recording of session {other}")
 
@@ -277,7 +277,7 @@ class RecordingWriter:
 class FileRecorder:
     """Records one session into one file; ``tokens`` names what counts its texts.
 
-    Implements :class:`~context_builder.session.recorder.Recorder`.
+    Implements :class:`~context_builder.session.events.Recorder`.
     """
 
     def __init__(self, writer: RecordingWriter, path: Path, tokens: str) -> None:

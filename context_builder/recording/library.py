@@ -129,7 +129,7 @@ class Timeline:
         except OSError as error:
             raise RecordingError(f"{self.path.name}: cannot be read: {error.strerror or error}") from None
         if self._begun_at is None:
-            raise RecordingError(f"{self.path.name}: is no recording of a session")
+            raise RecordingError(f"{self.path.name}: is not a recording of a session")
 
     def seek(self, until: float) -> RebuiltState:
         """Return the last state that was published by epoch second ``until``; the first one, before that."""

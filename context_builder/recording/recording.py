@@ -39,10 +39,7 @@ from context_builder.session.conversation.tasks import (
     KeywordTask,
     SummaryTask,
 )
-from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.messages.message import Message
-from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike
-from context_builder.session.recorder import (
+from context_builder.session.events import (
     Charged,
     DeadLettered,
     DeliveriesRejected,
@@ -53,6 +50,9 @@ from context_builder.session.recorder import (
     TaskFinished,
     TaskStarted,
 )
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import Message
+from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike
 from context_builder.session.store.recovery import StoredSession
 
 SCHEMA: Final = 1
@@ -244,7 +244,7 @@ class Recording:
         except OSError as error:
             raise RecordingError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         if not begun:
-            raise RecordingError(f"{self.path}: is no recording of a session")
+            raise RecordingError(f"{self.path}: is not a recording of a session")
 
     def header(self) -> Line:
         """Return the first line: when the recording began, and of which session."""

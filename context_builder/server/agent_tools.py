@@ -74,7 +74,7 @@ class AgentTools:
         self._caller = caller
 
     async def list_sessions(
-        self, limit: Annotated[int, Field(ge=1, le=500, description="Most sessions that are returned.")] = 50
+        self, limit: Annotated[int, Field(ge=1, le=500, description="Maximum number of sessions.")] = 50
     ) -> dict[str, Any]:
         """List conversations, newest talk first: their ids, whether they run, and when somebody last spoke.
 
@@ -100,7 +100,7 @@ class AgentTools:
         since: Annotated[
             int | None, Field(ge=0, description="Id of the newest point that you know; none means the newest points.")
         ] = None,
-        limit: Annotated[int, Field(ge=1, le=50, description="Most points.")] = 10,
+        limit: Annotated[int, Field(ge=1, le=50, description="Maximum number of points.")] = 10,
     ) -> dict[str, Any]:
         """Return what is new in a conversation's summary, in less than 2 kB: cheaper than its whole state.
 
@@ -119,7 +119,7 @@ class AgentTools:
     async def search_memory(
         self,
         query: Annotated[str, Field(description="What to look for; empty for the newest.")] = "",
-        limit: Annotated[int, Field(ge=1, le=100, description="Most memories, the best first.")] = 8,
+        limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of memories, best first.")] = 8,
         speaker: Annotated[str, Field(description="Who said it: a whole name.")] = "",
         session: Annotated[str, Field(description="Session in which it was said.")] = "",
         since: Annotated[str, Field(description="First day or moment, such as 2026-03-02.")] = "",
@@ -187,7 +187,7 @@ class AgentTools:
         session_id: SessionName,
         query: Annotated[str, Field(description="What the turn answers: the question, or what was said last.")],
         token_budget: Annotated[
-            int, _named("token_budget", ge=1, le=MAX_BUDGET, description="Most tokens of the prompt.")
+            int, _named("token_budget", ge=1, le=MAX_BUDGET, description="Maximum tokens of the prompt.")
         ] = 4_000,
         user_id: Annotated[
             str, _named("user_id", description="Person whom the answer is for, and whose preferences count.")
@@ -268,8 +268,8 @@ class AgentTools:
         self,
         session_id: SessionName,
         message: MessageName,
-        text: Annotated[str | None, Field(description="The right words; not given, they stay as they are.")] = None,
-        speaker: Annotated[str | None, Field(description="Who said it; not given, that stays as it is.")] = None,
+        text: Annotated[str | None, Field(description="The right words; default: unchanged.")] = None,
+        speaker: Annotated[str | None, Field(description="Who said it; default: unchanged.")] = None,
     ) -> dict[str, Any]:
         """Correct what was said in a conversation, or by whom; needs the role writer.
 
@@ -285,9 +285,9 @@ class AgentTools:
         self,
         session_id: SessionName,
         old: Annotated[str, Field(description="What the speaker is called now.")],
-        new: Annotated[str, Field(description="What the speaker is to be called, from the beginning on.")],
+        new: Annotated[str, Field(description="The name to call them, in everything said so far and from now on.")],
     ) -> dict[str, Any]:
-        """Call a speaker of a conversation otherwise, in all that was said and will be; needs the role writer."""
+        """Rename a speaker of a conversation, in everything said so far and from now on; needs the role writer."""
         with _told():
             client, _ = await self._revising(session_id)
             await rename_speaker(client, old, new)
@@ -304,7 +304,7 @@ class AgentTools:
     async def build_context(
         self,
         intent: Annotated[str, Field(description="What the context is for.")],
-        token_budget: Annotated[int, _named("token_budget", description="Most tokens of the prompt.")] = 4_000,
+        token_budget: Annotated[int, _named("token_budget", description="Maximum tokens of the prompt.")] = 4_000,
         project_id: Annotated[
             str,
             _named("project_id", description="Project to search, with what is linked to it; none means everything."),
@@ -313,7 +313,8 @@ class AgentTools:
         pinned: Annotated[tuple[str, ...], Field(description="Refs of sources that must be in it.")] = (),
         task_id: Annotated[str, _named("task_id", description="Your task's id, for the record.")] = "",
         kinds: Annotated[
-            tuple[str, ...], Field(description="Kinds to search by likeness, such as document or message; none: every.")
+            tuple[str, ...],
+            Field(description="Kinds to search by similarity, such as message; none means all."),
         ] = (),
         speaker: Annotated[str, Field(description="Of messages, include only this person's; a whole name.")] = "",
         since: Annotated[
@@ -323,7 +324,7 @@ class AgentTools:
             str, Field(description="Of messages, include only those up to the end of this day, or before this moment.")
         ] = "",
     ) -> dict[str, Any]:
-        """Build the context of a task: what fits its intent, that may be seen, within the token budget.
+        """Build the context for a task: what fits its intent and may be seen, within the token budget.
 
         ``prompt`` is its text for a model; ``sources`` say what is in it, and where each is from.
         """

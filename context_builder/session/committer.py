@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -21,9 +21,9 @@ from context_builder.session.conversation.state import (
     write_head,
     write_order,
 )
-from context_builder.session.inbox import Batch
+from context_builder.session.events import Recorder
+from context_builder.session.inbox import NO_DELIVERIES, Batch
 from context_builder.session.messages.message_index import INDEXED
-from context_builder.session.recorder import Recorder
 from context_builder.session.store.commit import Commit, Committed
 from context_builder.session.store.lease import this_holder
 from context_builder.session.store.recovery import CommitHistory, HeldRevision, StoredSession
@@ -41,6 +41,18 @@ WORTH_TELLING: Final = 0.5
 tells if it is vain too."""
 
 
+@dataclass(slots=True)
+class _Attempt:
+    """Writes ``commit`` next: the ``changes`` alone or, where Redis fell back, all of the session.
+
+    ``described_at`` is the moment at which it tells the session.
+    """
+
+    changes: Commit
+    commit: Commit
+    described_at: Instant
+
+
 class Committer:
     """Writes a conversation's changes under this process's lease.
 
@@ -56,8 +68,6 @@ class Committer:
         self._away_since: Instant | None = None
         self._vain_tries = 0
         self._wrong_key = ""
-        self._described_at = clock.now()
-        self._incremental = self._next_attempt = Commit(conversation_state=b"", silent_for=0.0)
         self._committed_at = float("-inf")
 
     def is_late(self, tick: float) -> bool:
@@ -100,67 +110,67 @@ class Committer:
                 await revise()
 
     async def commit(
-        self, conversation: Conversation, batches: Sequence[Batch] = (), *, publish: bool = False
+        self, conversation: Conversation, batch: Batch = NO_DELIVERIES, *, publish: bool = False
     ) -> Committed:
         """Write what changed, or refresh what expires; repeat until Redis has it.
 
         Raises :class:`LeaseLost` when the session belongs to somebody else, and
         :class:`StoreUnavailable` only when told to stop: what is not acknowledged then is read again by the next run.
         """
-        self._incremental = self._next_attempt = self._describe(conversation, batches, publish=publish)
+        next_attempt = self._describe(conversation, batch, publish=publish)
         started, begun = time.perf_counter(), self._clock.now().wall
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
-                committed = await self._write(conversation)
+                committed = await self._write(conversation, next_attempt)
         metrics.COMMIT_SECONDS.observe(time.perf_counter() - started)
         self._committed_at = self._clock.now().monotonic
         self._is_back()
-        self._trace(batches, begun)
+        self._trace(batch, begun)
         return committed
 
-    def _trace(self, batches: Sequence[Batch], begun: float) -> None:
+    def _trace(self, batch: Batch, begun: float) -> None:
         """Record in the trace of each message that it was published."""
-        for trace in (message.trace for batch in batches for message in batch.messages if message.trace):
+        for trace in (message.trace for message in batch.messages if message.trace):
             told: dict[str, str | int] = {"session.id": self.store.keys.session_id}
             told["session.revision"] = self.store.revision
             now = self._clock.now().wall
             note_span("session.publish", told, parent=trace, begin=begun, end=now)
 
-    def _describe(self, conversation: Conversation, batches: Sequence[Batch], *, publish: bool) -> Commit:
+    def _describe(self, conversation: Conversation, batch: Batch, *, publish: bool) -> _Attempt:
         changes = conversation.take_changes()
-        unidentified = [position for batch in batches for position in batch.unidentified]
-        if unidentified:
-            changes.fields["unidentified"] = self._history.unidentified.encode(unidentified)
-        now = self._described_at = self._clock.now()
-        written = changes.dirty or bool(batches)
+        if batch.unidentified:
+            changes.fields["unidentified"] = self._history.unidentified.encode(batch.unidentified)
+        now = self._clock.now()
+        written = changes.dirty or batch is not NO_DELIVERIES
         published = changes.dirty or publish
         counted = write_counters(conversation) if written or published else b""
-        return Commit(
+        commit = Commit(
             conversation_state=conversation_state(conversation, now),
             silent_for=conversation.silent_for(now),
             state=session_state(conversation, self.store.revision + 1, now, counted) if published else None,
             head=write_head(conversation, counted) if written else b"",
             order=write_order(conversation) if written else b"",
             changes=changes,
-            acknowledged=[raw for batch in batches for raw in batch.raw],
-            identities=[identity for batch in batches for identity in batch.identities],
-            index={name: held for batch in batches for name, held in batch.index.items()},
+            acknowledged=batch.raw,
+            identities=batch.identities,
+            index=batch.index,
             indexed_from=conversation.last_id - INDEXED + 1,
-            dead=[letter for batch in batches for letter in batch.dead],
-            unidentified=unidentified,
-            begin=batches[0].begin if batches else b"",
-            end=batches[-1].end if batches else b"",
+            dead=batch.dead,
+            unidentified=batch.unidentified,
+            begin=batch.begin,
+            end=batch.end,
         )
+        return _Attempt(commit, commit, now)
 
-    async def _write(self, conversation: Conversation) -> Committed:
+    async def _write(self, conversation: Conversation, attempt: _Attempt) -> Committed:
         while True:
             try:
-                return await self._put()
+                return await self._put(attempt)
             except LeaseLost as lost:
                 await self._own_again(lost)
             except StoreDiverged:
                 pass
-            await self._adapt(conversation)
+            await self._adapt(conversation, attempt)
 
     async def _own_again(self, lost: LeaseLost) -> None:
         """Go on after a long silence from Redis, or a suspended machine, if nobody else came in between.
@@ -186,37 +196,34 @@ class Committer:
             what = "was forgotten" if lineage.was_forgotten(held) else "was continued by another process"
             raise LeaseLost(f"session {self.store.keys.session_id} {what}")
 
-    async def _adapt(self, conversation: Conversation) -> None:
-        """Let the next attempt build on what Redis holds, with all of the session if that is older than this process.
-
-        What is written is kept for the next attempt, should this one fail.
-        """
+    async def _adapt(self, conversation: Conversation, attempt: _Attempt) -> None:
+        """Build the attempt on what Redis holds, with all of the session if that is older than this process."""
         held, revision = await self.store.held(), self.store.revision
         self._check(held)
-        self._next_attempt = self._incremental
+        attempt.commit = attempt.changes
         if self.store.lineage.is_behind(held):
             log.error("store.fell_back", session_id=self.store.keys.session_id, revision=revision, held=held.revision)
-            self._next_attempt = self._full_rewrite(conversation, held.revision)
+            self._rewrite(conversation, attempt, held.revision)
         self.store.rebase(held)
 
-    async def _put(self) -> Committed:
-        commit, revision = self._next_attempt, self.store.revision + 1
+    async def _put(self, attempt: _Attempt) -> Committed:
+        commit, revision = attempt.commit, self.store.revision + 1
         committed = await self.store.commit(commit)
         self._wrong_key = ""  # a commit looks at all of them
         now = self._clock.now()
         self._history.position = committed.position
         (self._history.unidentified.fell_back if commit.rewrite else self._history.unidentified.held)(now)
         if commit.head:
-            kept = self._incremental
+            kept = attempt.changes
             self._history.keep(revision, kept.lists, kept.identities, kept.unidentified, now)
         if self._recorder and commit.state is not None and committed.state_present:
-            self._recorder.published(revision, commit.state, self._described_at)
+            self._recorder.published(revision, commit.state, attempt.described_at)
         return committed
 
-    def _full_rewrite(self, conversation: Conversation, held: int) -> Commit:
-        """Return the commit with everything that Redis, fallen back to revision ``held``, has lost."""
-        commit, now = self._incremental, self._clock.now()
-        self._described_at = now
+    def _rewrite(self, conversation: Conversation, attempt: _Attempt, held: int) -> None:
+        """Let the attempt write everything that Redis, fallen back to revision ``held``, has lost."""
+        commit, now = attempt.changes, self._clock.now()
+        attempt.described_at = now
         conversation.everything_changed()
         everything = conversation.take_changes()
         everything.follow(commit.changes)
@@ -224,8 +231,8 @@ class Committer:
         counted = write_counters(conversation)
         state = session_state(conversation, self.store.revision + 1, now, counted)
         if commit.state is not None:  # which cannot be had any more
-            self._incremental = replace(commit, state=state)
-        return replace(
+            attempt.changes = replace(commit, state=state)
+        attempt.commit = replace(
             commit,
             state=state,
             head=write_head(conversation, counted),

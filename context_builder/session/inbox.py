@@ -39,8 +39,7 @@ class Batch:
     ``events`` are new messages, and revisions of earlier ones, in their order; ``identities`` those of the deliveries
     that they came in, and ``index`` the fields that they add to the message index. ``dead`` are dead letters as they
     are stored: JSON with the reason and the raw bytes. ``unidentified`` are the positions of new deliveries without
-    identity; the batch leads from position ``begin`` to ``end``. ``committed`` is done when the commit is; only then
-    are the next deliveries read.
+    identity; the batch leads from position ``begin`` to ``end``.
     """
 
     raw: Sequence[bytes]
@@ -51,17 +50,15 @@ class Batch:
     unidentified: Sequence[bytes] = ()
     begin: bytes = b""
     end: bytes = b""
-    committed: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
     def messages(self) -> Sequence[Message]:
         """Return the new messages."""
         return [event for event in self.events if isinstance(event, Message)]
 
-    def settle(self) -> None:
-        """Let the next deliveries be read, if anybody still waits to."""
-        if not self.committed.done():
-            self.committed.set_result(None)
+
+NO_DELIVERIES: Final = Batch((), (), ())
+"""The batch of a commit that acknowledges none."""
 
 
 class Decoded(NamedTuple):
@@ -74,7 +71,7 @@ class Decoded(NamedTuple):
 
 
 class Inbox:
-    """Reads a session's input, one batch at a time.
+    """Reads a session's input, one batch at a time: the next one once the one before is committed.
 
     ``waiting`` deliveries were in the input at the latest commit; ``highest_number`` is the highest message number
     among those taken in, ``last_id`` the id that was given last. ``arrived`` is set when there may be something in the
@@ -99,6 +96,15 @@ class Inbox:
         self.last_id = 0
         self._has_room = asyncio.Event()
         self._has_room.set()
+        self._is_committed = asyncio.Event()
+
+    def continue_from(self, last_id: int, highest_number: int) -> None:
+        """Go on behind the messages that the session has taken in."""
+        self.last_id, self.highest_number = last_id, highest_number
+
+    def committed(self) -> None:
+        """Note that Redis has what was delivered last."""
+        self._is_committed.set()
 
     def make_room(self, *, has_room: bool) -> None:
         """Read on while there is room for more messages; else leave them in the input."""
@@ -120,8 +126,9 @@ class Inbox:
             async for attempt in until_available():
                 with attempt:
                     batch = await self._next()
+            self._is_committed.clear()
             deliver(batch)
-            await batch.committed
+            await self._is_committed.wait()
             _count(batch)
 
     async def _next(self) -> Batch:

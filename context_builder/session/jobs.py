@@ -38,9 +38,9 @@ from context_builder.session.conversation.tasks import (
     SummaryTask,
     task_of,
 )
+from context_builder.session.events import PhaseChanged, SessionEvent, TaskStarted
 from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.recorder import PhaseChanged, SessionEvent, TaskStarted
 from context_builder.session.store.store import SessionStore
 from context_builder.values import value
 
@@ -61,6 +61,11 @@ class TaskOutcome:
     retry_after: float | None = None
     usage: Usage | None = None
     reason: str = ""
+
+    @property
+    def spent(self) -> Usage | None:
+        """Return what the task cost, with a result or without; None where that is not known."""
+        return self.usage if self.result is None else self.result.usage
 
 
 class Jobs:
@@ -83,7 +88,7 @@ class Jobs:
         skips = rules.domain_skip and analyst is not last_resort
         self._gate = DomainGate(last_resort) if skips else None
         self.reader_at_once = analyst.read_at_once
-        """Reads a little at once, where the analyst has that."""
+        """What reads a few short messages while the loop waits, where the analyst has that."""
         self.can_count = False
         """Whether tokens can be counted: what counts them is loaded beside the loop."""
         self._useless = 0
@@ -109,7 +114,7 @@ class Jobs:
         """Return whether the analyst rewrites points."""
         return self._analyst.compact is not None
 
-    def read_at_once(self, task: KeywordTask | DomainTask, read: ReadAtOnce) -> None:
+    def do_at_once(self, task: KeywordTask | DomainTask, read: ReadAtOnce) -> None:
         """Do a task while the caller waits; the outcome is delivered."""
         started = time.perf_counter()
         try:
@@ -168,9 +173,8 @@ class Jobs:
                 self._told.pop(name, None)
             _counted(name, "failed" if done.result is None else "done").inc()
             _timed(name).observe(time.perf_counter() - started)
-            usage = done.usage if done.result is None else done.result.usage
-            if usage is not None and usage.calls:
-                count_usage(name, usage)
+            if done.spent is not None and done.spent.calls:
+                count_usage(name, done.spent)
             if isinstance(done.result, SummaryResult | CompactionResult):
                 metrics.REJECTED_POINTS.inc(done.result.rejected)
             self._deliver(done)
@@ -281,9 +285,10 @@ class Dispatch:
         self._record = record
         self._clock = clock
 
-    def read_at_once(self, *, more_to_come: bool) -> bool:
-        """Do a task about a little that was just said, where that takes no time worth mentioning; return whether there
-        was one. A single commit then publishes messages, keywords and domains.
+    def do_at_once(self, *, more_to_come: bool) -> bool:
+        """Do a task about a few short messages while the loop waits, if the analyst can; return whether there was one.
+
+        A single commit then publishes messages, keywords and domains.
         """
         if (read := self._jobs.reader_at_once) is None:
             return False
@@ -291,7 +296,7 @@ class Dispatch:
         task = self._domains(now, longest=AT_ONCE) or self._keywords(now, more_to_come=more_to_come, longest=AT_ONCE)
         if task is None:
             return False
-        self._jobs.read_at_once(task, read)
+        self._jobs.do_at_once(task, read)
         return True
 
     async def start(self, tasks: asyncio.TaskGroup, *, more_to_come: bool) -> None:

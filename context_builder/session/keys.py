@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal, get_args
 from urllib.parse import quote, unquote
@@ -44,7 +43,7 @@ Receiver = Literal["archive", "memory"]
 
 RECEIVERS: Final[tuple[Receiver, ...]] = get_args(Receiver)
 
-SESSION_ID_RULE: Final = "1 to 128 letters, digits or . _ - : @ + ~ = ,"
+SESSION_ID_RULE: Final = "1 to 128 letters, digits or any of . , _ - : @ + ~ ="
 """What a session id is, for people."""
 
 _PUNCTUATION: Final = frozenset("._-:@+~=,")
@@ -112,7 +111,6 @@ def dead_bytes_field(receiver: Receiver) -> str:
     return f"{receiver}_dead_bytes"
 
 
-@dataclass(frozen=True, slots=True)
 class Keys:
     """Names the keys of one session.
 
@@ -148,96 +146,40 @@ class Keys:
     A name has no colon, so that the last one ends the id, whatever that is.
     """
 
-    session_id: str
-
-    def __post_init__(self) -> None:
-        validate_session_id(self.session_id)
+    def __init__(self, session_id: str) -> None:
+        self.session_id = validate_session_id(session_id)
+        self.input = self._named("input")
+        self.state = self._named("state")
+        self.conversation = f"conversation_state:{session_id}"
+        self.checkpoint = self._named("checkpoint")
+        self.pending = self._named("pending")
+        self.seen = self._named("seen")
+        self.message_index = self._named("message_index")
+        self.recent = self._named("recent")
+        self.outbox = self._named("outbox")
+        self.memory_outbox = self._named("memory_outbox")
+        self.dead = self._named("dead")
+        self.archive_dead = self._named("archive_dead")
+        self.memory_dead = self._named("memory_dead")
+        self.owner = self._named("owner")
+        self.control = self._named("control")
+        self.packages = self._named("packages")
+        self.recordings = self._named("recordings")
+        self.agent_items = self._named("agent_items")
 
     @property
     def forgotten_field(self) -> str:
         """Return the session's field in :data:`FORGOTTEN`."""
         return blake2b(self.session_id.encode(), digest_size=16).hexdigest()
 
-    def _key(self, name: str) -> str:
+    def _named(self, name: str) -> str:
         return f"context_builder:{self.session_id}:{name}"
-
-    @property
-    def input(self) -> str:
-        return self._key("input")
-
-    @property
-    def state(self) -> str:
-        return self._key("state")
-
-    @property
-    def conversation(self) -> str:
-        return f"conversation_state:{self.session_id}"
-
-    @property
-    def checkpoint(self) -> str:
-        return self._key("checkpoint")
-
-    @property
-    def pending(self) -> str:
-        return self._key("pending")
-
-    @property
-    def seen(self) -> str:
-        return self._key("seen")
-
-    @property
-    def message_index(self) -> str:
-        return self._key("message_index")
-
-    @property
-    def recent(self) -> str:
-        return self._key("recent")
-
-    @property
-    def outbox(self) -> str:
-        return self._key("outbox")
-
-    @property
-    def memory_outbox(self) -> str:
-        return self._key("memory_outbox")
-
-    @property
-    def dead(self) -> str:
-        return self._key("dead")
-
-    @property
-    def archive_dead(self) -> str:
-        return self._key("archive_dead")
-
-    @property
-    def memory_dead(self) -> str:
-        return self._key("memory_dead")
 
     def outbox_of(self, receiver: Receiver) -> str:
         return self.outbox if receiver == "archive" else self.memory_outbox
 
     def dead_letters_of(self, receiver: Receiver) -> str:
         return self.archive_dead if receiver == "archive" else self.memory_dead
-
-    @property
-    def owner(self) -> str:
-        return self._key("owner")
-
-    @property
-    def control(self) -> str:
-        return self._key("control")
-
-    @property
-    def packages(self) -> str:
-        return self._key("packages")
-
-    @property
-    def recordings(self) -> str:
-        return self._key("recordings")
-
-    @property
-    def agent_items(self) -> str:
-        return self._key("agent_items")
 
     def all(self) -> tuple[str, ...]:
         """Return every key that exists for this session alone, but for what others keep of it, its packages."""

@@ -30,15 +30,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import conversation_state, restore
 from context_builder.session.conversation.tasks import TaskUsage, UsageTotals, task_of
-from context_builder.session.delivery import Relays
-from context_builder.session.failures import lone_failure_itself, reason_of
-from context_builder.session.host import HostedSession, Refresh, SessionHost
-from context_builder.session.inbox import Batch, Inbox
-from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
-from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.messages.message import Message
-from context_builder.session.messages.revision import Revision
-from context_builder.session.recorder import (
+from context_builder.session.events import (
     Charged,
     DeadLettered,
     DeliveriesRejected,
@@ -49,6 +41,14 @@ from context_builder.session.recorder import (
     SessionEvent,
     TaskFinished,
 )
+from context_builder.session.failures import lone_failure_itself, reason_of
+from context_builder.session.host import HostedSession, Refresh, SessionHost
+from context_builder.session.inbox import NO_DELIVERIES, Batch, Inbox
+from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import Message
+from context_builder.session.messages.revision import Revision
+from context_builder.session.relays import Relays
 from context_builder.session.store.recovery import CommitHistory
 from context_builder.session.store.store import END_REQUEST, SessionStore
 from context_builder.storage.redis_availability import until_available
@@ -82,7 +82,7 @@ class _Uncommitted:
     contain. A commit that ``is_due`` is made even if there is none of it.
     """
 
-    batches: list[Batch] = field(default_factory=list)
+    batch: Batch = NO_DELIVERIES
     messages: list[BufferedMessage] = field(default_factory=list)
     is_due: bool = False
 
@@ -236,8 +236,7 @@ class Session:
                 await self._store.note_recording(self._recorder.place)
         count_tokens = self._dependencies.count_tokens
         self.conversation = restore(self.session_id, snapshot.fields, snapshot.pending, self._rules, now, count_tokens)
-        self._inbox.highest_number = self.conversation.highest_number
-        self._inbox.last_id = self.conversation.last_id
+        self._inbox.continue_from(self.conversation.last_id, self.conversation.highest_number)
         self.conversation.index_at_least()  # of what an earlier version took in
         self.conversation.resume()
         _show_totals(self.session_id, self.conversation.usage_totals)
@@ -305,7 +304,7 @@ class Session:
             self._apply(await self._next_event(moment - now.monotonic))
             self._hosted.is_at_rest = False
             self._apply_all()
-            while self._uncommitted.batches and dispatch.read_at_once(more_to_come=self._inbox.waiting > 0):
+            while self._has_deliveries and dispatch.do_at_once(more_to_come=self._inbox.waiting > 0):
                 self._apply_all()
             leaving = self._leaving  # before the commit, which then has it all
             try:
@@ -320,8 +319,13 @@ class Session:
                 self._uncommitted.is_due = True  # which waits until Redis is back, and restores what it lost
 
     @property
+    def _has_deliveries(self) -> bool:
+        """Return whether the next commit acknowledges deliveries."""
+        return self._uncommitted.batch is not NO_DELIVERIES
+
+    @property
     def _has_something_to_commit(self) -> bool:
-        return bool(self._uncommitted.is_due or self._uncommitted.batches or self.conversation.has_changed)
+        return self._uncommitted.is_due or self._has_deliveries or self.conversation.has_changed
 
     def _describe_refresh(self) -> Refresh | None:
         """Return what the host refreshes while nothing happens here."""
@@ -362,34 +366,44 @@ class Session:
     def _apply(self, event: Event) -> None:
         now = self._now()
         if isinstance(event, Batch):
-            self._uncommitted.batches.append(event)
-            for is_new, events in groupby(event.events, lambda one: isinstance(one, Message)):
-                if is_new:
-                    self._receive([one for one in events if isinstance(one, Message)], now)
-                else:
-                    self._revise([one for one in events if not isinstance(one, Message)], now)
-            if dead := len(event.dead):
-                self.conversation.count_dead_letters(dead)
-                self._record(DeliveriesRejected(dead), now)
-        elif isinstance(event, TaskOutcome) and self.conversation.dismissed(event.task):
-            usage = event.usage if event.result is None else event.result.usage
-            if usage is not None and usage is not NO_USAGE:
-                self._apply(Charged(task_of(event.task), usage))
+            self._take_in(event, now)
         elif isinstance(event, TaskOutcome):
-            if event.result is None:
-                self.conversation.fail(event.task, now, event.retry_after, event.usage, event.reason)
-            else:
-                self.conversation.finish(event.task, event.result, now)
-            if (event.usage if event.result is None else event.result.usage) is not NO_USAGE:
-                _show_totals(self.session_id, self.conversation.usage_totals)
-            self._record(TaskFinished(event.task, event.result, event.usage, event.reason), now)
+            self._conclude(event, now)
         elif isinstance(event, Charged):
-            self.conversation.charge(event.task, event.usage)
-            _show_totals(self.session_id, self.conversation.usage_totals)
-            self._record(event, now)
+            self._charge(event, now)
         elif isinstance(event, DeadLettered):
             self.conversation.dead_lettered(event.receiver, event.count)
             self._record(event, now)
+
+    def _take_in(self, batch: Batch, now: Instant) -> None:
+        self._uncommitted.batch = batch
+        for is_new, events in groupby(batch.events, lambda one: isinstance(one, Message)):
+            if is_new:
+                self._receive([one for one in events if isinstance(one, Message)], now)
+            else:
+                self._revise([one for one in events if not isinstance(one, Message)], now)
+        if dead := len(batch.dead):
+            self.conversation.count_dead_letters(dead)
+            self._record(DeliveriesRejected(dead), now)
+
+    def _conclude(self, outcome: TaskOutcome, now: Instant) -> None:
+        task, result, spent = outcome.task, outcome.result, outcome.spent
+        if self.conversation.dismissed(task):
+            if spent is not None and spent is not NO_USAGE:
+                self._charge(Charged(task_of(task), spent), now)
+            return
+        if result is None:
+            self.conversation.fail(task, now, outcome.retry_after, outcome.usage, outcome.reason)
+        else:
+            self.conversation.finish(task, result, now)
+        if spent is not NO_USAGE:
+            _show_totals(self.session_id, self.conversation.usage_totals)
+        self._record(TaskFinished(task, result, outcome.usage, outcome.reason), now)
+
+    def _charge(self, charged: Charged, now: Instant) -> None:
+        self.conversation.charge(charged.task, charged.usage)
+        _show_totals(self.session_id, self.conversation.usage_totals)
+        self._record(charged, now)
 
     def _receive(self, messages: Sequence[Message], now: Instant) -> None:
         self._uncommitted.messages += self.conversation.receive(messages, now)
@@ -413,12 +427,12 @@ class Session:
         gone = {message.entry_id for message, _ in struck}
         messages = [entry for entry in uncommitted.messages if entry.id not in gone]
         self._hosted.commits += 1
-        committed = await self._committer.commit(self.conversation, uncommitted.batches, publish=publish)
+        committed = await self._committer.commit(self.conversation, uncommitted.batch, publish=publish)
         self._inbox.make_room(has_room=self.conversation.has_room)
         if struck:
             await self._record_anew()
-        for batch in uncommitted.batches:
-            batch.settle()
+        if uncommitted.batch is not NO_DELIVERIES:
+            self._inbox.committed()
         self._inbox.expect(committed.waiting)
         self.relays.committed(committed, messages)
         if self._hosted.host:

@@ -107,6 +107,16 @@ def each_object(value: object, name: str, source: Source) -> Iterator[tuple[str,
             source.problem(f"{name}[{place}] is not an object")
 
 
+def some_objects(value: object, most: int | None = None) -> list[dict[str, Any]]:
+    """Return the objects in a list, or among its first ``most`` entries; none where it is no list."""
+    return [one for one in value[:most] if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def first_object(value: object) -> Object:
+    """Return the first object in a list, such as the likeliest alternative; an empty one where there is none."""
+    return next((one for one in value if isinstance(one, dict)), {}) if isinstance(value, list) else {}
+
+
 def inner(entry: Object, *keys: str) -> Object:
     """Return the object within an object; an empty one where there is none."""
     for key in keys:
@@ -169,3 +179,11 @@ def seconds(entry: Object, key: str, name: str, source: Source, unit: float = 1.
         source.problem(error)
         return None
     return None if found is None else found * unit
+
+
+def span(
+    entry: Object, keys: tuple[str, str], name: str, source: Source, unit: float = 1.0
+) -> tuple[float | None, float | None]:
+    """Return when something begins and when it ends, from two fields in units of so many seconds."""
+    start, end = (seconds(entry, key, name, source, unit) for key in keys)
+    return start, end

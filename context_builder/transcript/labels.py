@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from context_builder.transcript.utterance import name_of, speaker_name
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance, name_of, speaker_name
 
 LONGEST_LABEL: Final = 80
 """Characters of a name with all that people write beside it."""
@@ -278,6 +278,16 @@ def spoken(entries: Sequence[Sequence[str]]) -> Iterator[list[LabelledLine]]:
                 said.append(one)
             speaker = said[-1].speaker if said else speaker
         yield [one for one in said if one.text]
+
+
+def labelled(said: Sequence[Utterance]) -> list[Utterance]:
+    """Return the utterances with the speakers whom labels in their texts name, where nothing else tells."""
+    if any(one.speaker != UNKNOWN_SPEAKER for one in said):
+        return [*said]
+    found: list[Utterance] = []
+    for one, lines in zip(said, spoken([[one.text] for one in said]), strict=True):
+        found += [Utterance(line.speaker or UNKNOWN_SPEAKER, line.text, one.at, until=one.until) for line in lines]
+    return found
 
 
 def _with_names_before(entries: list[list[str]]) -> list[list[str]]:

@@ -14,18 +14,14 @@ import orjson
 
 from context_builder.transcript.fields import is_json, parse
 from context_builder.transcript.live import (
-    assemblyai,
     chats,
-    deepgram,
     finals,
-    gemini,
-    gladia,
     nested,
-    openai_realtime,
     others,
     plain_lines,
+    revised,
     segments,
-    speechmatics,
+    voice_models,
 )
 from context_builder.transcript.live.stream import LONGEST_HELD, Message, Stream
 from context_builder.transcript.utterance import Heard, Utterance
@@ -52,16 +48,14 @@ class Service:
 
 
 SERVICES: Final = (
-    Service("Deepgram", lambda message: message.get("type") == "Results", deepgram.read_results),
+    Service("Deepgram", lambda message: message.get("type") == "Results", revised.read_deepgram),
     Service("Deepgram", lambda message: message.get("type") == "UtteranceEnd", lambda _, stream: stream.rest()),
-    Service("Deepgram's Flux", lambda message: message.get("type") == "TurnInfo", deepgram.read_flux),
-    Service("AssemblyAI", lambda message: message.get("type") == "Turn", assemblyai.read_turn),
-    Service("AssemblyAI", lambda message: message.get("type") == "SpeakerRevision", assemblyai.read_revision),
-    Service("AssemblyAI", lambda message: message.get("type") == "Begin", assemblyai.begin),
+    Service("Deepgram's Flux", lambda message: message.get("type") == "TurnInfo", revised.read_flux),
+    Service("AssemblyAI", lambda message: message.get("type") == "Turn", revised.read_turn),
+    Service("AssemblyAI", lambda message: message.get("type") == "SpeakerRevision", revised.read_revision),
+    Service("AssemblyAI", lambda message: message.get("type") == "Begin", revised.begin_turns),
     Service("ElevenLabs", finals.is_elevenlabs, finals.read_elevenlabs),
-    Service(
-        "AssemblyAI", lambda message: isinstance(message.get("message_type"), str), assemblyai.read_final_transcript
-    ),
+    Service("AssemblyAI", lambda message: isinstance(message.get("message_type"), str), revised.read_final_transcript),
     Service("a service with a wrapper", nested.is_nested, nested.read_nested),
     Service("Yandex", nested.is_yandex, nested.read_yandex),
     Service("Retell", segments.is_conversation, segments.read_conversation),
@@ -78,8 +72,8 @@ SERVICES: Final = (
     Service("Recall.ai", finals.is_recall, finals.read_recall),
     Service("Slack", chats.is_slack, chats.read_slack),
     Service("Matrix", chats.is_matrix, chats.read_matrix),
-    Service("Speechmatics", lambda message: _is_speechmatics(message), speechmatics.read_speechmatics),
-    Service("Gemini Live", gemini.is_gemini, gemini.read_gemini),
+    Service("Speechmatics", lambda message: _is_speechmatics(message), revised.read_speechmatics),
+    Service("Gemini Live", voice_models.is_gemini, voice_models.read_gemini),
     Service("Google", finals.is_google, finals.read_google),
 )
 """Before what any service may report as an error."""
@@ -87,12 +81,12 @@ SERVICES: Final = (
 OTHERS: Final = (
     Service(
         "OpenAI's Realtime",
-        lambda message: openai_realtime.is_realtime(message.get("type")),
-        openai_realtime.read_realtime,
+        lambda message: voice_models.is_realtime(message.get("type")),
+        voice_models.read_realtime,
     ),
     Service("Whisper's servers", lambda message: "segments" in message, segments.read_segments),
-    Service("Gladia", lambda message: message.get("type") == "transcript" and "data" in message, gladia.read_gladia),
-    Service("Gladia", gladia.is_after, gladia.read_after),
+    Service("Gladia", lambda message: message.get("type") == "transcript" and "data" in message, revised.read_gladia),
+    Service("Gladia", revised.is_after_session, revised.read_after_session),
     Service("Ultravox", segments.is_ordinal, segments.read_ordinal),
     Service("plain", lambda message: _is_plain(message), segments.read_plain),
     Service("another program", others.is_other, others.read_other),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 Names = Mapping[str, str]
+Begun = TypeVar("Begun")
 
 
 @dataclass(slots=True)
@@ -26,6 +28,25 @@ class Source:
         """Note that something cannot be read, at a line where there is one."""
         place = self.name if line is None else f"{self.name}:{line}"
         self.problems.append(f"{place}: {what}")
+
+    def entries(
+        self, begins: Callable[[str], tuple[Begun, str] | None], wrong: str = ""
+    ) -> list[tuple[int, Begun, list[str]]]:
+        """Return the entries of a text: the number of each one's first line, how it begins, and its lines.
+
+        ``begins`` returns how an entry begins in a line, and the rest of the line; None of a line that goes on with the
+        entry before. A line that says something above the first entry is a problem, if that has a name: what is
+        ``wrong``.
+        """
+        found: list[tuple[int, Begun, list[str]]] = []
+        for number, line in enumerate(self.text.split("\n"), start=1):
+            if (begun := begins(line)) is not None:
+                found.append((number, begun[0], [begun[1]]))
+            elif found:
+                found[-1][2].append(line)
+            elif wrong and line.strip():
+                self.problem(wrong, number)
+        return found
 
     @contextmanager
     def one_entry(self, line: int | None = None) -> Iterator[None]:

@@ -15,8 +15,7 @@ from context_builder.transcript.clocks import with_clocks
 from context_builder.transcript.decoding import decode
 from context_builder.transcript.fields import parse
 from context_builder.transcript.formats import (
-    ass,
-    broadcast,
+    corpora,
     dated_lines,
     documents,
     element_text,
@@ -25,28 +24,21 @@ from context_builder.transcript.formats import (
     irc,
     jitsi,
     json_lines,
-    library_subtitles,
     lines,
     mail,
     markdown,
     message_blocks,
-    parliaments,
-    pdf,
+    office_documents,
+    other_subtitles,
     proceedings,
     records,
-    scoring,
     speaker_blocks,
-    stamped_lines,
     subtitles,
     tables,
-    talkbank,
-    textgrid,
     threema,
     ttml,
     whatsapp,
-    word_document,
     xml_documents,
-    yaml_documents,
     zoom_chat,
 )
 from context_builder.transcript.moments import in_file_name
@@ -79,10 +71,10 @@ _EVENTS: Final = re.compile(r"\s*(?:(?:event|id|retry):[^\n]*\n|:[^\n]*\n|\n){0,
 """Begins server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html."""
 
 TEXTS: Final = (
-    TextFormat("Scenarist's captions", broadcast.is_scenarist, broadcast.read_scenarist),
+    TextFormat("Scenarist's captions", other_subtitles.is_scenarist, other_subtitles.read_scenarist),
     TextFormat("an editor's subtitles", subtitles.is_of_editor, subtitles.read_of_editor),
     TextFormat("subtitles", subtitles.is_subtitles, subtitles.read_subtitles_in_text),
-    TextFormat("older subtitles", library_subtitles.is_library_subtitles, library_subtitles.read_library_subtitles),
+    TextFormat("older subtitles", other_subtitles.is_library_subtitles, other_subtitles.read_library_subtitles),
     TextFormat("a page of a chat", html_exports.is_chat_page, html_exports.read_html),
     TextFormat("a page", html_exports.is_html, lambda source: _read_page(source)),
     TextFormat("XML", ttml.is_xml, xml_documents.read_xml),
@@ -96,14 +88,14 @@ TEXTS: Final = (
     TextFormat("JSON below a program's log", lambda text: _below_log(text) > 0, documents.read_document),
     TextFormat("a table", tables.is_table, tables.read_table),
     TextFormat("Audacity's labels", tables.is_labels, tables.read_tsv),
-    TextFormat("SubStation Alpha", ass.is_ass, ass.read_ass),
-    TextFormat("TextGrid", textgrid.is_textgrid, textgrid.read_textgrid),
-    TextFormat("CHAT", talkbank.is_chat, talkbank.read_chat_file),
+    TextFormat("SubStation Alpha", other_subtitles.is_ass, other_subtitles.read_ass),
+    TextFormat("TextGrid", corpora.is_textgrid, corpora.read_textgrid),
+    TextFormat("CHAT", corpora.is_chat, corpora.read_chat_file),
     TextFormat("e-mail", mail.is_mail, mail.read_mail),
     TextFormat("Jitsi", jitsi.is_jitsi, jitsi.read_jitsi),
     TextFormat("Element's text", element_text.is_element_text, element_text.read_element_text),
     TextFormat("Threema", threema.is_threema, threema.read_threema),
-    TextFormat("lines with moments", stamped_lines.is_stamped, stamped_lines.read_stamped),
+    TextFormat("lines with moments", dated_lines.is_stamped, dated_lines.read_stamped),
     TextFormat("IRC", irc.is_irc, irc.read_irc),
     TextFormat("records", records.is_records, records.read_records),
     TextFormat("messages in blocks", message_blocks.is_message_blocks, message_blocks.read_message_blocks),
@@ -111,7 +103,7 @@ TEXTS: Final = (
     TextFormat("Zoom's chat", zoom_chat.is_zoom_chat, zoom_chat.read_zoom_chat),
     TextFormat("lines with dates", dated_lines.is_dated, dated_lines.read_dated),
     TextFormat("proceedings", proceedings.is_proceedings, proceedings.read_proceedings),
-    TextFormat("a parliament's report", parliaments.is_report, parliaments.read_report),
+    TextFormat("a parliament's report", proceedings.is_report, proceedings.read_report),
 )
 PLAIN: Final = (
     TextFormat("Otter, Teams or Fireflies", speaker_blocks.has_speaker_blocks, speaker_blocks.read_speaker_blocks),
@@ -210,14 +202,14 @@ ENDINGS: Final[dict[str, Read]] = {
     ".tsv": tables.read_tsv,
     ".aud": tables.read_tsv,
     ".csv": tables.read_csv,
-    ".ass": ass.read_ass,
-    ".ssa": ass.read_ass,
+    ".ass": other_subtitles.read_ass,
+    ".ssa": other_subtitles.read_ass,
     ".lrc": lines.read_lyrics,
-    ".stm": scoring.read_stm,
-    ".ctm": scoring.read_ctm,
+    ".stm": corpora.read_stm,
+    ".ctm": corpora.read_ctm,
     ".mbox": mail.read_mail,
-    ".yaml": yaml_documents.read_yaml,
-    ".yml": yaml_documents.read_yaml,
+    ".yaml": documents.read_yaml,
+    ".yml": documents.read_yaml,
     ".wts": _refuse_script,
     ".sub": read_text,
     ".txt": read_text,
@@ -250,6 +242,8 @@ _KNOWN: Final = (
     (b"PK\x03\x04", "a packed file"),
 )
 """What is no text, by its first bytes."""
+
+_VECTOR_GRAPHIC: Final = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<svg[\s>]", re.IGNORECASE)
 
 _SPACES: Final = re.compile(r"[^\S\n]{257,}")
 """More blanks in a line than anybody writes, which patterns would look through again and again."""
@@ -299,20 +293,12 @@ def _read(path: Path, source: Source, channel: str | None) -> Transcript:
 
 def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
     """Return the transcript in a file's bytes; the name's ending tells what they are, or they do."""
-    if word_document.is_word_document(raw):
-        source.text = word_document.text_of(raw)
-        return read_text(source)
-    if word_document.is_open_document(raw):
-        source.text = word_document.text_of_open_document(raw)
-        return read_text(source)
-    if word_document.is_rich_text(raw):
-        source.text = word_document.text_of_rich_text(raw)
-        return read_text(source)
-    if pdf.is_pdf(raw):
-        source.text = pdf.text_of_pdf(raw)
-        return read_text(source)
-    if broadcast.is_ebu(raw):
-        return broadcast.read_ebu(raw)
+    for is_of_kind, text_of in office_documents.OFFICE_DOCUMENTS:
+        if is_of_kind(raw):
+            source.text = text_of(raw)
+            return read_text(source)
+    if other_subtitles.is_ebu(raw):
+        return other_subtitles.read_ebu(raw)
     if raw.startswith(b"\x1f\x8b"):
         return _read_bytes(name.removesuffix(".gz"), unpacked(raw), source)
     if known := next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None):
@@ -321,6 +307,8 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
     if _is_binary(source.text[:_PROBE]):
         raise ValueError(f"not text; {READ}")
     read = ENDINGS.get(PurePosixPath(name).suffix.lower(), _read_unnamed)
+    if _VECTOR_GRAPHIC.match(source.text):
+        raise ValueError(f"a picture, not a transcript; {READ}")
     if read is xml_documents.read_xml and not source.text.lstrip().startswith("<"):
         read = read_text
     return read(source)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -47,6 +48,16 @@ def analysts(
     failing = "it fails" if len(configured) == 1 else "both fail"
     described = Described(f"{', then '.join(configured)}; plain text analysis when {failing}", assumed)
     return analyst, text, counter.count, described
+
+
+@asynccontextmanager
+async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Described]]:
+    """Open the configured analyst: the chain of models and plain text analysis."""
+    analyst, _, _, described = analysts(settings)
+    try:
+        yield analyst, described
+    finally:
+        await analyst.close()
 
 
 def models(settings: Settings) -> dict[str, Analyst]:

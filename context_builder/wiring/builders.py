@@ -1,10 +1,15 @@
-"""The settings configure the builder of prompts, also for a session that a daemon runs, or ran."""
+"""The settings make the builder of prompts, also for a session that a daemon runs, or ran."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, Final
+
+import structlog
 
 from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
 from context_builder.assembly.build_turn import BuiltContext
@@ -16,14 +21,21 @@ from context_builder.assembly.section import ChatMessage
 from context_builder.assembly.session_state import session_turn
 from context_builder.assembly.strategies import ReadSession, no_session
 from context_builder.assembly.token_window import window_of
-from context_builder.errors import SettingError, StoreError
+from context_builder.errors import SessionIdError, SettingError, StoreError
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.preferences import Preference
 from context_builder.memory.redacting import RedactingMemory
 from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol
 from context_builder.session.client import SessionClient
+from context_builder.session.servers import SessionServers
 from context_builder.settings.settings import Settings
 from context_builder.tokens.counter import TokenCounter
+from context_builder.wiring.analysts import open_analyst
+from context_builder.wiring.embedded import Described, start_embeddings
+from context_builder.wiring.servers import running_servers
+from context_builder.wiring.stores import open_memory
+
+log = structlog.get_logger(__name__)
 
 UNNAMED_MODEL: Final = "gpt-4o"
 """As which tokens are counted when no model is named."""
@@ -31,6 +43,83 @@ UNNAMED_MODEL: Final = "gpt-4o"
 ASSUMED_MARGIN: Final = 0.4
 """Share of the window that is kept free for a model whose encoding is not ``o200k_base``: a prompt fits that has up to
 1.67 times as many tokens as are counted. Measured on talk in 24 languages (docs/explanation/prompts.md)."""
+
+
+LONGEST_WARM_UP: Final = 5.0
+"""Seconds for which a program that opens a builder waits for the memory to be there, as one that has to be started."""
+
+
+@asynccontextmanager
+async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[ContextBuilder, Described]]:
+    """Open the configured :class:`ContextBuilder` with its memory; also give that memory's name for people.
+
+    ``rules`` replace fields of the rules that the settings make.
+    """
+    async with open_memory(settings) as (store, memory_is), open_builder_with(settings, store, **rules) as builder:
+        yield builder, memory_is
+
+
+@asynccontextmanager
+async def open_builder_with(
+    settings: Settings, store: MemoryStore | None, **rules: Any
+) -> AsyncIterator[ContextBuilder]:
+    """Open the configured builder over a memory that is open."""
+    async with AsyncExitStack() as stack:
+        servers = await stack.enter_async_context(running_servers(settings))
+        states = PublishedStates(servers, settings.assembly.deadline / 3)
+        sums_up, prefers = (by == "analyst" for by in (settings.prompt.summarizer, settings.prompt.preferences))
+        analyst = (await stack.enter_async_context(open_analyst(settings)))[0] if sums_up or prefers else None
+        builder = builder_of(
+            settings,
+            store,
+            analyst if sums_up else None,
+            preferences=analyst if prefers else None,
+            read_session=states.read,
+            **rules,
+        )
+        if (assumed := assumed_encoding(settings)) is not None:
+            log.warning("prompt.encoding_assumed", counted=assumed, margin=assembly_rules_of(settings).margin)
+        if settings.prompt.preload:
+            await warm_up_builder(settings, builder)
+        yield builder
+        await builder.drain()
+
+
+async def warm_up_builder(settings: Settings, builder: ContextBuilder) -> None:
+    """Load, off the loop, what would hold up the first prompt, and connect to the memory, for some seconds at most."""
+    if settings.archive.supabase_url is None and not settings.somabrain.base_url:
+        await asyncio.to_thread(_load_driver)
+    starting = asyncio.create_task(start_embeddings(settings), name="embeddings start")
+    await builder.preload(LONGEST_WARM_UP)
+    await starting
+
+
+def _load_driver() -> None:
+    with suppress(ImportError):  # whoever connects tells what is missing
+        import_module("asyncpg")
+
+
+class PublishedStates:
+    """Reads the states of sessions from ``servers``; without one, or one that does not answer within ``patience``
+    seconds, there are none. To tenants other than a server's its sessions do not exist."""
+
+    def __init__(self, servers: SessionServers, patience: float) -> None:
+        self._servers = servers
+        self._patience = patience
+
+    async def read(self, tenant_id: str, session_id: str) -> dict[str, Any] | None:
+        """Return the state that the session publishes; None where there is none to be had."""
+        if not len(servers := self._servers.of_tenant(tenant_id)):
+            return None
+        try:
+            async with asyncio.timeout(self._patience):
+                server = await servers.find(session_id)
+                return None if server is None else await SessionClient(server.redis, session_id).state()
+        except SessionIdError:  # a conversation of another program
+            return None
+        except (StoreError, TimeoutError) as error:
+            log.warning("session_state.unread", error=type(error).__name__)
+            return None
 
 
 def builder_of(

@@ -31,8 +31,7 @@ from context_builder.server.asgi.framing import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
 from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
-from context_builder.wiring.app import open_builder_with
-from context_builder.wiring.builders import build_for_state, redacting
+from context_builder.wiring.builders import build_for_state, open_builder_with, redacting
 from context_builder.wiring.database import open_database
 from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.knowledge import (

@@ -70,6 +70,13 @@ async def open_stores(settings: Settings, *, many: bool = False) -> AsyncIterato
         yield Stores(archive, archive_is, memory, memory_is)
 
 
+@asynccontextmanager
+async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | None, Described]]:
+    """Open the configured memory, or the one in the embedded database; also give its name for people."""
+    async with open_stores(settings) as stores:
+        yield stores.memory, stores.memory_is
+
+
 def memory_of(settings: Settings, database: ChosenDatabase | None) -> tuple[MemoryStore | None, Described]:
     """Return the memory, not connected yet, if there is one, and its name for people."""
     if settings.memory.memory == "off":

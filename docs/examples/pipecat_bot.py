@@ -17,12 +17,11 @@ INSTRUCTIONS = "You take part in a research group's meeting. Answer in one sente
 def bot(live: LiveSession, hears: list[FrameProcessor], llm: FrameProcessor, speaks: list[FrameProcessor]) -> Pipeline:
     """Return the pipeline; ``hears`` are your transport's input and transcriber, ``speaks`` voice and output."""
     listener = ConversationListener(live, names={"user-1": "Ida"})
-    aggregators = LLMContextAggregatorPair(LLMContext([{"role": "system", "content": INSTRUCTIONS}]))
+    aggregators = LLMContextAggregatorPair(LLMContext())
+    record = ConversationRecord(live, instructions=INSTRUCTIONS)
 
     @listener.event_handler("on_silence")
     async def on_silence(_: ConversationListener, seconds: float) -> None:
         print(f"nobody has spoken for {seconds:g} s")  # a moment for what the assistant has to say
 
-    return Pipeline(
-        [*hears, listener, aggregators.user(), ConversationRecord(live), llm, *speaks, aggregators.assistant()]
-    )
+    return Pipeline([*hears, listener, aggregators.user(), record, llm, *speaks, aggregators.assistant()])

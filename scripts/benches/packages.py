@@ -15,13 +15,10 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final
-
-import asyncpg
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
@@ -53,8 +50,8 @@ from context_builder.memory.embedder import Embedder
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.harness.known import known
-from scripts.benches.harness.laboratory import TRACE, Laboratory, Options, agent, laboratory
-from scripts.benches.harness.memory import PATIENCE, KeptEmbedder, database, serve_embeddings
+from scripts.benches.harness.laboratory import TRACE, Laboratory, Options, agent, new_laboratory
+from scripts.benches.harness.memory import PATIENCE, connected, database
 from scripts.benches.harness.report import Line, Report, parser, progress, rows_of, run, timing
 from scripts.benches.harness.speed import speed
 
@@ -111,19 +108,14 @@ def recall(report: Report, options: Options) -> None:
 
 
 async def _recall(corpora: Sequence[Passages], report: Report, options: Options) -> None:
-    with ExitStack() as stack:
-        url = stack.enter_context(database())
-        await apply(url)
-        served = stack.enter_context(serve_embeddings()) if options.embeddings else None
-        embedder = KeptEmbedder(served, options.cache) if served is not None else None
-        async with laboratory(url) as lab:
-            for corpus in corpora:
-                for ref, artifact in progress(list(corpus.artifacts.items()), f"storing {corpus.name}"):
-                    await lab.store.put(corpus.name, ref, artifact)
-                await lab.store.link(corpus.name, corpus.edges)
-                await _compare(lab, url, corpus, None, report)
-                if embedder is not None:
-                    await _compare(lab, url, corpus, embedder, report)
+    async with new_laboratory(options) as (lab, url, embedder):
+        for corpus in corpora:
+            for ref, artifact in progress(list(corpus.artifacts.items()), f"storing {corpus.name}"):
+                await lab.store.put(corpus.name, ref, artifact)
+            await lab.store.link(corpus.name, corpus.edges)
+            await _compare(lab, url, corpus, None, report)
+            if embedder is not None:
+                await _compare(lab, url, corpus, embedder, report)
 
 
 async def _compare(lab: Laboratory, url: str, corpus: Passages, embedder: Embedder | None, report: Report) -> None:
@@ -358,13 +350,12 @@ async def _fill(url: str, rows: int) -> None:
         "reason": "policy default#1 permits read",
         "content_digest": "0" * 64,
     }
-    connection = await asyncpg.connect(url)
-    await connection.execute("SELECT context_package_partitions(current_date, current_date + 1)")
     appended = "ARRAY(SELECT jsonb_populate_recordset(NULL::policy_audit, $1))"
-    for first in range(0, rows, APPENDED_AT_ONCE):
-        entries = [entry | {"ref": f"artifact:{first + place}"} for place in range(APPENDED_AT_ONCE)]
-        await connection.execute(f"SELECT context_package_append('lab', now(), {appended})", json.dumps(entries))
-    await connection.close()
+    async with connected(url) as connection:
+        await connection.execute("SELECT context_package_partitions(current_date, current_date + 1)")
+        for first in range(0, rows, APPENDED_AT_ONCE):
+            entries = [entry | {"ref": f"artifact:{first + place}"} for place in range(APPENDED_AT_ONCE)]
+            await connection.execute(f"SELECT context_package_append('lab', now(), {appended})", json.dumps(entries))
 
 
 MEASURES: Final[Mapping[str, Callable[[Report, Options], None]]] = {

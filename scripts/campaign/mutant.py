@@ -12,8 +12,8 @@ from context_builder.__main__ import main
 from context_builder.analysis.evidence import EvidenceCheck, Findings
 from context_builder.errors import StoreUnavailable
 from context_builder.fleet.runner import SessionRunner
-from context_builder.session.delivery import OutboxRelay
 from context_builder.session.inbox import Inbox
+from context_builder.session.relays import OutboxRelay
 from context_builder.session.store.deliveries import ListRead
 from context_builder.session.store.recovery import CommitHistory, Lineage, UnidentifiedDeliveries
 from context_builder.session.store.store import SessionStore

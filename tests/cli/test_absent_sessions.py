@@ -28,11 +28,27 @@ def store(redis_server: RedisServer, database_url: str, monkeypatch: pytest.Monk
     return client
 
 
-@pytest.mark.parametrize("command", ["state", "state --conversation", "cost", "explain", "dead", "end", "forget --yes"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "state nosuch",
+        "state --conversation nosuch",
+        "cost nosuch",
+        "explain nosuch",
+        "dead nosuch",
+        "end nosuch",
+        "forget --yes nosuch",
+        "watch nosuch",
+        "watch nosuch --svg /nowhere/nosuch.svg",
+        "correct nosuch 5 Forty.",
+        "strike nosuch 5 --yes",
+        "rename-speaker nosuch Ida Ada",
+    ],
+)
 def test_it_is_one_line_and_status_1(store: Redis, command: str) -> None:
     if command.startswith("forget"):
         CliRunner().invoke(app, ["migrate"])
-    result = CliRunner().invoke(app, [*command.split(), "nosuch"], catch_exceptions=False)
+    result = CliRunner().invoke(app, command.split(), catch_exceptions=False)
     assert (result.stderr, result.stdout, result.exit_code) == (TOLD, "", 1)
 
 

@@ -38,7 +38,7 @@ def test_a_wide_terminal_shows_everything() -> None:
         "point-arlen", "field-station:4123", "speaking", "1.6 s ago", "Barnacle", "10:36:10", "Jonas",
         "✦ Consilience", "● Machine Learning", "domain shift", "88%", "Ecology", "46%",
         "training data · recall", "✓ decision", "→ action",
-        "? question", "≠ disagreement", "29 messages in 7 points", "messages 43", "a minute 42", "queued 3",
+        "? question", "≠ disagreement", "29 messages in 7 points", "messages 43", "per minute 42", "queued 3",
         "summaries 3", "dead letters 0", "published 0.3 s ago", "analyst text",
     ):  # fmt: skip
         assert expected in text

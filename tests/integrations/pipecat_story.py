@@ -22,6 +22,7 @@ from pipecat.frames.frames import (
     LLMFullResponseEndFrame,
     LLMFullResponseStartFrame,
     LLMTextFrame,
+    LLMUpdateSettingsFrame,
     TranscriptionFrame,
     TTSSpeakFrame,
     VADUserStartedSpeakingFrame,
@@ -49,10 +50,13 @@ class ScriptedLLM(FrameProcessor):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[list[Any]] = []
+        self.instructions: list[Any] = []
 
     async def process_frame(self, frame: Any, direction: FrameDirection) -> None:
         await super().process_frame(frame, direction)
-        if isinstance(frame, LLMContextFrame) and direction is FrameDirection.DOWNSTREAM:
+        if isinstance(frame, LLMUpdateSettingsFrame) and frame.delta:
+            self.instructions.append(frame.delta.system_instruction)
+        elif isinstance(frame, LLMContextFrame) and direction is FrameDirection.DOWNSTREAM:
             self.asked.append(list(frame.context.get_messages()))
             await self.push_frame(LLMFullResponseStartFrame())
             await self.push_frame(LLMTextFrame("Forty metres."))
@@ -150,8 +154,20 @@ async def record(live: LiveSession) -> dict[str, Any]:
     down, _ = await run_test(ConversationRecord(live), frames_to_send=[LLMContextFrame(context, speculation=True)])
     (frame,) = down
     empty = await with_record(live, LLMContext())
+    asking = LLMContext([{"role": "user", "content": "How deep is the mooring?"}])
+    told, beside = (
+        await run_test(ConversationRecord(live, instructions="Be quick."), frames_to_send=[LLMContextFrame(asking)])
+    )[0]
+    in_parts = LLMContext(
+        [{"role": "system", "content": [{"type": "text", "text": "Be kind."}]}, *asking.get_messages()]
+    )
+    of_parts = await with_record(live, in_parts)
     return {
         "given": frame.context.get_messages(),
+        "instructions": told.delta.system_instruction,
+        "beside_instructions": beside.context.get_messages(),
+        "of_parts": of_parts.get_messages()[0]["content"],
+        "without_instructions": empty.get_messages()[0]["role"],
         "speculation": frame.speculation,
         "kept": len(context.get_messages()),
         "of_nothing": empty.get_messages()[-1],
@@ -172,7 +188,7 @@ async def example(live: LiveSession) -> dict[str, Any]:
         SleepFrame(6.0),
     ]
     await run_test(module.bot(live, [], llm, []), frames_to_send=frames, start_timeout=30.0)
-    return {"asked": llm.asked}
+    return {"asked": llm.asked, "instructions": llm.instructions}
 
 
 async def main(redis_url: str) -> None:

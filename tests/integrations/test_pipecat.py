@@ -33,7 +33,9 @@ async def test_a_pipeline_takes_part_in_a_conversation(
     assert told["restated"]["passed_on"] == told["restated"]["sent"]
     assert told["silence"]["told"] == [0, 1, 1, 2]
     (asked,) = told["example"]["asked"]
-    assert asked[0]["content"].startswith("You take part")
+    (instructions,) = told["example"]["instructions"]
+    assert instructions.startswith("You take part")
+    assert {one["role"] for one in asked} == {"user"}
     assert {"role": "user", "content": "Alice: We label the clips by hand."} in asked
     assert asked[-1] == {"role": "user", "content": "Ida: How are clips labelled?"}
     await wait_until(lambda: heard(meeting, "They —"), "all are heard", timeout=30)
@@ -60,11 +62,17 @@ async def test_a_pipeline_takes_part_in_a_conversation(
 
 def check_record(told: dict[str, Any]) -> None:
     """The record is before the question, quoted, and what came after the question stays there."""
-    *record, question, call = told["given"][1:]
+    instructions, *record, question, call = told["given"]
     assert question == {"role": "user", "content": "How deep is the mooring?"}
     assert call["role"] == "assistant"
-    told_beside = [one["content"] for one in record if one["role"] == "developer"]  # services drop a first "system"
-    assert any("forty metres" in one for one in told_beside)
+    assert instructions["role"] == "system"  # any other is the user's for models of Anthropic and Google
+    assert instructions["content"].startswith("Be brief.\n\n")
+    assert "forty metres" in instructions["content"]
+    assert told["instructions"].startswith("Be quick.\n\n")
+    assert "forty metres" in told["instructions"]
+    assert {one["role"] for one in told["beside_instructions"]} == {"user"}
+    assert [part["text"].strip()[:8] for part in told["of_parts"]] == ["Be kind.", "Relevant"]
+    assert told["without_instructions"] == "developer"  # services drop a first "system"
     alice = {"role": "user", "content": "Alice: We label the clips by hand."}
     assert alice in record
     assert (told["speculation"], told["kept"], told["of_nothing"]) == (True, 3, alice)

@@ -158,6 +158,11 @@ def test_words_are_the_same_in_a_text_of_ascii_alone(text: str) -> None:
     assert likeness(f"{text}.") == likeness(f"{text}…")
 
 
+def test_a_korean_word_is_the_same_with_and_without_a_particle() -> None:
+    (alike,) = parts_of("로그를 남깁니다.", "document", "m", "로그", floor=1.0)
+    assert alike.likeness == 1.0
+
+
 def test_passages_are_in_the_document_s_order_and_gaps_are_marked() -> None:
     text = MANUAL.replace("## Part 3\n", "## Part 3\n\nzebra\n").replace("## Part 9\n", "## Part 9\n\nzebra crossing\n")
     (shown,) = fitted([], others(source("m", text), intent="zebra crossing"), 330, count_tokens).items

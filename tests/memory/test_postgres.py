@@ -131,6 +131,22 @@ async def test_a_memory_is_found_by_who_said_it_and_when(memory: PostgresMemory)
     assert (await texts(memory, "Carol?")) == ["Nothing new."]
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("하이드로폰", "하이드로폰을 화요일에 교체합니다"),
+        ("예산에서는", "이번 분기 예산이 삼백만 원 남았습니다"),
+        ("앱", "앱이 어제 세 번 멈췄습니다"),
+        ("팀에서", "다음 주부터 팀을 둘로 나눕니다"),
+        ("API", "API를 금요일까지 배포하기로 했습니다"),
+    ],
+)
+async def test_a_korean_noun_is_found_whatever_particle_it_has(memory: PostgresMemory, query: str, said: str) -> None:
+    others = ("회의록은 내일 보내 드립니다", "다음 회의는 서울에서 합니다", "Nothing of this is Korean")
+    await memory.remember("acme", [Memory(str(n), text) for n, text in enumerate((*others, said))])
+    assert (await texts(memory, query))[:1] == [said]
+
+
 async def test_a_rare_word_weighs_more_than_a_common_one(memory: PostgresMemory) -> None:
     common = [Memory(f"c-{n}", f"The meeting about topic {n}") for n in range(30)]
     await memory.remember("acme", [*common, Memory("rare", "The axolotl")])

@@ -15,7 +15,7 @@ from context_builder.recording import file as writing
 from context_builder.recording.file import FileRecorder, RecordingWriter
 from context_builder.recording.recording import Recording
 from context_builder.session.config import SessionConfig
-from context_builder.session.recorder import DeliveriesRejected
+from context_builder.session.events import DeliveriesRejected
 from context_builder.session.store.recovery import StoredSession
 from tests.recording.witness import Recorded
 from tests.services.waiting import wait_until
@@ -71,7 +71,7 @@ async def test_what_cannot_be_written_to_is_told_once(tmp_path: Path) -> None:
 async def test_another_file_is_never_appended_to(tmp_path: Path) -> None:
     notes, tuesday = tmp_path / "notes.txt", tmp_path / "tuesday.jsonl"
     notes.write_text("Do not forget the milk\n")
-    assert await told(notes) == "is there already, and is no recording of a session"
+    assert await told(notes) == "is there already, and is not a recording of a session"
     assert notes.read_text() == "Do not forget the milk\n"
     writer = RecordingWriter()
     begun(writer, tuesday, "tuesday").end()
@@ -114,7 +114,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="cannot be read: No such file"):
         list(Recording(path).lines())
     path.write_bytes(b'{"speaker": "Ida", "text": "Hello"}\n\xff\n[]\n')
-    with pytest.raises(RecordingError, match="is no recording"):
+    with pytest.raises(RecordingError, match="is not a recording"):
         list(Recording(path).lines())
     begin = {"event": "begin", "run": "1", "at": [1, 2], "schema": 2, "version": "9.0"}
     path.write_bytes(orjson.dumps(begin))

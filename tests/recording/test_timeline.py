@@ -96,7 +96,7 @@ def test_what_cannot_be_followed_is_shown_up_to_there(written: WrittenRecording)
 def test_a_file_that_is_no_recording_is_said_to_be_none(tmp_path: Path) -> None:
     path = tmp_path / "monday.jsonl"
     path.write_text("hello\n")
-    with pytest.raises(RecordingError, match=r"^monday\.jsonl: is no recording"):
+    with pytest.raises(RecordingError, match=r"^monday\.jsonl: is not a recording"):
         Timeline(path).refresh()
 
 

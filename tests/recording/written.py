@@ -13,8 +13,8 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import session_state
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask, KeywordTask, SummaryTask
+from context_builder.session.events import Received, TaskFinished, TaskStarted
 from context_builder.session.messages.message import from_fields
-from context_builder.session.recorder import Received, TaskFinished, TaskStarted
 from context_builder.session.store.recovery import StoredSession
 from context_builder.tokens.counter import ENCODING, count_tokens
 from tests.session.saying import quoting

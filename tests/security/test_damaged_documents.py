@@ -14,8 +14,8 @@ from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
 from context_builder.errors import TranscriptError
 from context_builder.knowledge.ingest.conversion import Converter, NotReadable, convert
 from context_builder.transcript import archive
-from context_builder.transcript.formats import html_exports, ttml, word_document
-from context_builder.transcript.formats.word_document import text_of
+from context_builder.transcript.formats import html_exports, office_documents, ttml
+from context_builder.transcript.formats.office_documents import text_of_word_document
 from context_builder.transcript.source import Source
 from context_builder.transcript.transcript import read_transcript
 
@@ -27,7 +27,7 @@ def test_a_word_document_with_damaged_compression_is_refused() -> None:
     raw = bytearray(written.getvalue())
     raw[30 + len(name) : 38 + len(name)] = b"\xff" * 8
     with pytest.raises(ValueError, match="not a Word document"):
-        text_of(bytes(raw))
+        text_of_word_document(bytes(raw))
 
 
 @pytest.mark.timeout(20)
@@ -42,7 +42,7 @@ def zipped(path: Path, name: str, data: bytes) -> Path:
 
 
 def test_a_word_document_that_unpacks_to_too_much_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_document, "LARGEST", 2**19)
+    monkeypatch.setattr(office_documents, "LARGEST", 2**19)
     path = zipped(tmp_path / "minutes.docx", "word/document.xml", b"<a>" + b" " * 2**20)
     with pytest.raises(TranscriptError, match=r"minutes\.docx: .*unpacks to more than 0\.5 MiB"):
         read_transcript(path)
@@ -74,15 +74,15 @@ def document(body: bytes) -> bytes:
 @pytest.mark.timeout(20)
 def test_elements_without_end_within_each_other_are_refused_at_once() -> None:
     with pytest.raises(ValueError, match="nested too deeply"):
-        text_of(document(b"<w:p>" * 200_000 + b"</w:p>" * 200_000))
+        text_of_word_document(document(b"<w:p>" * 200_000 + b"</w:p>" * 200_000))
     box = b"<w:p><w:r><w:t>Out</w:t></w:r><w:pict><w:p><w:r><w:t>In</w:t></w:r></w:p></w:pict></w:p>"
-    assert text_of(document(box)) == "Out\n\nIn"
+    assert text_of_word_document(document(box)) == "Out\n\nIn"
 
 
 def test_more_elements_or_files_than_anybody_needs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ttml, "MOST_ELEMENTS", 100)
     with pytest.raises(ValueError, match="more than 100 elements"):
-        text_of(document(b"<w:p/>" * 200))
+        text_of_word_document(document(b"<w:p/>" * 200))
     monkeypatch.setattr(archive, "MOST_LISTED", 50)
     listed = zipped(tmp_path / "export.zip", "PK\x05\x06talk.json", b"[]")
     with pytest.raises(TranscriptError, match=r"export\.zip: has a list of files of more than"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +12,21 @@ import asyncpg
 import httpx
 import pytest
 
-from context_builder.server.access.caller import Role
+from context_builder.assembly.govern import RedactionPolicy
+from context_builder.clock import SystemClock
+from context_builder.database.postgres import PostgresDatabase
+from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.local import LocalNodes, LocalVectors
+from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
+from context_builder.knowledge.request import ContextBuildRequest, SemanticRetrieval
+from context_builder.knowledge.sources import PackageQuery, similar
+from context_builder.knowledge.store import KnowledgeStore
+from context_builder.knowledge.view import Viewer
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.server.access.caller import Role, caller_of
+from context_builder.server.routes.memories import found_memories
+from context_builder.wiring.knowledge import redactor_of_packages
 from tests.services.api_server import ApiServer
 from tests.services.waiting import wait_until
 
@@ -197,3 +212,89 @@ async def test_who_loses_the_right_before_something_is_stored_does_not_change_it
         assert [tuple(one) for one in held] == [(f"On {DENIED}", "Plans.")]
     finally:
         await connection.close()
+
+
+async def test_no_guess_of_what_a_confidential_session_hides_is_told_from_another(
+    api: ApiServer, admin: httpx.AsyncClient, writer: httpx.AsyncClient, tenant: str
+) -> None:
+    memory = PostgresMemory(api.database_url)
+    said = Memory("m1", f"The password is {SECRET}", session_id="monday", speaker="Ann", position=1)
+    await memory.remember(tenant, [said])
+    await memory.close()
+    await put(admin, "session:monday", "", sensitivity="confidential")
+    answers = [(await writer.get("/memories/search", params={"q": guess})).json() for guess in (SECRET, *GUESSES)]
+    assert answers == [{"memories": []}] * len(answers)
+    assert (await writer.get("/memories/search", params={"q": "password"})).json()["memories"]
+
+
+SAID = (
+    Memory("m1", f"The {WORD} is sold.", session_id="board", speaker="Ann", position=1),
+    Memory("m2", "The pier is open.", session_id="monday", speaker="Ann", position=1),
+    Memory("p1", "Ann likes the kestrel.", "preference", user_id="ann"),
+)
+
+
+class AskedMemory:
+    """A memory that notes what it is asked for."""
+
+    def __init__(self, memory: PostgresMemory) -> None:
+        self._memory = memory
+        self.asked: list[MemoryFilter] = []
+
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
+        self.asked.append(query.filter)
+        return await self._memory.search(tenant_id, query)
+
+
+@pytest.fixture
+async def asked(api: ApiServer, admin: httpx.AsyncClient, tenant: str) -> AsyncIterator[AskedMemory]:
+    """A memory in which a word was said in a restricted session alone, and another one is in a preference alone."""
+    memory = PostgresMemory(api.database_url)
+    await memory.remember(tenant, SAID)
+    await put(admin, "session:board", "", sensitivity="restricted")
+    await put(admin, DENIED, f"The {WORD} is sold.", sensitivity="restricted")
+    await put(admin, "artifact:open", "Plans for the pier.")
+    yield AskedMemory(memory)
+    await memory.close()
+
+
+@pytest.fixture
+async def database(api: ApiServer) -> AsyncIterator[PostgresDatabase]:
+    opened = PostgresDatabase(api.database_url)
+    yield opened
+    await opened.close()
+
+
+def viewer_of(store: KnowledgeStore, database: PostgresDatabase) -> Viewer:
+    policy, redaction = PolicyDecisions(PolicyStore(database)), RedactionPolicy(redactor_of_packages())
+    return Viewer(LocalNodes(store), policy, redaction, None, len, SystemClock(), store.sensitivities)
+
+
+@pytest.mark.parametrize("word", [WORD, "kestrel", "pier", "cormorant"])
+async def test_a_search_asks_for_as_much_whatever_of_it_is_denied(
+    asked: AskedMemory, database: PostgresDatabase, tenant: str, word: str
+) -> None:
+    store = KnowledgeStore(database)
+    viewer = viewer_of(store, database)
+    services: Any = SimpleNamespace(memory=asked, knowledge=store, packages=SimpleNamespace(viewer=viewer))
+    found = await found_memories(services, caller_of(tenant, "eve", frozenset({"reader"})), MemoryQuery(word))
+    assert [one.id for one in found] == (["m2"] if word == "pier" else [])
+    assert len(asked.asked) == 1
+
+
+@pytest.mark.parametrize("word", [WORD, "pier", "cormorant"])
+async def test_a_package_asks_for_as_much_whatever_of_it_is_denied(
+    asked: AskedMemory, database: PostgresDatabase, tenant: str, word: str
+) -> None:
+    store = KnowledgeStore(database)
+    agent = Agent(tenant, frozenset({"reader"}), "eve")
+    request = ContextBuildRequest(intent=word, token_budget=1000)
+    admission = viewer_of(store, database).admission(agent, word)
+    query = PackageQuery(request=request, tenant=tenant, longest=1000, admission=admission)
+    vectors: Any = LocalVectors(store, asked)  # type: ignore[arg-type]
+    found = await similar(vectors, query, SemanticRetrieval())
+    shown = {WORD: [], "pier": ["artifact:open", "message:monday/1"], "cormorant": []}
+    assert sorted(one.node.ref for one in found.leading) == shown[word]
+    denied = [DENIED, "message:board/1"] if word == WORD else []
+    assert sorted(one.node.ref for one in found.found) == sorted([*shown[word], *denied])
+    assert len(asked.asked) == 4  # what was said, and documents, that may be seen, and those that may not

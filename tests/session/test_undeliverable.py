@@ -17,7 +17,7 @@ from context_builder.errors import (
     DataRejected,
 )
 from context_builder.memory.memory import Memory
-from context_builder.session import delivery
+from context_builder.session import relays
 from context_builder.session.keys import RECEIVERS, Keys, Receiver
 from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.testing import InMemoryArchive, InMemoryStore
@@ -84,7 +84,7 @@ FAILURES: list[Callable[[], BaseException]] = [
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Couriers try again soon."""
-    monkeypatch.setattr(delivery, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(relays, "LONGEST_WAIT", 0.01)
 
 
 async def summarize(live: Live, *numbers: int, speaker: str = "Alice") -> None:
@@ -143,14 +143,14 @@ async def test_what_fails_alone_again_and_again_makes_way(live: Live, fail: Call
         state = await live.until("both are counted", **counts(archive=2))
     assert state["rolling_summary"]["message_count"] == 3
     await wait_until(lambda: [seq for _, seq in archive.rows] == [3], "the third is archived")
-    assert archive.attempts.count(1) >= delivery.TRIES
+    assert archive.attempts.count(1) >= relays.TRIES
     told = [*await reasons(live, "archive"), *map(str, logs)]
     assert not any(PRIVATE in line for line in told)
     assert sum(entry["event"] == "delivery.dead_letter" for entry in logs) == 2
 
 
 async def test_several_in_a_row_make_way_for_what_follows_them(live: Live) -> None:
-    bad = range(1, delivery.OTHERS + 4)
+    bad = range(1, relays.OTHERS + 4)
     live.archive = archive = ChoosyArchive(lambda: KeyError(PRIVATE), *bad)
     session = await live.start()
     await summarize(live, *bad)
@@ -165,7 +165,7 @@ async def test_a_receiver_that_takes_nothing_is_waited_for(live: Live) -> None:
     live.archive = archive = ChoosyArchive(lambda: KeyError(PRIVATE), 1, 2, 3)
     await live.start()
     await summarize(live, 1, 2, 3)
-    await wait_until(lambda: archive.attempts.count(1) > 3 * delivery.TRIES, "it was tried often")
+    await wait_until(lambda: archive.attempts.count(1) > 3 * relays.TRIES, "it was tried often")
     assert await live.redis.llen(KEYS.outbox) == 3
     archive.bad.clear()
     await wait_until(lambda: _is_empty(live, KEYS.outbox), "all are delivered")

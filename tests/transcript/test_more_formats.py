@@ -489,6 +489,10 @@ def test_numbered_lines_of_a_hearing_go_on(tmp_path: Path) -> None:
         (b"%PDF-1.4\n", "not a PDF document that can be read"),
         (b"ID3\x03\0\0", "a sound recording, not a transcript"),
         (bytes(range(256)) * 20, "not text; what is read: "),
+        (
+            b'<?xml version="1.0"?>\n<!-- Ida: drawn -->\n<svg><text>Ida: No.</text></svg>',
+            "a picture, not a transcript",
+        ),
         (b"<html><p>Nothing here.</p></html>", "no transcript was recognized in it; what is read: "),
     ],
 )

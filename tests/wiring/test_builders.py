@@ -13,8 +13,7 @@ from context_builder.errors import AnalystUnavailable, SettingError
 from context_builder.memory.memory import Memory
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.testing import InMemoryStore, StubAnalyst
-from context_builder.wiring.app import open_builder
-from context_builder.wiring.builders import assembly_rules_of, builder_of, counter_of
+from context_builder.wiring.builders import assembly_rules_of, builder_of, counter_of, open_builder
 from context_builder.wiring.costs import budget_for
 from context_builder.wiring.database import database_of
 from context_builder.wiring.embedded import Described

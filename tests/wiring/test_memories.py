@@ -12,10 +12,9 @@ from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from context_builder.memory.sql_memory import SqlMemory
 from context_builder.settings.settings import Settings, load_settings
-from context_builder.wiring.app import open_memory
 from context_builder.wiring.database import ChosenDatabase, database_of
 from context_builder.wiring.server import open_services
-from context_builder.wiring.stores import archive_of, embedding_options, memory_of, store_of
+from context_builder.wiring.stores import archive_of, embedding_options, memory_of, open_memory, store_of
 from tests.services.redis_server import RedisServer
 
 DATABASE = {"DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive"}

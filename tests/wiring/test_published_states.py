@@ -14,7 +14,7 @@ from context_builder.engines.engine import free_port
 from context_builder.memory.memory import Memory
 from context_builder.settings.settings import load_settings
 from context_builder.testing import InMemoryStore
-from context_builder.wiring.app import open_builder
+from context_builder.wiring.builders import open_builder
 from context_builder.wiring.embedded import Described
 from tests.services.redis_server import RedisServer
 

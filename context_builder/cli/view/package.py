@@ -116,12 +116,15 @@ def _verdict(verdict: str) -> Text:
     return Text(verdict, style=VERDICTS.get(verdict, ""))
 
 
+MORE: Final = 500
+"""Tokens by which ``--explain`` raises a limit, to tell what they would add."""
+
 MOST_NAMED: Final = 10
 """Candidates that are named where more tokens would add many."""
 
 
-def added_line(added: Sequence[Receipt], tokens: int) -> Text:
-    """Return what ``tokens`` more would add."""
+def added_line(added: Sequence[Receipt]) -> Text:
+    """Return what :data:`MORE` tokens would add."""
     names = [f"{one.id} ({one.tokens:,})" for one in added[:MOST_NAMED]]
     names += [f"{len(added) - MOST_NAMED} others"] if len(added) > MOST_NAMED else []
-    return Text(f"{tokens} more tokens would add: {plain(', '.join(names)) or 'nothing'}")
+    return Text(f"{MORE} more tokens would add: {plain(', '.join(names)) or 'nothing'}")

@@ -91,7 +91,7 @@ def figures(page: Published, now: float, per_minute: float | None) -> list[Text]
     shown = [Text(f"{what}: {reason}" if reason else what, "red") for what, reason in page.failing(FAILING).items()]
     shown += [
         _figure("messages", f"{page.received:,}"),
-        _figure("a minute", "–" if per_minute is None else f"{per_minute:.0f}"),
+        _figure("per minute", "–" if per_minute is None else f"{per_minute:.0f}"),
         _figure("queued", f"{page.waiting:,}", "yellow" if page.waiting > _BEHIND else ""),
         _figure("pending", f"{pending:,}", "cyan" if pending else ""),
         _figure("summaries", f"{page.summaries:,}"),

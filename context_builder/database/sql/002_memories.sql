@@ -24,22 +24,27 @@ $$;
 
 -- A text with blanks where its script has none: Thai, Lao, Burmese, Khmer, Japanese and Chinese become overlapping pairs of
 -- letters, which are found as words are (Nie et al. 1999, on Chinese: pairs find as much as words that a dictionary tells).
+-- Korean has blanks, but none before its particles: pairs find a noun with and without any of them (Lee and Ahn 1996). Particles
+-- that end no noun are left out, and a noun of one letter, which is no pair, stands alone too.
 CREATE OR REPLACE FUNCTION context_memory_spaced(said text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN octet_length(said) = length(said) THEN said ELSE (
-        SELECT string_agg(CASE WHEN NOT c.blankless THEN c.letter
+        SELECT string_agg(CASE WHEN NOT c.in_pairs THEN c.letter
                                WHEN c.next_too THEN ' ' || c.letter || c.next || ' '
                                WHEN c.last_too THEN ' '
                                ELSE ' ' || c.letter || ' ' END, '' ORDER BY c.place)
         FROM (
-            SELECT l.letter, l.place, l.blankless, lead(l.letter) OVER w AS next, coalesce(lead(l.blankless) OVER w, false) AS next_too,
-                   coalesce(lag(l.blankless) OVER w, false) AS last_too
+            SELECT l.letter, l.place, l.in_pairs, lead(l.letter) OVER w AS next, coalesce(lead(l.in_pairs) OVER w, false) AS next_too,
+                   coalesce(lag(l.in_pairs) OVER w, false) AS last_too
             FROM (
                 SELECT a.letter, a.place,
                        a.code BETWEEN 3584 AND 3839 OR a.code BETWEEN 4096 AND 4255 OR a.code BETWEEN 6016 AND 6143
-                       OR a.code BETWEEN 12352 AND 12543 OR a.code BETWEEN 13312 AND 40959 OR a.code BETWEEN 63744 AND 64255
-                       AS blankless
+                       OR a.code BETWEEN 12352 AND 12543 OR a.code BETWEEN 13312 AND 40959 OR a.code BETWEEN 44032 AND 55203
+                       OR a.code BETWEEN 63744 AND 64255
+                       AS in_pairs
                 FROM (SELECT u.letter, u.place, ascii(u.letter) AS code
-                      FROM unnest(string_to_array(said, NULL)) WITH ORDINALITY AS u (letter, place)) AS a
+                      FROM unnest(string_to_array(regexp_replace(regexp_replace(
+                          said, '(?<=[A-Za-z0-9가-힣])((에서|에게|한테|까지|부터|으로)[는도]?|에[는도])(?![가-힣])', '', 'g'),
+                          '(?<![가-힣])([가-힣])([은는이가을를에의도로와과만])(?![가-힣])', '\1 \1\2', 'g'), NULL)) WITH ORDINALITY AS u (letter, place)) AS a
             ) AS l
             WINDOW w AS (ORDER BY l.place)
         ) AS c) END
@@ -274,7 +279,19 @@ CREATE OR REPLACE FUNCTION context_memory_place(m context_memories) RETURNS json
                               'metadata', m.metadata, 'text', '')
 $$;
 
--- A MemoryFilter as a condition on m, every value quoted. "with_unowned" also admits what belongs to no user or persona;
+-- What is of these sensitivities, as a condition on m: a session without a stated one, and what is of no session, is internal.
+-- Lists are made once for a query. In parentheses, session_id is no column by which memories are looked up.
+CREATE OR REPLACE FUNCTION context_memory_sensitivity(tenant text, among text[]) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$
+    SELECT format(CASE WHEN 'internal' = ANY (among) THEN 'coalesce((m.session_id) NOT IN (%s), true)' ELSE '(m.session_id) IN (%s)' END,
+        format('SELECT %s FROM context_artifacts AS a WHERE a.tenant_id = %L AND a.is_current AND a.sensitivity = ANY (%L)',
+               CASE WHEN strpos(tenant, chr(31)) > 0 THEN 'a.ref' ELSE 'substr(a.ref, 9)' END,  -- behind "session:"
+               split_part(tenant, chr(31), 1),
+               ARRAY(SELECT s FROM unnest('{public,internal,confidential,restricted}'::text[]) AS s
+                     WHERE (s = ANY (among)) <> ('internal' = ANY (among))))
+        || CASE WHEN strpos(tenant, chr(31)) > 0 THEN '' ELSE ' AND starts_with(a.ref, ''session:'')' END)
+$$;
+
+-- A MemoryFilter as a condition on m, every value quoted; its sensitivities are of the filter's "tenant". "with_unowned" also admits what belongs to no user or persona;
 -- where the filter names neither, only that is admitted.
 CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT concat_ws(' AND ',
@@ -292,6 +309,8 @@ CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text L
         'm.id = ANY (' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'ids')), '{}')) || ')',
         'coalesce(m.session_id <> ALL (' || quote_literal(nullif(
             ARRAY(SELECT jsonb_array_elements_text(filter -> 'without_sessions')), '{}')) || '), true)',
+        context_memory_sensitivity(filter ->> 'tenant', nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'sensitivities')), '{}')),
+        'm.kind <> ALL (' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'without_kinds')), '{}')) || ')',
         'm.speaker = ' || quote_literal(filter ->> 'speaker'),
         'm.said_at >= ' || quote_literal((filter ->> 'since')::timestamptz),
         'm.said_at < ' || quote_literal((filter ->> 'until')::timestamptz),
@@ -371,7 +390,7 @@ BEGIN
         FROM context_memories AS m
         WHERE m.tenant_id = $1 AND %s
         ORDER BY m.said_at DESC NULLS LAST, m.position DESC NULLS LAST LIMIT $2
-        $newest$, context_memory_condition(condition))
+        $newest$, context_memory_condition(condition || jsonb_build_object('tenant', tenant)))
     USING tenant, count;
 END
 $$;

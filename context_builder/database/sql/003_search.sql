@@ -527,7 +527,7 @@ CREATE OR REPLACE FUNCTION context_memory_search(
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
-    where_clause text := context_memory_condition(condition);
+    where_clause text := context_memory_condition(condition || jsonb_build_object('tenant', tenant));
     narrow       boolean;
     depth        integer := least(greatest(wanted, 50), 1000);
     neighbours   float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);

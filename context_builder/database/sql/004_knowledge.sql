@@ -31,6 +31,9 @@ CREATE INDEX IF NOT EXISTS context_artifacts_scope ON context_artifacts (tenant_
     WHERE is_current;
 CREATE INDEX IF NOT EXISTS context_artifacts_superseding ON context_artifacts (tenant_id, supersedes)
     WHERE is_current AND supersedes IS NOT NULL;
+-- What not everybody may see, which a search leaves out for who may not.
+CREATE INDEX IF NOT EXISTS context_artifacts_sensitive ON context_artifacts (tenant_id, sensitivity, ref)
+    WHERE is_current AND sensitivity IN ('confidential', 'restricted');
 
 -- The last version of what was erased, so that the same ref never has the same version twice.
 CREATE TABLE IF NOT EXISTS context_artifact_erasures (

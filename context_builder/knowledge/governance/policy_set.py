@@ -293,6 +293,11 @@ class PolicySet:
         """Return whether a decision may change as time goes by, so that it must not be reused."""
         return "time" in self.context_read
 
+    @property
+    def is_by_sensitivity(self) -> bool:
+        """Return whether sources of one tenant and sensitivity are decided alike."""
+        return not self.names_sources and self.source_read <= {"tenant", "sensitivity"}
+
 
 @dataclass(frozen=True, slots=True)
 class _ReadText:

@@ -58,9 +58,10 @@ class RemoteVectors:
         scope: Scope,
         longest: int,
         without: Collection[str] = (),
+        sensitivities: Collection[str] = (),
     ) -> list[VectorDocument]:
         def request() -> pb.SearchRequest:
-            return encoding.search_message(tenant_id, intent, asked, scope, longest, without)
+            return encoding.search_message(tenant_id, intent, asked, scope, longest, without, sensitivities)
 
         def documents(reply: pb.SearchReply) -> list[VectorDocument]:
             return list(map(encoding.document_of, reply.documents))

@@ -95,7 +95,13 @@ def projection_of(message: pb.NeighbourhoodReply) -> GraphProjection:
 
 
 def search_message(
-    tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int, without: Iterable[str]
+    tenant_id: str,
+    intent: str,
+    asked: SemanticRetrieval,
+    scope: Scope,
+    longest: int,
+    without: Iterable[str],
+    sensitivities: Iterable[str],
 ) -> pb.SearchRequest:
     """Return the question for what is like an intent as a message."""
     message = pb.SearchRequest(
@@ -107,6 +113,7 @@ def search_message(
         scope=scope_message(scope),
         longest=longest,
         without=sorted(without),
+        sensitivities=sorted(sensitivities),
         speaker=asked.speaker,
     )
     if asked.since is not None:
@@ -191,6 +198,7 @@ def report_message(report: AccessReport) -> pb.DecideReply:
         policy_version=report.policy_version,
         governance=report.governance,
         depends_on_time=report.depends_on_time,
+        by_sensitivity=report.by_sensitivity,
         known=sorted(report.known),
     )
 
@@ -202,7 +210,14 @@ def report_of(message: pb.DecideReply) -> AccessReport:
         for one in message.decisions
     )
     known = frozenset(message.known)
-    return AccessReport(tuple(decisions), message.policy_version, message.governance, message.depends_on_time, known)
+    return AccessReport(
+        tuple(decisions),
+        message.policy_version,
+        message.governance,
+        message.depends_on_time,
+        known,
+        message.by_sensitivity,
+    )
 
 
 def redacted_message(texts: Iterable[str | None]) -> pb.RedactReply:

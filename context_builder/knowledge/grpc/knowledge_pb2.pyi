@@ -116,7 +116,7 @@ class NeighbourhoodReply(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., proximity: _Optional[_Iterable[_Union[WeightedRef, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ...) -> None: ...
 
 class SearchRequest(_message.Message):
-    __slots__ = ("tenant", "intent", "top_k", "threshold", "kinds", "scope", "longest", "without", "speaker", "since", "until")
+    __slots__ = ("tenant", "intent", "top_k", "threshold", "kinds", "scope", "longest", "without", "speaker", "since", "until", "sensitivities")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     INTENT_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -128,6 +128,7 @@ class SearchRequest(_message.Message):
     SPEAKER_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
+    SENSITIVITIES_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     intent: str
     top_k: int
@@ -139,7 +140,8 @@ class SearchRequest(_message.Message):
     speaker: str
     since: _timestamp_pb2.Timestamp
     until: _timestamp_pb2.Timestamp
-    def __init__(self, tenant: _Optional[str] = ..., intent: _Optional[str] = ..., top_k: _Optional[int] = ..., threshold: _Optional[float] = ..., kinds: _Optional[_Iterable[str]] = ..., scope: _Optional[_Union[Scope, _Mapping]] = ..., longest: _Optional[int] = ..., without: _Optional[_Iterable[str]] = ..., speaker: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    sensitivities: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, tenant: _Optional[str] = ..., intent: _Optional[str] = ..., top_k: _Optional[int] = ..., threshold: _Optional[float] = ..., kinds: _Optional[_Iterable[str]] = ..., scope: _Optional[_Union[Scope, _Mapping]] = ..., longest: _Optional[int] = ..., without: _Optional[_Iterable[str]] = ..., speaker: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sensitivities: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Passage(_message.Message):
     __slots__ = ("place", "text", "headings", "opens", "likeness")
@@ -268,18 +270,20 @@ class AccessDecision(_message.Message):
     def __init__(self, ref: _Optional[str] = ..., access: _Optional[_Union[Access, str]] = ..., policies: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class DecideReply(_message.Message):
-    __slots__ = ("decisions", "policy_version", "governance", "depends_on_time", "known")
+    __slots__ = ("decisions", "policy_version", "governance", "depends_on_time", "known", "by_sensitivity")
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     GOVERNANCE_FIELD_NUMBER: _ClassVar[int]
     DEPENDS_ON_TIME_FIELD_NUMBER: _ClassVar[int]
     KNOWN_FIELD_NUMBER: _ClassVar[int]
+    BY_SENSITIVITY_FIELD_NUMBER: _ClassVar[int]
     decisions: _containers.RepeatedCompositeFieldContainer[AccessDecision]
     policy_version: str
     governance: int
     depends_on_time: bool
     known: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, decisions: _Optional[_Iterable[_Union[AccessDecision, _Mapping]]] = ..., policy_version: _Optional[str] = ..., governance: _Optional[int] = ..., depends_on_time: bool = ..., known: _Optional[_Iterable[str]] = ...) -> None: ...
+    by_sensitivity: bool
+    def __init__(self, decisions: _Optional[_Iterable[_Union[AccessDecision, _Mapping]]] = ..., policy_version: _Optional[str] = ..., governance: _Optional[int] = ..., depends_on_time: bool = ..., known: _Optional[_Iterable[str]] = ..., by_sensitivity: bool = ...) -> None: ...
 
 class RedactRequest(_message.Message):
     __slots__ = ("texts",)

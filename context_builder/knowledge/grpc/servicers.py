@@ -126,7 +126,9 @@ class VectorServicer:
         asked = encoding.search_of(request)
         scope = encoding.scope_of(request.scope)
         tenant = _own(request.tenant)
-        found = await self._vectors.search(tenant, request.intent, asked, scope, request.longest, request.without)
+        found = await self._vectors.search(
+            tenant, request.intent, asked, scope, request.longest, request.without, request.sensitivities
+        )
         return pb.SearchReply(documents=map(encoding.document_message, found))
 
 

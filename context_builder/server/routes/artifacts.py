@@ -174,7 +174,7 @@ async def get_artifact(
     services: ServicesHere,
     caller: CallerHere,
     response: Response,
-    version: Annotated[int | None, Query(ge=1, lt=2**31, description="Another version than the current one.")] = None,
+    version: Annotated[int | None, Query(ge=1, lt=2**31, description="A version other than the current one.")] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Any:
     """Return an artifact, redacted where policies let the caller read it only so."""

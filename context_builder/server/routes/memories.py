@@ -69,7 +69,7 @@ class MemoriesAnswer(CamelModel):
 async def search_memories(
     services: ServicesHere,
     caller: CallerHere,
-    q: Annotated[str, Query(max_length=LONGEST_QUERY, description="What is looked for; empty: the newest.")] = "",
+    q: Annotated[str, Query(max_length=LONGEST_QUERY, description="What to look for; empty for the newest.")] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 8,
     speaker: Annotated[str, Query(max_length=LONGEST_NAME, description="Who said it: a whole name.")] = "",
     session: Annotated[str, Query(max_length=LONGEST_NAME, description="Session in which it was said.")] = "",
@@ -133,7 +133,12 @@ def unusable(detail: str) -> Problem:
 
 async def found_memories(services: Services, caller: Caller, query: MemoryQuery) -> list[FoundMemory]:
     """Return the best memories that the caller may see; what it may not takes no place and changes no score."""
-    asked = query
+    where = replace(
+        query.filter,
+        sensitivities=tuple(sorted(await services.packages.viewer.sensitivities(caller.agent))),
+        without_kinds=() if Role.ADMIN in caller.roles else (PREFERENCE,),
+    )
+    asked = replace(query, filter=where)
     for last in (False,) * _ROUNDS + (True,):
         found = await services.memory.search(caller.tenant_id, asked)
         seen, hidden = await _seen(services, caller, found)
@@ -143,7 +148,8 @@ async def found_memories(services: Services, caller: Caller, query: MemoryQuery)
         without = tuple(sorted({*asked.filter.without_sessions, *filter(None, hidden)}))
         more = min(4 * asked.limit, _MOST_ASKED)
         asked = replace(asked, limit=more, filter=replace(asked.filter, without_sessions=without))
-    answers = [await _answer(services, query, one, how) for one, how in seen]
+    shown = [await _answer(services, query, one, how) for one, how in seen]
+    answers = [one for one in shown if one is not None]
     return sorted(answers, key=lambda one: -one.score)[: query.limit] if query.text.strip() else answers[: query.limit]
 
 
@@ -189,7 +195,8 @@ async def _seen(
     return seen, {one if one not in shown else "" for one in hidden}
 
 
-async def _answer(services: Services, query: MemoryQuery, found: SearchResult, access: Access) -> FoundMemory:
+async def _answer(services: Services, query: MemoryQuery, found: SearchResult, access: Access) -> FoundMemory | None:
+    """Return a memory as it may be seen; None for one that was found by nothing that is seen of it."""
     memory, score = found.memory, found.score
     text, speaker, tags, metadata = memory.text, memory.speaker, memory.tags, dict(memory.metadata)
     if access is Access.REDACTED:
@@ -197,6 +204,8 @@ async def _answer(services: Services, query: MemoryQuery, found: SearchResult, a
         speaker, tags, metadata = name if speaker is not None else None, tuple(rest), {}
         if text != memory.text and query.text.strip():
             score = shared_words(query.text, text)  # as it was, it would tell what was taken out
+            if not score:
+                return None
     return FoundMemory(
         id=memory.id,
         text=text,

@@ -132,7 +132,7 @@ async def package_outcomes(
     services: ServicesHere,
     caller: CallerHere,
     days: Annotated[
-        int, Query(ge=1, le=LONGEST_OUTCOME_DAYS, description="Days of feedback that are looked at.")
+        int, Query(ge=1, le=LONGEST_OUTCOME_DAYS, description="Days of feedback to include.")
     ] = OUTCOME_DAYS,
 ) -> Outcomes:
     """Tell how packages did, as feedback says: by size, policy, signal and source, with counts and 95 % intervals."""

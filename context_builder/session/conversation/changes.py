@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import orjson
 
@@ -13,6 +14,16 @@ from context_builder.session.messages.buffer import Buffer
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import CitedMessage
 from context_builder.session.summary.rolling_summary import Summary
+
+RESPONSE: Final = "c:"
+"""Begins the checkpoint's fields of assistant responses, before the id."""
+
+CORRECTION: Final = "x:"
+"""Begins the fields of what was corrected in the pending list, before the message's id: its text, if that was
+corrected, and its speaker."""
+
+AGAIN: Final = "r:"
+"""Begins the fields of messages that are to be summarized again, before the id."""
 
 
 @dataclass(slots=True)
@@ -45,8 +56,7 @@ class Changes:
         self.fields[entry.field] = entry
 
     def drop(self, entry: BufferedMessage) -> None:
-        self.fields.pop(entry.field, None)
-        self.dropped[entry.field] = None
+        self.drop_field(entry.field)
 
     def move_to_pending(self, entry: BufferedMessage) -> None:
         self.drop(entry)
@@ -63,7 +73,7 @@ class Changes:
     def put_departed(self, buffer: Buffer) -> None:
         """Note the newest messages that left the buffer, unless newer ones are still in it."""
         if buffer.is_short():
-            self.fields["departed"] = b"[%s]" % b",".join(entry.encode() for entry in buffer.departed)
+            self.rewrite_departed(buffer)
 
     def put_field(self, name: str, value: bytes) -> None:
         self.dropped.pop(name, None)
@@ -78,18 +88,28 @@ class Changes:
         self.put_field("departed", b"[%s]" % b",".join(entry.encode() for entry in buffer.departed))
 
     def put_response(self, entry_id: int, record: bytes) -> None:
-        self.fields[f"c:{entry_id}"] = record
+        self.put_field(f"{RESPONSE}{entry_id}", record)
 
     def drop_response(self, entry_id: int) -> None:
-        self.fields.pop(f"c:{entry_id}", None)
-        self.dropped[f"c:{entry_id}"] = None
+        self.drop_field(f"{RESPONSE}{entry_id}")
+
+    def put_correction(self, entry_id: int, correction: tuple[str | None, str]) -> None:
+        self.put_field(f"{CORRECTION}{entry_id}", orjson.dumps(correction))
+
+    def drop_correction(self, entry_id: int) -> None:
+        self.drop_field(f"{CORRECTION}{entry_id}")
+
+    def put_again(self, entry: BufferedMessage) -> None:
+        self.put_field(f"{AGAIN}{entry.id}", entry.encode())
+
+    def drop_again(self, entry_id: int) -> None:
+        self.drop_field(f"{AGAIN}{entry_id}")
 
     def put_summary(self, summary: Summary) -> None:
         self.fields["summary"] = orjson.dumps(summary.checkpoint())
 
     def put_source(self, source: CitedMessage) -> None:
-        self.dropped.pop(source.field, None)
-        self.fields[source.field] = source.encode()
+        self.put_field(source.field, source.encode())
 
     def replace_sources(self, earlier: Mapping[int, CitedMessage], present: Mapping[int, CitedMessage]) -> None:
         """Note that points cite the ``present`` messages, and no longer the other ``earlier`` ones."""
@@ -98,8 +118,7 @@ class Changes:
                 self.put_source(source)
         for entry_id, source in earlier.items():
             if entry_id not in present:
-                self.fields.pop(source.field, None)
-                self.dropped[source.field] = None
+                self.drop_field(source.field)
 
     def archive(self, row: SummaryRow) -> None:
         self.outbox.append(row)

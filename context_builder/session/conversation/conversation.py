@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf
 from typing import Final, TypeVar
 
-import orjson
-
 from context_builder.analysis.analyst import (
     CompactionResult,
     DomainResult,
@@ -255,10 +253,10 @@ class Conversation:
             self._changes.put_source(source)
         if self.summary.seq:
             self._changes.put_summary(self.summary)
-        for entry_id, correction in self.revisions.outside.items():
-            self._changes.put_field(f"x:{entry_id}", orjson.dumps(correction))
-        for entry in self._summary_scheduler.to_look_at:
-            self._changes.put_field(f"r:{entry.id}", entry.encode())
+        for entry_id, correction in self.revisions.pending_corrections.items():
+            self._changes.put_correction(entry_id, correction)
+        for entry in self._summary_scheduler.to_summarize_again:
+            self._changes.put_again(entry)
         self.index_at_least()
         for receiver, count in self.undeliverable.items():
             self._changes.fields[dead_count_field(receiver)] = b"%d" % count
@@ -266,7 +264,7 @@ class Conversation:
 
     def summarize_again(self, entry: BufferedMessage) -> None:
         """Have a summarized message summarized again, as a checkpoint says that it is to be."""
-        self._summary_scheduler.look_at(entry)
+        self._summary_scheduler.summarize_again(entry)
 
     def index_at_least(self) -> None:
         """Let the next commit put the messages of the buffer into the message index, as far as they are not there."""
@@ -388,7 +386,7 @@ class Conversation:
     @property
     def all_summarized(self) -> bool:
         """Return whether no message waits to be summarized."""
-        return not (self.buffer.entries or self.buffer.pending or self._summary_scheduler.to_look_at)
+        return not (self.buffer.entries or self.buffer.pending or self._summary_scheduler.to_summarize_again)
 
     @property
     def has_room(self) -> bool:
@@ -398,7 +396,7 @@ class Conversation:
     @property
     def is_settled(self) -> bool:
         """Return whether no message waits to be summarized but the newest that a summary is to leave."""
-        waiting = self.buffer.pending or self._summary_scheduler.to_look_at
+        waiting = self.buffer.pending or self._summary_scheduler.to_summarize_again
         return not waiting and not self.buffer.without_newest(self.rules.summary_keep_last)
 
     def silent_for(self, now: Instant) -> float:
@@ -465,8 +463,8 @@ class Conversation:
         if task.corrected:
             update = self.summary.take_revised(entries, result, now, degraded=degraded)
             for entry in entries:
-                if not any(entry.id == waiting.id for waiting in self._summary_scheduler.to_look_at):
-                    self._changes.drop_field(f"r:{entry.id}")
+                if not any(entry.id == waiting.id for waiting in self._summary_scheduler.to_summarize_again):
+                    self._changes.drop_again(entry.id)
         elif task.again:
             update = self.summary.take_again(entries, result, now)
         else:

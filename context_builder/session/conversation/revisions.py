@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-import orjson
-
 from context_builder.analysis.analyst import DOMAIN_TEXT
 from context_builder.analysis.chunking import excerpt
 from context_builder.clock import Instant, epoch
@@ -65,7 +63,7 @@ class _Told:
 class Revisions:
     """Applies revisions; ``names`` are what speakers are called, by the names that they are sent with.
 
-    ``outside`` holds corrections of messages that may wait in the pending list, by id, until they are summarized.
+    ``pending_corrections`` are of messages that may wait in the pending list, by id, until they are summarized.
     ``struck`` are the ids of the newest messages that were struck.
     """
 
@@ -80,7 +78,7 @@ class Revisions:
         scheduler: SummaryScheduler,
     ) -> None:
         self.names: dict[str, str] = {}
-        self.outside: dict[int, tuple[str | None, str]] = {}
+        self.pending_corrections: dict[int, tuple[str | None, str]] = {}
         self.struck: deque[int] = deque(maxlen=MOST_STRUCK)
         self._session_id = session_id
         self._rules = rules
@@ -106,7 +104,7 @@ class Revisions:
         """Return entries of the pending list after what was corrected since they went there."""
         for entry in entries:
             was = CitedMessage.of(entry)
-            text, speaker = self.outside.get(entry.id, (None, entry.speaker))
+            text, speaker = self.pending_corrections.get(entry.id, (None, entry.speaker))
             if not (entry.is_blank or entry.consilience) and entry.revise(text, self.name_of(speaker)):
                 self._note_meanwhile(_as_changed(was, CitedMessage.of(entry)))
         return entries
@@ -141,14 +139,14 @@ class Revisions:
     ) -> LedgerUpdate:
         """Return what a summary of entries comes to after what was corrected while it was made."""
         for entry in entries:
-            if self.outside.pop(entry.id, None) is not None:
-                changes.drop_field(f"x:{entry.id}")
+            if self.pending_corrections.pop(entry.id, None) is not None:
+                changes.drop_correction(entry.id)
         meanwhile, self._meanwhile = self._meanwhile, {}
         if meanwhile:
             written = {point.id for point in update.written}
             earlier = self._summary.sources
             later = self._summary.correct(meanwhile, now, written)
-            self._look_again(_retracted(later), earlier, {entry.id: entry for entry in entries}, changes)
+            self._summarize_again(_retracted(later), earlier, {entry.id: entry for entry in entries}, changes)
             update = update.followed_by(later)
         renamed, self._renamed_meanwhile = self._renamed_meanwhile, {}
         if renamed:
@@ -197,7 +195,7 @@ class Revisions:
                 self._note_meanwhile(change)
         earlier, update = self._revise_points(lambda: self._summary.correct(cited, now), changes)
         uncited = [entry for entry_id, entry in spoken_of.items() if entry_id not in earlier]
-        self._look_again(_retracted(update), earlier, spoken_of, changes, also=uncited)
+        self._summarize_again(_retracted(update), earlier, spoken_of, changes, also=uncited)
         if update.changes_anything:
             for entry_id in cited:
                 self._told.supersede(self._summary.first_seq(entry_id))
@@ -222,12 +220,12 @@ class Revisions:
         text = before.text if before and one.text is None else one.text
         self._told.amended[known_as] = Amendment(known_as, text, speaker)
         if self._buffer.pending or self._scheduler.running:
-            earlier = self.outside.get(one.id, (None, speaker))
-            self.outside[one.id] = (earlier[0] if one.text is None else one.text, speaker)
-            changes.put_field(f"x:{one.id}", orjson.dumps(self.outside[one.id]))
+            earlier = self.pending_corrections.get(one.id, (None, speaker))
+            self.pending_corrections[one.id] = (earlier[0] if one.text is None else one.text, speaker)
+            changes.put_correction(one.id, self.pending_corrections[one.id])
         for entry in self._scheduler.waiting_again(one.id):
             entry.revise(one.text, speaker)
-            changes.put_field(f"r:{one.id}", entry.encode())
+            changes.put_again(entry)
         departed = [entry for entry in self._buffer.departed if entry.id == one.id]
         for entry in departed:
             short = None if one.text is None else excerpt(one.text, DOMAIN_TEXT)
@@ -241,7 +239,7 @@ class Revisions:
         changes.rewrite_departed(self._buffer)
         self.given_up()
         earlier, update = self._revise_points(lambda: self._summary.strike(texts, now), changes)
-        self._look_again(_retracted(update), earlier, {}, changes, without=texts.keys())
+        self._summarize_again(_retracted(update), earlier, {}, changes, without=texts.keys())
         points = memory_batch(self._session_id, (), update, (), {}).superseded
         for strike in strikes:
             known_as = message_id(self._session_id, strike.origin)
@@ -264,10 +262,10 @@ class Revisions:
             if self._buffer.pending:
                 changes.blanks.append(blank(strike.id, now))
         self._responses.strike(strike.id, changes)
-        if self.outside.pop(strike.id, None) is not None:
-            changes.drop_field(f"x:{strike.id}")
+        if self.pending_corrections.pop(strike.id, None) is not None:
+            changes.drop_correction(strike.id)
         if self._scheduler.strike(strike.id):
-            changes.drop_field(f"r:{strike.id}")
+            changes.drop_again(strike.id)
         said = entry or next(iter(departed), None) or source
         text = said.text if said else ""
         self._domain_tracker.strike(text)
@@ -298,8 +296,8 @@ class Revisions:
             if departed.speaker in shortened:
                 departed.revise(speaker=shortened[departed.speaker])
         changes.rewrite_departed(self._buffer)
-        for entry in self._scheduler.to_look_at:
-            changes.put_field(f"r:{entry.id}", entry.encode())
+        for entry in self._scheduler.to_summarize_again:
+            changes.put_again(entry)
         _, update = self._revise_points(lambda: self._summary.rename(said, now), changes)
         if update.changes_anything:
             self._told.supersede(1)
@@ -317,7 +315,7 @@ class Revisions:
         self._told.update = self._told.update.followed_by(update)
         return earlier, update
 
-    def _look_again(
+    def _summarize_again(
         self,
         retracted: Iterable[Point],
         cited: Mapping[int, CitedMessage],
@@ -337,8 +335,8 @@ class Revisions:
                 elif source is not None and entry_id not in without:
                     entries[entry_id] = _of_cited(source, point)
         for entry in entries.values():
-            self._scheduler.look_at(entry)
-            changes.put_field(f"r:{entry.id}", entry.encode())
+            self._scheduler.summarize_again(entry)
+            changes.put_again(entry)
 
 
 def _renamed_further(names: Mapping[str, str], old: str, new: str) -> dict[str, str]:

@@ -3,8 +3,9 @@
 The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
 message makes it differ from the order of ids), ``summary``, ``departed`` (the newest messages that are no longer
 buffered, short; only while fewer than ten are), ``m:ID`` for each buffered message, ``c:ID`` for each
-assistant response and ``s:ID`` for each message that the summary cites, each written only when it changes. Scripts
-that move dead letters count them there, too.
+assistant response, ``s:ID`` for each message that the summary cites, ``x:ID`` for each correction of a message in the
+pending list and ``r:ID`` for each message to be summarized again, each written only when it changes. Scripts that move
+dead letters count them there, too.
 A session that was swept has left ``summary_seq`` behind, which :class:`SessionStore` reads along.
 
 Readers poll two JSON strings (``docs/reference/wire-contract.md``); the state is in comparable pieces.
@@ -22,6 +23,7 @@ from context_builder.analysis.analyst import DomainResult
 from context_builder.clock import Instant
 from context_builder.errors import StoreError
 from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.changes import AGAIN, CORRECTION, RESPONSE
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.domains import Topic
 from context_builder.session.keys import RECEIVERS, dead_count_field
@@ -139,19 +141,24 @@ def restore(
     conversation.domain_tracker.topic = Topic.from_wire(domains["topic"])
     if "summary" in fields:
         conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
-    entries = [BufferedMessage.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
+    entries = [BufferedMessage.decode(value, now) for value in _by_id(fields, "m:").values()]
     order = orjson.loads(fields.get("order", b"[]"))
     conversation.buffer.restore(entries, order, pending, head["pending_tokens"], head["published"])
     conversation.buffer.departed.extend(read_departed(fields, now))
     conversation.revisions.names = dict(head.get("names", {}))
     conversation.revisions.struck.extend(head.get("struck", ()))
-    corrected = {int(name[2:]): orjson.loads(value) for name, value in fields.items() if name.startswith("x:")}
-    conversation.revisions.outside = {entry_id: (text, speaker) for entry_id, (text, speaker) in corrected.items()}
-    for name, value in fields.items():
-        if name.startswith("r:"):
-            conversation.summarize_again(BufferedMessage.decode(value, now))
-    conversation.responses.restore({int(name[2:]): value for name, value in fields.items() if name.startswith("c:")})
+    for entry_id, value in _by_id(fields, CORRECTION).items():
+        text, speaker = orjson.loads(value)
+        conversation.revisions.pending_corrections[entry_id] = text, speaker
+    for value in _by_id(fields, AGAIN).values():
+        conversation.summarize_again(BufferedMessage.decode(value, now))
+    conversation.responses.restore(_by_id(fields, RESPONSE))
     return conversation
+
+
+def _by_id(fields: Mapping[str, bytes], prefix: str) -> dict[int, bytes]:
+    """Return the fields with this prefix, by the ids that come after it."""
+    return {int(name.removeprefix(prefix)): value for name, value in fields.items() if name.startswith(prefix)}
 
 
 def read_departed(fields: Mapping[str, bytes], now: Instant) -> list[BufferedMessage]:

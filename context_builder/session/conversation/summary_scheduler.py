@@ -20,7 +20,7 @@ SHORTEST_WAIT: Final = 0.5
 """Seconds between two tries of a summary, however soon another one would be allowed."""
 
 MOST_TRIES: Final = 3
-"""Second looks at the same messages that come to nothing."""
+"""Failures to summarize the same messages again, after which they stay as they are."""
 
 
 class DegradedBacklog:
@@ -82,7 +82,7 @@ class DegradedBacklog:
         self._tokens -= self._count(self._entries.popleft().text)
 
 
-SECOND_LOOK_PARTS: Final = 10
+DEGRADED_PARTS: Final = 10
 """So many summary calls' worth of messages are at hand to be summarized again."""
 
 
@@ -94,7 +94,7 @@ class SummaryScheduler:
         self._buffer = buffer
         self._count_tokens = count_tokens
         self._taking: set[int] | None = None
-        self._second_look = DegradedBacklog(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
+        self._degraded = DegradedBacklog(DEGRADED_PARTS * rules.summary_input, count_tokens)
         self._corrected: dict[int, BufferedMessage] = {}
         self._corrected_was_last = False
         self._room = rules.summary_input
@@ -109,25 +109,25 @@ class SummaryScheduler:
         self._retry_at = 0.0
 
     @property
-    def to_look_at(self) -> Sequence[BufferedMessage]:
+    def to_summarize_again(self) -> Sequence[BufferedMessage]:
         """Return the summarized messages that are to be summarized again, because they were corrected."""
         return [*self._corrected.values()]
 
-    def look_at(self, entry: BufferedMessage) -> None:
+    def summarize_again(self, entry: BufferedMessage) -> None:
         """Have a message summarized again, in place of the points that rest on it alone."""
         self._corrected[entry.id] = entry
 
     def all_waiting_again(self) -> list[BufferedMessage]:
         """Return all messages that are to be summarized a second time."""
-        return [*self._second_look.at_hand, *self._corrected.values()]
+        return [*self._degraded.at_hand, *self._corrected.values()]
 
     def waiting_again(self, entry_id: int) -> list[BufferedMessage]:
         """Return a message as often as it is to be summarized again."""
         return [entry for entry in self.all_waiting_again() if entry.id == entry_id]
 
     def strike(self, entry_id: int) -> bool:
-        """Drop a message that was struck; return whether it was to be looked at."""
-        self._second_look.strike(entry_id)
+        """Drop a message that was struck; return whether it was to be summarized again."""
+        self._degraded.strike(entry_id)
         return self._corrected.pop(entry_id, None) is not None
 
     def dismiss(self) -> None:
@@ -138,7 +138,7 @@ class SummaryScheduler:
         """Return the monotonic time when the oldest message has been buffered for the window; at once while a summary
         is under way.
         """
-        under_way = self._taking is not None or self._buffer.pending > 0 or self._may_look_again() or self._corrected
+        under_way = self._taking is not None or self._buffer.pending > 0 or self._may_take_degraded() or self._corrected
         if under_way or (self._closing and self._buffer.entries):
             return self._retry_at
         oldest = self._buffer.oldest_entered(keep_last=self._keep_last())
@@ -157,11 +157,11 @@ class SummaryScheduler:
         """
         self._room = self._rules.summary_input - sum(tokens_of(point.text, self._count_tokens) for point in known)
         takes_corrected = bool(self._corrected) and not (self._corrected_was_last or self._closing)
-        part = self._part_of_corrected() if takes_corrected else None
+        part = self._corrected_part() if takes_corrected else None
         if part is None:
-            part = self._part_again() if self._may_look_again() else self._part_of_new(pending)
+            part = self._degraded_part() if self._may_take_degraded() else self._new_part(pending)
         if part is None and self._corrected:
-            part = self._part_of_corrected()
+            part = self._corrected_part()
         self._corrected_was_last = part is not None and part.corrected
         self.running = part is not None
         return part
@@ -173,11 +173,11 @@ class SummaryScheduler:
         """
         self.running = False
         if part.corrected:
-            pass  # they stay to be looked at
+            pass  # they stay to be summarized again
         elif part.again:
-            self._second_look.failed(part.entries)
+            self._degraded.failed(part.entries)
         else:
-            self._second_look.put_off()
+            self._degraded.put_off()
         self._failures += 1
         wait = self._rules.summary_retry
         if retry_after is not None:
@@ -192,12 +192,12 @@ class SummaryScheduler:
             for entry in part.entries:
                 if self._corrected.get(entry.id) is entry:
                     del self._corrected[entry.id]
-            self._second_look.summarized(part.entries, degraded=degraded)
+            self._degraded.summarized(part.entries, degraded=degraded)
             return
         if part.again:
-            self._second_look.done(part.entries)
+            self._degraded.done(part.entries)
             return
-        self._second_look.summarized(part.entries, degraded=degraded)
+        self._degraded.summarized(part.entries, degraded=degraded)
         if part.from_pending:
             self._buffer.leave_pending(part.entries)
         else:
@@ -209,22 +209,22 @@ class SummaryScheduler:
         """Wait for the model, since only the last resort answered a second summary."""
         self.running = False
         self._failures = 0
-        self._second_look.failed(part.entries)
+        self._degraded.failed(part.entries)
 
-    def _part_of_corrected(self) -> SummaryPart:
+    def _corrected_part(self) -> SummaryPart:
         """Return the corrected messages in the order in which they arrived."""
         entries = sorted(self._corrected.values(), key=lambda entry: entry.id)
         return SummaryPart(self._fitting(entries), last_resort=self._cannot_wait(), again=True, corrected=True)
 
-    def _may_look_again(self) -> bool:
+    def _may_take_degraded(self) -> bool:
         idle = self._taking is None and not self._buffer.pending and not self._closing
-        return idle and self._second_look.is_due
+        return idle and self._degraded.is_due
 
-    def _part_again(self) -> SummaryPart:
+    def _degraded_part(self) -> SummaryPart:
         """Return the oldest of what the last resort summarized."""
-        return SummaryPart(self._fitting(self._second_look.at_hand), again=True)
+        return SummaryPart(self._fitting(self._degraded.at_hand), again=True)
 
-    def _part_of_new(self, pending: Sequence[BufferedMessage]) -> SummaryPart | None:
+    def _new_part(self, pending: Sequence[BufferedMessage]) -> SummaryPart | None:
         if self._taking is None:
             taken = (
                 self._buffer.without_newest(0) if self._closing else self._buffer.old_before_newest(self._keep_last())

@@ -206,7 +206,10 @@ class _Given(NamedTuple):
 
 
 class CommitHistory:
-    """Remembers commits for :data:`SECONDS` before the last one, however long ago that was."""
+    """Remembers commits for :data:`SECONDS` before the last one, however long ago that was.
+
+    ``position`` is the one in the input up to which the last of them acknowledged deliveries.
+    """
 
     def __init__(self) -> None:
         self.unidentified = UnidentifiedDeliveries()

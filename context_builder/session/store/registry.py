@@ -7,13 +7,12 @@ from dataclasses import asdict, dataclass, field, replace
 from secrets import token_hex
 from typing import Any, Final, cast
 
-import orjson
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
-from context_builder.json_values import object_of
+from context_builder.json_values import object_of, parsed_object
 from context_builder.session.keys import (
     FORGOTTEN,
     PACKAGE,
@@ -160,7 +159,7 @@ class SessionRegistry:
                 ("zscore", SESSIONS, session_id),
                 raises=False,
             )
-        held = _object(owner)
+        held = parsed_object(owner if isinstance(owner, bytes) else None)
         if not kept and last_active is None and (owner is None or is_forgotten(held)):
             return None
         return (await self._look({session_id: last_active}))[0]
@@ -185,7 +184,7 @@ class SessionRegistry:
                 value = await self._client.get(Keys(session_id).owner)
         except WrongKeyType:
             return None
-        return _object(value) or None
+        return parsed_object(value) or None
 
     async def request_end(self, session_id: str) -> bool:
         """Ask whoever runs the session to end it; return false when nobody does."""
@@ -264,26 +263,17 @@ def _decoded(raw: bytes) -> str:
     return raw.decode(errors="replace")
 
 
-def _object(raw: object) -> dict[str, Any]:
-    """Return the JSON object that a key holds; an empty one where it holds none."""
-    try:
-        value = orjson.loads(raw) if isinstance(raw, bytes) else None
-    except orjson.JSONDecodeError:
-        value = None
-    return value if isinstance(value, dict) else {}
-
-
 def _registered(session_id: str, last_active: float | None, look: tuple[Any, ...]) -> RegisteredSession:
     keys = Keys(session_id)
     looked_at = zip((keys.owner, keys.checkpoint, *_counted(keys)), look, strict=True)
     faults = [f"{key}: {answer}" for key, answer in looked_at if isinstance(answer, ResponseError)]
     owner, checkpoint, *lengths = (None if isinstance(answer, ResponseError) else answer for answer in look)
     head, *dead = checkpoint or [None] * (1 + len(RECEIVERS))
-    counters = _object(head).get("counters") or {}
+    counters = parsed_object(head).get("counters") or {}
     waiting, pending, undelivered, unremembered = (int(length or 0) for length in lengths)
     return RegisteredSession(
         session_id=session_id,
-        owner=_object(owner) or None,
+        owner=parsed_object(owner) or None,
         last_active=last_active,
         ended_at=counters.get("ended_at"),
         messages=counters.get("received_messages", 0),

@@ -1,4 +1,4 @@
-"""This module loads the Lua scripts beside this file, which Redis runs atomically."""
+"""Lua scripts, which Redis runs atomically, are loaded from the package's files here."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class BoundScript:
             return await self._client.execute_command(*command)
 
 
-def script(client: Redis, name: str) -> Script:
-    """Return the script ``name`` on the client's Redis."""
-    return Script(client, _source(name))
+def script(client: Redis, name: str, package: str = "context_builder.session.store") -> Script:
+    """Return the script ``name`` of the ``package`` on the client's Redis."""
+    return Script(client, _source(name, package))
 
 
 @cache
-def _source(name: str) -> str:
-    return resources.files("context_builder.session.store").joinpath(f"{name}.lua").read_text(encoding="utf-8")
+def _source(name: str, package: str) -> str:
+    return resources.files(package).joinpath(f"{name}.lua").read_text(encoding="utf-8")
 
 
 @cache

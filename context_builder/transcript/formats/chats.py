@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.transcript.fields import inner, optional_text
+from context_builder.transcript.fields import inner, optional_text, some_objects
 from context_builder.transcript.formats import discord, matrix, messengers, slack
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, name_of
@@ -35,8 +35,8 @@ _LISTS: Final = ("messages", "chunk", "events", "value", "posts", "zerver_messag
 def read_chat(document: Any, source: Source) -> Transcript | None:
     """Return what was said in a chat; None where a document is none that is known."""
     people = document.get("zerver_userprofile") if isinstance(document, dict) else None  # Zulip's export
-    for one in people if isinstance(people, list) else []:
-        if isinstance(one, dict) and (name := optional_text(one, "full_name")):
+    for one in some_objects(people):
+        if name := optional_text(one, "full_name"):
             source.names = {**source.names, str(one.get("id")): name_of(name)}
     for messages in lists_of(document, source):
         if (chat := chat_of(messages)) is not None:
@@ -67,23 +67,20 @@ def lists_of(document: Any, source: Source) -> Iterator[list[Any]]:
         yield [message for messages in several for message in messages]
     if messengers.messenger_of(document) is not None:
         yield [document]
-    rooms = [room for room in inner(document, "rooms", "join").values() if isinstance(room, dict)]  # Matrix' sync
+    rooms = some_objects([*inner(document, "rooms", "join").values()])  # Matrix' sync
     timelines = [inner(room, "timeline").get("events") for room in rooms]
     yield [event for events in timelines if isinstance(events, list) for event in events]
     chats, key = inner(document, "chats").get("list"), "messages"  # Telegram
     if not isinstance(chats, list):
         chats, key = document.get("conversations"), "MessageList"  # Skype
-    if isinstance(chats, list) and any("events" in one for one in chats if isinstance(one, dict)):  # Hangouts
+    if any("events" in one for one in some_objects(chats)):  # Hangouts
         key = "events"
-        for one in chats:
-            people = (
-                inner(one, "conversation", "conversation").get("participant_data") if isinstance(one, dict) else None
-            )
-            for person in people if isinstance(people, list) else []:
-                if isinstance(person, dict) and (name := optional_text(person, "fallback_name")):
+        for one in some_objects(chats):
+            for person in some_objects(inner(one, "conversation", "conversation").get("participant_data")):
+                if name := optional_text(person, "fallback_name"):
                     source.names = {**source.names, str(inner(person, "id").get("gaia_id")): name_of(name)}
     if isinstance(chats, list):
-        each = [one[key] for one in chats if isinstance(one, dict) and isinstance(one.get(key), list)]
+        each = [one[key] for one in some_objects(chats) if isinstance(one.get(key), list)]
         if len(each) > 1:
             source.notes.append(f"{len(each)} chats in the order of time")
         yield [message for messages in each for message in messages]
@@ -93,9 +90,7 @@ def _by_number(document: Any) -> list[list[Any]]:
     """Return the messages of chats that are named by a number, each with its chat's name (WhatsApp-Chat-Exporter)."""
     found = []
     for number, chat in document.items():
-        messages = (
-            [one for one in inner(chat, "messages").values() if isinstance(one, dict)] if isinstance(chat, dict) else []
-        )
+        messages = some_objects([*inner(chat, "messages").values()]) if isinstance(chat, dict) else []
         if messages and "from_me" in messages[0]:
             name = optional_text(chat, "name") or str(number).partition("@")[0]
             found.append([{"chat": name, **one} for one in messages])

@@ -1,6 +1,7 @@
-"""Lines that begin with a date and a time as people and small programs write them: ``2023-05-03 09:00:03 Ida: …``.
+"""Lines that begin with a date and a time, as people and small programs write them, or with a moment, as programs do.
 
-Who speaks stands behind, in brackets, before a colon, or parted from what was said by a bar, a dash or the like.
+``2023-05-03 09:00:03 Ida: …``, ``2023-05-03T09:00:01.123Z Ida: …`` and ``1683104401 <ida> …``. Who speaks stands
+behind, in brackets, before a colon, or parted from what was said by a bar, a dash or the like.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from context_builder.transcript.fields import plain
-from context_builder.transcript.labels import is_written_as_name
-from context_builder.transcript.moments import of_chat
+from context_builder.transcript.labels import LabelledLine, Labels, is_written_as_name
+from context_builder.transcript.moments import epoch_seconds, iso, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 from context_builder.transcript.written_dates import DATE, HALF, moment_of, order_of, written
@@ -47,7 +48,7 @@ def is_dated(text: str) -> bool:
     stamped = [(found["when"], line[found.end() :]) for line in lines if (found := _STAMP.match(line))]
     if len(stamped) < 2 or len(stamped) < _SHARE * len(lines) or any(written(when) is None for when, _ in stamped):
         return False
-    return split_names([rest for _, rest in stamped]) is not None
+    return _split_names([rest for _, rest in stamped]) is not None
 
 
 def read_dated(source: Source) -> Transcript:
@@ -55,7 +56,7 @@ def read_dated(source: Source) -> Transcript:
     return of_chat(_said(source))
 
 
-def split_names(rests: Sequence[str]) -> list[tuple[str | None, str]] | None:
+def _split_names(rests: Sequence[str]) -> list[tuple[str | None, str]] | None:
     """Return who says what of lines that have it in one form; None where the first have it in none, or no name comes
     again, or what stands there are levels of a log or figures alone.
 
@@ -85,16 +86,13 @@ def _who(found: re.Match[str]) -> str:
 
 
 def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
-    entries: list[tuple[int, str, list[str]]] = []
-    for number, line in enumerate(source.text.split("\n"), start=1):
-        if found := _STAMP.match(line):
-            entries.append((number, found["when"], [line[found.end() :]]))
-        elif entries:
-            entries[-1][2].append(line)
-        elif line.strip():
-            source.problem("text without a date before it", number)
+    def begins(line: str) -> tuple[str, str] | None:
+        found = _STAMP.match(line)
+        return (found["when"], line[found.end() :]) if found else None
+
+    entries = source.entries(begins, "text without a date before it")
     rests = [lines[0] for *_, lines in entries]
-    named = split_names(rests) or [(None, rest) for rest in rests]
+    named = _split_names(rests) or [(None, rest) for rest in rests]
     dates = [written(when) for _, when, _ in entries]
     order = order_of([one for one in dates if one is not None])
     for (number, when, lines), date, (who, text) in zip(entries, dates, named, strict=True):
@@ -103,3 +101,50 @@ def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
                 raise ValueError(f"{when[:40]!r} is no date")
             if words := plain(" ".join([text, *lines[1:]])):
                 yield moment_of(date, order).timestamp(), Utterance(name_of(who or UNKNOWN_SPEAKER), words)
+
+
+_MOMENT: Final = re.compile(
+    r"[\[(]?(?:(?P<iso>\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?|"
+    r"[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9}|(?= UTC)))"
+    r"\s?(?:Z|UTC|[+-]\d\d:?\d\d)?)|(?P<epoch>1\d{9}(?:\.\d{1,6}|\d{3})?))[\])]?\s*[-–|:]?\s+"
+    r"(?:\[?(?:INFO|DEBUG|NOTICE|WARN(?:ING)?)\]?[\s:-]+"
+    r"(?:[\w.]{1,60}(?::| -)\s+(?=[^\s:]{1,40}[^:\n]{0,40}:\s))?)?(?P<rest>\S.*)"
+)
+_NICK: Final = re.compile(r"<[ @+%~&!]?(?P<nick>[^<>\n]{1,64})>\s+(?P<text>.*)|\* (?P<nick2>\S{1,64}) (?P<text2>.*)")
+
+
+def is_stamped(text: str) -> bool:
+    """Return whether a text's first lines begin so."""
+    lines = [line for line in text[:4000].split("\n") if line.strip()][:5]
+    return bool(lines) and sum(bool(_MOMENT.match(line)) for line in lines) > len(lines) / 2
+
+
+def read_stamped(source: Source) -> Transcript:
+    """Return what the lines say; one without a moment goes on with the one before."""
+    return of_chat(_stamped(source))
+
+
+def _stamped(source: Source) -> Iterator[tuple[float, Utterance]]:
+    def begins(line: str) -> tuple[re.Match[str], str] | None:
+        found = _MOMENT.match(line)
+        return (found, found["rest"]) if found else None
+
+    entries = source.entries(begins, "text without a moment before it")
+    entries = [one for one in entries if not one[2][0].startswith("*** ")]  # of a server of IRC
+    first = [lines[0] for *_, lines in entries]
+    labels = Labels(first)
+    spoken = [labels.line(line) for line in first]
+    if not any(one.speaker for one in spoken) and (named := _split_names(first)):
+        spoken = [LabelledLine(who, text) for who, text in named]
+    for (number, found, lines), told in zip(entries, spoken, strict=True):
+        nick = _NICK.match(lines[0])
+        who = name_of(nick["nick"] or nick["nick2"]) if nick else told.speaker or UNKNOWN_SPEAKER
+        text = (nick["text"] or nick["text2"] or "") if nick else told.text
+        with source.one_entry(number):
+            moment = (
+                iso(found["iso"].replace(",", ".")).timestamp()
+                if found["iso"]
+                else epoch_seconds(float(found["epoch"]), "a moment")
+            )
+            if words := plain(" ".join([text, *lines[1:]])):
+                yield moment, Utterance(who, words)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain, some_objects
 from context_builder.transcript.moments import iso, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
@@ -33,8 +33,7 @@ _REFERENCE: Final = re.compile(r"<(@!?|#|@&)(\d{1,25})>|<a?:(\w+):\d+>")
 
 def is_discord(messages: object) -> bool:
     """Return whether a list holds messages as Discord has them."""
-    some = [one for one in messages[:50] if isinstance(one, dict)] if isinstance(messages, list) else []
-    return any(isinstance(one.get("author"), dict) and "content" in one for one in some)
+    return any(isinstance(one.get("author"), dict) and "content" in one for one in some_objects(messages, 50))
 
 
 def read_discord(messages: object, source: Source) -> Transcript:
@@ -58,19 +57,26 @@ def _said(messages: object, source: Source) -> Iterator[tuple[float, Utterance]]
 
 def _text(message: Object) -> str:
     """Return what a message says; where its content is blank, what was forwarded or a bot's embeds say."""
-    names = {str(one.get("id")): optional_text(one, "nickname", "name") for one in _list(message.get("mentions"))}
+    names = {
+        str(one.get("id")): optional_text(one, "nickname", "name") for one in some_objects(message.get("mentions"))
+    }
     own = _plain(message.get("content"), names)
     forwarded = _plain(inner(message, "forwardedMessage").get("content"), names)
     if own or forwarded:
         return own or forwarded
     is_bots = inner(message, "author").get("isBot") is True or inner(message, "author").get("bot") is True
-    return " ".join(part for embed in _list(message.get("embeds")) for part in _embed(embed, names)) if is_bots else ""
+    return (
+        " ".join(part for embed in some_objects(message.get("embeds")) for part in _embed(embed, names))
+        if is_bots
+        else ""
+    )
 
 
 def _embed(embed: Object, names: Mapping[str, str]) -> Iterator[str]:
     parts = [_plain(embed.get(key), names) for key in ("title", "description")]
     parts += [
-        f"{_plain(one.get('name'), names)}: {_plain(one.get('value'), names)}" for one in _list(embed.get("fields"))
+        f"{_plain(one.get('name'), names)}: {_plain(one.get('value'), names)}"
+        for one in some_objects(embed.get("fields"))
     ]
     yield from (part for part in parts if part.strip(": "))
 
@@ -81,7 +87,3 @@ def _plain(marked: Any, names: Mapping[str, str]) -> str:
         return f":{emoji}:" if emoji else f"{kind[0]}{names.get(target) or target}"
 
     return plain(_REFERENCE.sub(named, marked)) if isinstance(marked, str) else ""
-
-
-def _list(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""JSON documents, by whichever program they were written: found in a table by what they hold."""
+"""JSON and YAML documents, by whichever program they were written: found in a table by what they hold."""
 
 from __future__ import annotations
 
@@ -8,23 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, inner, is_json, optional_text, parse
+import yaml
+
+from context_builder.transcript.fields import Object, inner, is_json, optional_text, parse, some_objects
 from context_builder.transcript.formats import (
-    assemblyai,
-    aws,
-    azure,
-    deepgram,
-    elevenlabs,
     google_speech,
-    iflytek,
-    rev,
-    soniox,
-    speechmatics,
-    three_play,
+    speech_utterances,
+    speech_words,
     turns,
-    watson,
     whisper,
-    youtube,
 )
 from context_builder.transcript.formats.chats import CHATS, read_chat
 from context_builder.transcript.formats.exchanges import exchanges_in
@@ -46,19 +38,19 @@ class Format:
 __all__ = ["is_json", "read_document", "read_parsed"]
 
 SPEECH: Final = (
-    Format("Deepgram", deepgram.is_deepgram, deepgram.read_deepgram),
-    Format("Watson", watson.is_watson, watson.read_watson),
+    Format("Deepgram", speech_utterances.is_deepgram, speech_utterances.read_deepgram),
+    Format("Watson", speech_words.is_watson, speech_words.read_watson),
     Format("Google", google_speech.is_google, google_speech.read_google),
-    Format("Speechmatics", speechmatics.is_speechmatics, speechmatics.read_speechmatics),
-    Format("Azure", azure.is_azure, azure.read_azure),
-    Format("Amazon Transcribe", aws.is_aws, aws.read_aws),
-    Format("Rev", rev.is_rev, rev.read_rev),
-    Format("Soniox", soniox.is_soniox, soniox.read_soniox),
-    Format("ElevenLabs", elevenlabs.is_elevenlabs, elevenlabs.read_elevenlabs),
-    Format("3Play", three_play.is_three_play, three_play.read_three_play),
-    Format("iFlytek", iflytek.is_iflytek, iflytek.read_iflytek),
-    Format("YouTube", youtube.is_json3, youtube.read_json3),
-    Format("AssemblyAI", assemblyai.is_assemblyai, assemblyai.read_assemblyai),
+    Format("Speechmatics", speech_words.is_speechmatics, speech_words.read_speechmatics),
+    Format("Azure", speech_utterances.is_azure, speech_utterances.read_azure),
+    Format("Amazon Transcribe", speech_words.is_aws, speech_words.read_aws),
+    Format("Rev", speech_words.is_rev, speech_words.read_rev),
+    Format("Soniox", speech_words.is_soniox, speech_words.read_soniox),
+    Format("ElevenLabs", speech_words.is_elevenlabs, speech_words.read_elevenlabs),
+    Format("3Play", speech_words.is_three_play, speech_words.read_three_play),
+    Format("iFlytek", speech_utterances.is_iflytek, speech_utterances.read_iflytek),
+    Format("YouTube", speech_utterances.is_json3, speech_utterances.read_json3),
+    Format("AssemblyAI", speech_utterances.is_assemblyai, speech_utterances.read_assemblyai),
     Format("whisper.cpp", whisper.is_whisper_cpp, whisper.read_whisper_cpp),
     Format("Whisper", whisper.is_whisper, whisper.read_whisper),
 )
@@ -238,8 +230,7 @@ def _speech_of(document: Any) -> Format | None:
 
 def _is_of_turns(document: Object) -> bool:
     """Return whether segments have names for fields that Whisper's have not."""
-    segments = document.get("segments")
-    some = [one for one in segments[:5] if isinstance(one, dict)] if isinstance(segments, list) else []
+    some = some_objects(document.get("segments"), 5)
     is_own = any("text" in one for one in some) and not any(
         one.keys() & _OTHERS or isinstance(one.get("speaker"), dict) for one in some
     )
@@ -252,3 +243,35 @@ def _is_json(line: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+_YAML = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # many times as fast where libyaml is there
+_DEEPEST: Final = 100
+"""Lists and mappings within each other; libyaml takes the square of the depth, and its stack ends at some 10,000."""
+
+
+def read_yaml(source: Source) -> Transcript:
+    """Return the transcript in the first document of a file in YAML. Raises :class:`ValueError`.
+
+    Its fields are those of JSON; all values are texts, so that ``1:30`` stays a time.
+    """
+    try:
+        _refuse_costly_yaml(source.text)
+        document = next(yaml.load_all(source.text, Loader=_YAML), None)
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
+    return read_parsed(document, source)
+
+
+def _refuse_costly_yaml(text: str) -> None:
+    """Raise :class:`ValueError` for what would take very long to load, or end the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_YAML):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("YAML with aliases, which may grow without end")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise ValueError("nested too deeply")

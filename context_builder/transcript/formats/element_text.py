@@ -55,17 +55,17 @@ def without_quote(text: str) -> str:
 
 def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
     days = _Days()
-    entries: list[tuple[int, datetime, str, list[str]]] = []
-    for number, line in enumerate(source.text.split("\n"), start=1):
+
+    def begins(line: str) -> tuple[tuple[datetime, str], str] | None:
         found = _STAMP.fullmatch(line.strip())
-        if found and (day := days.of(found["day"])) is not None:
-            entries.append((number, day, found["time"], [found["rest"]]))
-        elif entries:
-            entries[-1][3].append(line)
+        day = days.of(found["day"]) if found else None
+        return ((day, found["time"]), found["rest"]) if found and day else None
+
+    entries = source.entries(begins)
     written = ["\n".join(lines).rstrip() for *_, lines in entries]
     names = Counter(sent["name"] for told in written if (sent := _SENDER.fullmatch(told)))
     senders = {name for name, count in names.items() if count > 1 or not _opens_quote(name)}
-    for (number, day, time, _), told in zip(entries, written, strict=True):
+    for (number, (day, time), _), told in zip(entries, written, strict=True):
         who, text = _sent(told, senders)
         if not who or _FILE.fullmatch(text):
             continue

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from context_builder.transcript.fields import Object, each_object, inner, optional_text
+from context_builder.transcript.fields import Object, each_object, first_object, inner, optional_text, some_objects
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
 from context_builder.transcript.word_runs import SpokenWord, of_channels, sentences
@@ -20,10 +20,7 @@ _TAGS: Final = ("speakerLabel", "speakerTag", "speaker_label", "speaker_tag")
 
 
 def is_google(document: Object) -> bool:
-    results = _results(document)
-    return isinstance(results, list) and any(
-        isinstance(one, dict) and any(key in best(one) for key in ("transcript", "words")) for one in results
-    )
+    return any(key in best(one) for one in some_objects(_results(document)) for key in ("transcript", "words"))
 
 
 def read_google(document: Object, source: Source) -> Transcript:
@@ -58,8 +55,7 @@ def _results(document: Object) -> object:
 
 def best(result: Object) -> Object:
     """Return the likeliest alternative of a result."""
-    listed = result.get("alternatives")
-    return next((one for one in listed if isinstance(one, dict)), {}) if isinstance(listed, list) else {}
+    return first_object(result.get("alternatives"))
 
 
 def words_of(alternative: Object, channel: str = UNKNOWN_SPEAKER) -> Sequence[SpokenWord]:
@@ -71,9 +67,8 @@ def words_of(alternative: Object, channel: str = UNKNOWN_SPEAKER) -> Sequence[Sp
 
 
 def _words(alternative: Object, channel: str) -> Iterator[SpokenWord]:
-    listed = alternative.get("words")
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, dict) and (word := optional_text(one, "word")):
+    for one in some_objects(alternative.get("words")):
+        if word := optional_text(one, "word"):
             tag = next((one[key] for key in _TAGS if one.get(key)), None)
             start, end = _seconds(one, "start"), _seconds(one, "end")
             yield SpokenWord(word, channel if tag is None else speaker_name(tag), start, end)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain, some_objects
 from context_builder.transcript.moments import epoch_of, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
@@ -21,9 +21,9 @@ _FILES: Final = frozenset({"m.image", "m.file", "m.audio", "m.video"})
 
 def is_matrix(messages: object) -> bool:
     """Return whether a list holds events as Matrix has them."""
-    some = [one for one in messages[:200] if isinstance(one, dict)] if isinstance(messages, list) else []
     return any(
-        "origin_server_ts" in one or str(one.get("type", "")).startswith(("m.room", "m.reaction")) for one in some
+        "origin_server_ts" in one or str(one.get("type", "")).startswith(("m.room", "m.reaction"))
+        for one in some_objects(messages, 200)
     )
 
 

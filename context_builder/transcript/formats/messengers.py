@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain, some_objects
 from context_builder.transcript.moments import epoch_seconds, iso, of_chat
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
@@ -144,9 +144,8 @@ def _whatsapp_exporter(one: Object) -> Iterator[Said]:
 
 def _live_chat(one: Object) -> Iterator[Said]:
     """Yield what is written beside a live video of YouTube, as yt-dlp keeps it."""
-    actions = inner(one, "replayChatItemAction").get("actions")
-    for action in actions if isinstance(actions, list) else []:
-        item = inner(action, "addChatItemAction", "item") if isinstance(action, dict) else {}
+    for action in some_objects(inner(one, "replayChatItemAction").get("actions")):
+        item = inner(action, "addChatItemAction", "item")
         message = inner(item, "liveChatTextMessageRenderer") or inner(item, "liveChatPaidMessageRenderer")
         parts = inner(message, "message").get("runs")
         text = "".join(map(_part, parts)) if isinstance(parts, list) else ""
@@ -156,9 +155,8 @@ def _live_chat(one: Object) -> Iterator[Said]:
 def _mattermost(one: Object) -> Iterator[Said]:
     post = inner(one, str(one.get("type"))) or one
     if not str(post.get("type") or "").startswith("system_") and not post.get("delete_at"):
-        for each in (post, *(post["replies"] if isinstance(post.get("replies"), list) else [])):
-            if isinstance(each, dict):
-                yield Said(each.get("user") or each.get("user_id"), each.get("message"), each.get("create_at"))
+        for each in (post, *some_objects(post.get("replies"))):
+            yield Said(each.get("user") or each.get("user_id"), each.get("message"), each.get("create_at"))
 
 
 def _chat_gpt(conversation: Object) -> Iterator[Said]:
@@ -185,36 +183,30 @@ def _part(part: object) -> str:
 
 
 def _claude(conversation: Object) -> Iterator[Said]:
-    messages = conversation.get("chat_messages")
-    for one in messages if isinstance(messages, list) else []:
-        if isinstance(one, dict):
-            parts = one["content"] if isinstance(one.get("content"), list) else []
-            text = optional_text(one, "text") or " ".join(_part(part) for part in parts)
-            yield Said(one.get("sender"), text, one.get("created_at"))
+    for one in some_objects(conversation.get("chat_messages")):
+        parts = one["content"] if isinstance(one.get("content"), list) else []
+        text = optional_text(one, "text") or " ".join(map(_part, parts))
+        yield Said(one.get("sender"), text, one.get("created_at"))
 
 
 def _gemini(one: Object) -> Iterator[Said]:
     """Yield what was asked and answered: the answer is told with the question, at one moment."""
-    details = one["details"] if isinstance(one.get("details"), list) else []
-    named = {str(part.get("name")): optional_text(part, "value") for part in details if isinstance(part, dict)}
+    named = {str(part.get("name")): optional_text(part, "value") for part in some_objects(one.get("details"))}
     told = {name: named[name] for name in ("Request", "Response") if named.get(name)}
     if told:
         yield Said("user", told.get("Request"), one.get("time"))
         yield Said("Gemini", told.get("Response"), one.get("time"))
         return
     asked = optional_text(one, "title")
-    answers = one["safeHtmlItem"] if isinstance(one.get("safeHtmlItem"), list) else []
     yield Said("user", re.sub(r"^(?:Prompted|Asked|Said) ", "", asked), one.get("time"))
-    for answer in answers:
-        if isinstance(answer, dict):
-            yield Said("Gemini", unmarked(answer.get("html")), one.get("time"))
+    for answer in some_objects(one.get("safeHtmlItem")):
+        yield Said("Gemini", unmarked(answer.get("html")), one.get("time"))
 
 
 def _copilot(one: Object) -> Iterator[Said]:
     """Yield what was asked and answered; of an answer, what is text, not what tools did."""
     yield Said("user", inner(one, "message").get("text"), one.get("timestamp"))
-    parts = one["response"] if isinstance(one.get("response"), list) else []
-    said = "".join(_copilots_part(part) for part in parts if isinstance(part, dict))
+    said = "".join(map(_copilots_part, some_objects(one.get("response"))))
     yield Said("GitHub Copilot", said, one.get("timestamp"))
 
 
@@ -283,8 +275,7 @@ def is_about(message: Object) -> bool:
 
 def is_messages(messages: object) -> bool:
     """Return whether a list holds messages of one of these."""
-    some = [one for one in messages[:200] if isinstance(one, dict)] if isinstance(messages, list) else []
-    return any(messenger_of(one) is not None for one in some)
+    return any(messenger_of(one) is not None for one in some_objects(messages, 200))
 
 
 def read_messages(messages: object, source: Source) -> Transcript:

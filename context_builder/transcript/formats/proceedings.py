@@ -1,6 +1,8 @@
 """Proceedings of courts and parliaments: numbered lines, ``Q.`` and ``A.``, ``THE WITNESS:``, and ``Mr. BERG. …``.
 
-Who asks is named above, as in ``BY MR. BERG:``; who answers is the witness.
+Who asks is named above, as in ``BY MR. BERG:``; who answers is the witness. Reports of parliaments tell who speaks each
+in a way of its own: ``M. le président. – …``, ``O SR. PRESIDENTE - …``, ``○議長 …``; what stands in brackets on a line
+of its own, such as applause, was not said. Those that write ``Name: …`` are lines.
 """
 
 from __future__ import annotations
@@ -8,10 +10,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from context_builder.transcript.fields import plain
+from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
@@ -137,3 +141,105 @@ def _without_numbers(lines: Sequence[str]) -> list[str]:
     if len(numbers) < 3 or rising < _SHARE * len(told):
         return [*lines]
     return [found["text"] or "" if (found := _NUMBERED.fullmatch(line)) else line for line in lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Is a parliament's way: the first line of a speech, and whether who speaks must be written as a name."""
+
+    parliament: str
+    speech: re.Pattern[str]
+    names: bool = False
+
+
+_REST: Final = r"(?P<text>\S.*)"
+REPORTS: Final = (
+    Report(
+        "France's",
+        re.compile(
+            rf"(?P<who>(?:MM?\.|Mmes?|Mlle)\s[^.:\n]{{2,80}}(?:\([^()\n]{{1,60}}\))?)\.\s+(?:[–—−-]\s+)?{_REST}"
+        ),
+        names=True,
+    ),
+    Report(
+        "Brazil's",
+        re.compile(rf"(?P<who>[OA]S? SRA?S?\. [^()\n]{{2,60}}?(?:\s?\([^()\n]{{1,120}}\))?)\s[-–—]\s+{_REST}"),
+    ),
+    Report("Portugal's", re.compile(rf"(?P<who>[OA]s? Sr\.?[aª]?s?\.? [^:\n]{{2,80}}):\s+[—–-]\s+{_REST}")),
+    Report(
+        "the European",
+        re.compile(
+            r"(?P<who>[^\W\d_a-z][^\n.:?!]{1,60}?(?:\s\([^()\n]{1,40}\))?(?:, [^\n.:]{3,120})?)\.\s[–—−-]\s"
+            rf"(?:\([A-Z]{{2}}\)\s)?{_REST}"
+        ),
+        names=True,
+    ),
+    Report(
+        "Russia's",
+        re.compile(
+            r"(?P<who>Председательствующий|ГОЛОВУЮЧИЙ|"
+            rf"[А-ЯЁІЇЄ][\w-]{{1,30}} [А-ЯЁІЇЄ]\.\s?[А-ЯЁІЇЄ]\.(?:, [^.\n]{{2,80}})?)\.?\s+{_REST}"
+        ),
+    ),
+    Report("Japan's", re.compile(rf"[○◯](?P<who>[^\s○◯]{{2,40}})(?:\u3000|\s{{2,}}){_REST}")),
+    Report(
+        "Korea's",
+        re.compile(
+            r"[○◯](?P<who>(?:\S{0,12}(?:장|위원|의원|장관|총리)) [가-힣]{2,4}|[가-힣]{2,4} (?:위원|의원|장관))\s+"
+            rf"{_REST}"
+        ),
+    ),
+)
+
+_TITLE: Final = re.compile(r"(?:MM?\.|Mmes?|Mlle)\s+(?:l[ea]\s.*)?")
+_BEHIND_NAME: Final = re.compile(r"\s*\(|,| et ")
+
+_LABELLED: Final = re.compile(r"[^\s:][^:\n]{0,60}:\s")
+_NOT_SAID: Final = re.compile(r"\s*[\[(（][^()（）]*[\])）]\s*|\s*[-–]?\s*\d{1,4}\s*[-–]?\s*")
+_SHARE_OF_PARAGRAPHS: Final = 0.3
+"""Part of the paragraphs that begin a speech, at least: a speech has some."""
+
+
+def is_report(text: str) -> bool:
+    """Return whether a text is such a report."""
+    return _report(text[:100_000].split("\n")) is not None
+
+
+def read_report(source: Source) -> Transcript:
+    """Return the speeches."""
+    lines = source.text.split("\n")
+    report = _report(lines)
+    told = (
+        Utterance(name_of(found["who"]), plain(found["text"]))
+        if report is not None and (found := report.speech.fullmatch(line.strip()))
+        else line
+        for line in lines
+    )
+    heard = (one for one in told if isinstance(one, Utterance) or (one.strip() and not _NOT_SAID.fullmatch(one)))
+    return speeches(heard, source)
+
+
+def _is_speaker(label: str) -> bool:
+    """Return whether a label is a name or, behind a French title, an office; a sentence is neither."""
+    who = _TITLE.sub("", label)
+    return not who or is_written_as_name(_BEHIND_NAME.split(who, maxsplit=1)[0])
+
+
+def _report(lines: Sequence[str]) -> Report | None:
+    """Return the way in which most speeches begin, of several speakers, one of whom has two.
+
+    A sentence may look like one.
+    """
+    starts = [line for place, line in enumerate(lines) if line.strip() and (place == 0 or not lines[place - 1].strip())]
+    paragraphs = len(starts) if len(starts) > 1 else sum(bool(line.strip()) for line in lines)
+    labelled = sum(bool(_LABELLED.match(line.strip())) for line in lines)
+    for report in REPORTS:
+        found = [one for line in lines if (one := report.speech.fullmatch(line.strip()))]
+        names = [one["who"] for one in found]
+        if not 1 < len(set(names)) < len(names) or len(found) < _SHARE_OF_PARAGRAPHS * paragraphs:
+            continue
+        if report.names and not all(map(_is_speaker, names)):
+            continue
+        if labelled - sum(bool(_LABELLED.match(one.string)) for one in found) < len(found):
+            return report
+    return None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
+from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain, some_objects
 from context_builder.transcript.moments import epoch_of, of_chat
 from context_builder.transcript.source import Names, Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
@@ -37,14 +37,15 @@ _THREADS: Final = ("slackdump_thread_replies", "thread_replies", "replies", "thr
 def names_of(users: object) -> dict[str, str]:
     """Return the names in ``users.json``, or ``org_users.json`` of a Grid, by user id; others' entries are left out."""
     found = users.get("members", users.get("users")) if isinstance(users, dict) else users
-    listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    return {str(one["id"]): name_of(_name(one) or one["id"]) for one in listed if one.get("id")}
+    return {str(one["id"]): name_of(_name(one) or one["id"]) for one in some_objects(found) if one.get("id")}
 
 
 def is_slack(messages: object) -> bool:
     """Return whether a list holds messages as Slack writes them."""
-    some = [one for one in messages[:50] if isinstance(one, dict)] if isinstance(messages, list) else []
-    return any("ts" in one or (one.get("type") == "message" and one.keys().isdisjoint(_OTHERS)) for one in some)
+    return any(
+        "ts" in one or (one.get("type") == "message" and one.keys().isdisjoint(_OTHERS))
+        for one in some_objects(messages, 50)
+    )
 
 
 def read_slack(messages: object, source: Source) -> Transcript:
@@ -63,8 +64,8 @@ def with_names(said: Iterable[tuple[float, Utterance]], names: Names) -> Iterato
 
 def names_in(messages: object) -> dict[str, str]:
     """Return the names that messages carry of who wrote them (``user_profile``), by user id."""
-    listed = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-    told = {str(one["user"]): _name(inner(one, "user_profile")) for one in _with_replies(listed) if one.get("user")}
+    written = _with_replies(some_objects(messages))
+    told = {str(one["user"]): _name(inner(one, "user_profile")) for one in written if one.get("user")}
     return {user: name_of(name) for user, name in told.items() if name}
 
 
@@ -73,7 +74,7 @@ def _with_replies(messages: Iterable[Object], depth: int = 0) -> Iterator[Object
     for one in messages:
         yield one
         for key in _THREADS if depth < _DEEPEST else ():
-            replies = _list(one.get(key))
+            replies = some_objects(one.get(key))
             yield from _with_replies((reply for reply in replies if "text" in reply or "blocks" in reply), depth + 1)
 
 
@@ -125,7 +126,7 @@ def _text(message: Object, names: Names) -> str:
     own = _plain(str(message["text"]), names) if isinstance(message.get("text"), str) else ""
     own = own or " ".join(_blocks(message.get("blocks"), names))
     told = [own] if own else []
-    for attachment in _list(message.get("attachments")):
+    for attachment in some_objects(message.get("attachments")):
         if _is_preview(attachment) and own:
             continue
         for part in _attachment(attachment, names):
@@ -143,7 +144,7 @@ def _is_preview(attachment: Object) -> bool:
 
 def _attachment(attachment: Object, names: Names) -> Iterator[str]:
     found = [_plain(str(attachment[key]), names) for key in ("pretext", "title", "text") if _is_text(attachment, key)]
-    for entry in _list(attachment.get("fields")):
+    for entry in some_objects(attachment.get("fields")):
         pair = [_plain(str(entry[key]), names) for key in ("title", "value") if _is_text(entry, key)]
         found.append(": ".join(part for part in pair if part))
     found += _blocks(attachment.get("blocks"), names)
@@ -154,14 +155,14 @@ def _attachment(attachment: Object, names: Names) -> Iterator[str]:
 
 def _blocks(blocks: object, names: Names) -> list[str]:
     """Return the texts of blocks: sections, headers, contexts, and rich text."""
-    return [words for block in _list(blocks) if (words := plain(" ".join(_block(block, names))))]
+    return [words for block in some_objects(blocks) if (words := plain(" ".join(_block(block, names))))]
 
 
 def _block(block: Object, names: Names) -> Iterator[str]:
     if block.get("type") == "rich_text":
         yield "".join(_rich(block, names, 0))
         return
-    for held in (block.get("text"), *_list(block.get("fields")), *_list(block.get("elements"))):
+    for held in (block.get("text"), *some_objects(block.get("fields")), *some_objects(block.get("elements"))):
         told = held.get("text") if isinstance(held, dict) and held.get("type") != "button" else held
         if isinstance(told, str):
             yield _plain(told, names)
@@ -183,7 +184,7 @@ def _rich(element: Object, names: Names, depth: int) -> Iterator[str]:
         yield f"@{element.get('range')}"
     elif kind == "emoji":
         yield f":{element.get('name')}:"
-    for one in _list(element.get("elements")):
+    for one in some_objects(element.get("elements")):
         yield from _rich(one, names, depth + 1)
     if str(kind).startswith("rich_text_"):
         yield "\n"
@@ -207,7 +208,3 @@ def _plain(marked: str, names: Names) -> str:
 
 def _is_text(entry: Object, key: str) -> bool:
     return isinstance(entry.get(key), str) and bool(entry[key].strip())
-
-
-def _list(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -12,8 +12,7 @@ from typing import Final
 
 from context_builder.clock import moment
 from context_builder.transcript.fields import plain
-from context_builder.transcript.formats.whisper import labelled
-from context_builder.transcript.labels import is_written_as_name
+from context_builder.transcript.labels import is_written_as_name, labelled
 from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once

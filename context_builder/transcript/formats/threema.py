@@ -34,16 +34,17 @@ def read_threema(source: Source) -> Transcript:
     """Return what was said; whoever exports it is ``Me``, and the other is named by the file, if anywhere."""
     named = _NAMED.fullmatch(PurePath(source.name).stem)
     other = name_of(named[1]) if named else UNKNOWN_SPEAKER
-    found: list[tuple[int, str, WrittenDate, list[str]]] = []
-    for number, line in enumerate(source.text.split("\n"), start=1):
-        begins = _MESSAGE.fullmatch(line.strip())
-        if begins and (at := written(begins["stamp"])) is not None:
-            found.append((number, "Me" if begins["mark"] == ">>>" else other, at, [begins["text"]]))
-        elif found:
-            found[-1][3].append(line)
-    order = order_of([at for _, _, at, _ in found])
+
+    def begins(line: str) -> tuple[tuple[str, WrittenDate], str] | None:
+        found = _MESSAGE.fullmatch(line.strip())
+        if found is None or (at := written(found["stamp"])) is None:
+            return None
+        return ("Me" if found["mark"] == ">>>" else other, at), found["text"]
+
+    messages = source.entries(begins)
+    order = order_of([at for _, (_, at), _ in messages])
     said: list[tuple[float, Utterance]] = []
-    for number, who, at, lines in found:
+    for number, (who, at), lines in messages:
         if (text := plain(" ".join(lines))) and not _FILE.fullmatch(text):
             with source.one_entry(number):
                 said.append((moment_of(at, order).timestamp(), Utterance(who, text)))

@@ -18,8 +18,7 @@ from typing import Any, Final
 from context_builder.quoting import LONGEST_NAME
 from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain
 from context_builder.transcript.formats.html_exports import text_of_page
-from context_builder.transcript.formats.whisper import labelled
-from context_builder.transcript.labels import is_written_as_name
+from context_builder.transcript.labels import is_written_as_name, labelled
 from context_builder.transcript.moments import epoch_seconds, iso
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import grown

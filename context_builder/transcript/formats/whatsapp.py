@@ -7,8 +7,7 @@ writes like Android where a browser's dates are in numbers, and KakaoTalk in a f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Final
 
 from context_builder.transcript.fields import plain
@@ -100,13 +99,6 @@ _UNSAID: Final = re.compile(
 _SYSTEM: Final = re.compile(r"end-to-end|Ende-zu-Ende|de extremo a extremo|de bout en bout|de ponta a ponta")
 
 
-@dataclass(slots=True)
-class _Message:
-    line: int
-    at: WrittenDate
-    lines: list[str] = field(default_factory=list)
-
-
 def is_whatsapp(text: str) -> bool:
     """Return whether a text is a chat of WhatsApp, by its first lines."""
     lines = [_MARKS.sub("", line) for line in text[:8000].split("\n") if line.strip()]
@@ -120,35 +112,22 @@ def is_whatsapp(text: str) -> bool:
 
 def read_whatsapp(source: Source) -> Transcript:
     """Return what was said in a chat; what the program says itself, and files, are left out."""
-    messages = [*_messages(source)]
-    order = order_of([one.at for one in messages])
-    return of_chat(_said(messages, order, source))
+    return of_chat(_said(source))
 
 
-def _messages(source: Source) -> Iterator[_Message]:
-    message: _Message | None = None
-    for number, line in enumerate(source.text.split("\n"), start=1):
-        stamp = _STAMP.match(_spaced(line.lstrip("".join(("\u200e", "\u200f", "\ufeff")))))
-        if stamp is None:
-            if message is not None:
-                message.lines.append(line)
-            elif line.strip():
-                source.problem("text without a time above it", number)
-            continue
-        if message is not None:
-            yield message
-        rest = line.lstrip("\u200e\u200f\ufeff")[stamp.end() :]
-        half = next(
-            (one for one in stamp.group(*(f"{name}{form}" for name in ("before", "after") for form in _FORMS)) if one),
-            "",
-        )
-        date, time = (
-            next(one for one in stamp.group(*(f"{name}{form}" for form in _FORMS)) if one) for name in ("date", "time")
-        )
-        at = WrittenDate(f"{date} {time} {half}".rstrip() if stamp["date5"] else date, time, half)
-        message = _Message(number, at, [rest])
-    if message is not None:
-        yield message
+def _begins(line: str) -> tuple[WrittenDate, str] | None:
+    """Return when a message was written that begins in a line, and the rest of the line."""
+    line = line.lstrip("\u200e\u200f\ufeff")
+    stamp = _STAMP.match(_spaced(line))
+    if stamp is None:
+        return None
+
+    def told(*names: str) -> str:
+        return next((one for one in stamp.group(*(f"{name}{form}" for name in names for form in _FORMS)) if one), "")
+
+    date, time, half = told("date"), told("time"), told("before", "after")
+    at = WrittenDate(f"{date} {time} {half}".rstrip() if stamp["date5"] else date, time, half)
+    return at, line[stamp.end() :]
 
 
 def _spaced(line: str) -> str:
@@ -156,19 +135,19 @@ def _spaced(line: str) -> str:
     return line.translate(_PLAIN)
 
 
-def _said(messages: Sequence[_Message], order: str, source: Source) -> Iterator[tuple[float, Utterance]]:
-    for one in messages:
-        found = _SENDER.match("\n".join(one.lines))
+def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
+    messages = source.entries(_begins, "text without a time above it")
+    order = order_of([at for _, at, _ in messages])
+    for number, at, lines in messages:
+        found = _SENDER.match("\n".join(lines))
         if found is None or found["name"].count('"') == 1:  # the program's own: somebody joined, or named a group
             continue
         text = _text(found["text"] or "")
         if not text:
             continue
-        with source.one_entry(one.line):
-            yield (
-                moment_of(one.at, order).timestamp(),
-                Utterance(name_of(_MARKS.sub("", found["name"]).lstrip("~ ")), text),
-            )
+        with source.one_entry(number):
+            who = name_of(_MARKS.sub("", found["name"]).lstrip("~ "))
+            yield moment_of(at, order).timestamp(), Utterance(who, text)
 
 
 def _text(written: str) -> str:

@@ -8,12 +8,21 @@ milliseconds (whisper.cpp).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from context_builder.transcript.fields import Object, each_object, inner, optional_text, plain, seconds
-from context_builder.transcript.labels import spoken
+from context_builder.transcript.fields import (
+    Object,
+    each_object,
+    inner,
+    optional_text,
+    plain,
+    seconds,
+    some_objects,
+    span,
+)
+from context_builder.transcript.labels import labelled
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
@@ -36,7 +45,7 @@ def read_whisper(document: Object, source: Source) -> Transcript:
     """Return the transcript. Raises :class:`ValueError` where its segments are no list."""
     for key in ("speakers", "speaker_segments", "segments", "chunks"):
         entries = document.get(key)
-        is_listed = isinstance(entries, list) and any(isinstance(one, dict) and "text" in one for one in entries)
+        is_listed = any("text" in one for one in some_objects(entries))
         if entries is not None and (is_listed or (key != "speakers" and entries != [])):
             return Transcript(read_segments(entries, key, source))
     text = plain(_TOKEN.sub(" ", optional_text(document, "text")))
@@ -51,10 +60,8 @@ def read_whisper(document: Object, source: Source) -> Transcript:
 
 def _has_words(document: Object) -> bool:
     """Return whether a document has words with their times in place of segments; Vosk has them in ``result``."""
-    words = document.get("words", document.get("result"))
-    return (
-        isinstance(words, list) and "text" in document and any(isinstance(one, dict) and "word" in one for one in words)
-    )
+    words = some_objects(document.get("words", document.get("result")))
+    return "text" in document and any("word" in one for one in words)
 
 
 def read_segments(entries: object, name: str, source: Source, unit: float = 1.0) -> list[Utterance]:
@@ -68,20 +75,10 @@ def read_segments(entries: object, name: str, source: Source, unit: float = 1.0)
     return once(labelled(said))
 
 
-def labelled(said: Sequence[Utterance]) -> list[Utterance]:
-    """Return the utterances with the speakers whom labels in their texts name, where nothing else tells."""
-    if any(one.speaker != UNKNOWN_SPEAKER for one in said):
-        return [*said]
-    found: list[Utterance] = []
-    for one, lines in zip(said, spoken([[one.text] for one in said]), strict=True):
-        found += [Utterance(line.speaker or UNKNOWN_SPEAKER, line.text, one.at, until=one.until) for line in lines]
-    return found
-
-
 def _segment(one: Object, where: str, source: Source, unit: float) -> Iterator[Utterance]:
     at, until = _times(one, where, source, unit)
     words = one.get("words")
-    if one.get("speaker") is None and isinstance(words, list) and any(_tells(word) for word in words):
+    if one.get("speaker") is None and any(word.get("speaker") is not None for word in some_objects(words)):
         yield from runs(_words(words, where, source, unit))
     elif text := plain(_TOKEN.sub(" ", optional_text(one, "text"))):
         channel, speaker = one.get("channel"), one.get("speaker", one.get("speaker_id"))
@@ -93,28 +90,16 @@ def _times(one: Object, where: str, source: Source, unit: float) -> tuple[float 
     match one.get("timestamp"):
         case [start, end]:
             one = {"start": start, "end": end}
-    return seconds(one, "start", where, source, unit), seconds(one, "end", where, source, unit)
+    return span(one, ("start", "end"), where, source, unit)
 
 
 def _words(entries: object, where: str, source: Source, unit: float) -> Iterator[SpokenWord]:
     for name, one in each_object(entries, f"{where}.words", source):
         if word := optional_text(one, "word", "text"):
-            start, end = (
-                next(
-                    (
-                        at
-                        for key in (name_, f"{name_}_time")
-                        if (at := seconds(one, key, name, source, unit)) is not None
-                    ),
-                    None,
-                )
-                for name_ in ("start", "end")
-            )
+            start, end = span(one, ("start", "end"), name, source, unit)
+            start = seconds(one, "start_time", name, source, unit) if start is None else start
+            end = seconds(one, "end_time", name, source, unit) if end is None else end
             yield SpokenWord(word, speaker_name(one.get("speaker")), start, end)
-
-
-def _tells(word: Any) -> bool:
-    return isinstance(word, dict) and word.get("speaker") is not None
 
 
 def is_whisper_cpp(document: Object) -> bool:
@@ -126,8 +111,7 @@ def read_whisper_cpp(document: Object, source: Source) -> Transcript:
     said: list[Utterance] = []
     for where, one in each_object(document["transcription"], "transcription", source):
         if words := optional_text(one, "text"):
-            offsets = inner(one, "offsets")
-            start, end = seconds(offsets, "from", where, source, 0.001), seconds(offsets, "to", where, source, 0.001)
+            start, end = span(inner(one, "offsets"), ("from", "to"), where, source, 0.001)
             said.append(Utterance(speaker_name(one.get("speaker")), words, start, until=end))
         elif not isinstance(one.get("text"), str):
             source.problem(f'{where} has no "text"')

@@ -1,11 +1,12 @@
 """XML documents, by whichever program they were written: found in a table by their root.
 
-Transcriber (.trs), ELAN (.eaf), EXMARaLDA (.exb), SMS Backup & Restore; others, such as Adium's and MSN's logs, where
-elements that come again tell who, what and when, in attributes or within.
+YouTube's captions (srv1 to srv3), Transcriber (.trs), ELAN (.eaf), EXMARaLDA (.exb), SMS Backup & Restore; others,
+such as Adium's and MSN's logs, where elements that come again tell who, what and when, in attributes or within.
 """
 
 from __future__ import annotations
 
+import html
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -14,7 +15,7 @@ from xml.etree.ElementTree import Element
 from context_builder.transcript.fields import number, plain
 from context_builder.transcript.formats import turns
 from context_builder.transcript.formats.ttml import local, parse_xml, read_captions
-from context_builder.transcript.formats.youtube import read_timed_text
+from context_builder.transcript.labels import labelled
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, speaker_name
@@ -36,6 +37,20 @@ def read_xml(source: Source) -> Transcript:
     root = parse_xml(source.text, source)
     read = ROOTS.get(local(root), _read_elements)
     return read(root, source)
+
+
+def _read_timed_text(root: Element, source: Source) -> Transcript:
+    """Return YouTube's captions in ``<text start=… dur=…>`` (seconds) or ``<p t=… d=…>`` (milliseconds)."""
+    said: list[Utterance] = []
+    for element in root.iter():
+        name = local(element)
+        keys, unit = (("start", "dur"), 1.0) if name == "text" and "start" in element.attrib else (("t", "d"), 0.001)
+        if name not in ("text", "p") or keys[0] not in element.attrib:
+            continue
+        if words := plain(html.unescape("".join(element.itertext()))):
+            at, long = (_seconds(element, key, source, unit) for key in keys)
+            said.append(Utterance(UNKNOWN_SPEAKER, words, at, until=None if at is None or long is None else at + long))
+    return Transcript(once(labelled(said)))
 
 
 def _read_transcriber(root: Element, source: Source) -> Transcript:
@@ -241,8 +256,8 @@ def _seconds(element: Element, key: str, source: Source, unit: float = 1.0) -> f
 
 ROOTS: Final[Mapping[str, Callable[[Element, Source], Transcript]]] = {
     "tt": read_captions,
-    "transcript": read_timed_text,
-    "timedtext": read_timed_text,
+    "transcript": _read_timed_text,
+    "timedtext": _read_timed_text,
     "Trans": _read_transcriber,
     "ANNOTATION_DOCUMENT": _read_elan,
     "basic-transcription": _read_exmaralda,

@@ -6,7 +6,6 @@ Reactions are no utterances, and a reply is heard without what it quotes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -57,7 +56,7 @@ def read_zoom_chat(source: Source) -> Transcript:
     started: datetime | None = None
     first: float | None = None  # second of the day
     days = last = 0.0
-    for line, stamp, text in _messages(source):
+    for line, stamp, lines in _messages(source):
         with source.one_entry(line):
             clock = _seconds(stamp)
             if stamp.re is _RECORDED:
@@ -70,7 +69,7 @@ def read_zoom_chat(source: Source) -> Transcript:
                 days += _DAY if clock < last - _DAY / 2 else 0.0  # past midnight
                 first = clock if first is None else first
                 last, at = clock, clock + days - first
-            if words := _text(text):
+            if words := _text("\n".join(lines)):
                 said.append(Utterance(name_of(stamp["who"]), words, at))
     if first is not None and (folder := _FOLDER.search(source.name)):
         with source.one_entry():
@@ -85,24 +84,15 @@ def _seconds(stamp: re.Match[str]) -> float:
     return seconds
 
 
-def _messages(source: Source) -> Iterator[tuple[int, re.Match[str], str]]:
-    """Yield each message's line, stamp and text."""
-    begun: tuple[int, re.Match[str]] | None = None
-    lines: list[str] = []
+def _messages(source: Source) -> list[tuple[int, re.Match[str], list[str]]]:
+    """Return each message's first line, stamp and lines."""
     translated = _is_translated(source.text.split("\n"))
-    for number, line in enumerate(source.text.split("\n"), start=1):
+
+    def begins(line: str) -> tuple[re.Match[str], str] | None:
         stamp = _TRANSLATED.fullmatch(line) if translated else _RECORDED.fullmatch(line) or _SAVED.fullmatch(line)
-        if stamp is None:
-            if begun is not None:
-                lines.append(line)
-            elif line.strip():
-                source.problem("text without a time above it", number)
-            continue
-        if begun is not None:
-            yield *begun, "\n".join(lines)
-        begun, lines = (number, stamp), [stamp["text"] or ""]
-    if begun is not None:
-        yield *begun, "\n".join(lines)
+        return (stamp, stamp["text"] or "") if stamp else None
+
+    return source.entries(begins, "text without a time above it")
 
 
 def _text(written: str) -> str:

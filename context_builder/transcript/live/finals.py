@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from context_builder.transcript.fields import Object, inner, objects, optional_text, parse, seconds
+from context_builder.transcript.fields import Object, first_object, inner, objects, optional_text, parse, seconds
 from context_builder.transcript.formats.google_speech import best, words_of
 from context_builder.transcript.live.stream import MILLISECOND, Message, Stream, time_in
 from context_builder.transcript.source import Source
@@ -85,9 +85,9 @@ def is_azure(message: Message) -> bool:
 
 def read_azure(message: Message, stream: Stream) -> Iterator[Utterance]:
     """Yield what a phrase of Azure's says that was recognized."""
-    guesses = message.get("NBest")
-    first = guesses[0] if isinstance(guesses, list) and guesses and isinstance(guesses[0], dict) else {}
-    text = optional_text(message, "DisplayText") or optional_text(first, "Display", "Lexical")
+    text = optional_text(message, "DisplayText") or optional_text(
+        first_object(message.get("NBest")), "Display", "Lexical"
+    )
     name = ("azure", str(message.get("Channel")), str(message.get("Offset")), str(message.get("Id")))
     if message.get("RecognitionStatus") in ("Success", 0) and text and stream.is_new(*name):
         yield Utterance(speaker_name(message.get("SpeakerId")), text, time_in(message, "Offset", _TICK))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from context_builder.transcript.fields import inner, optional_text, parse
-from context_builder.transcript.formats.iflytek import words_of
+from context_builder.transcript.fields import first_object, inner, optional_text, parse
+from context_builder.transcript.formats.speech_utterances import iflytek_words
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utterance, channel_name
 
@@ -26,7 +26,7 @@ class Nested:
 
 def _of_kaldi(message: Message) -> tuple[str, object]:
     result = inner(message, "result")
-    first = _first(result.get("hypotheses"))
+    first = first_object(result.get("hypotheses"))
     return (optional_text(first, "transcript") if result.get("final") is True else "", message.get("segment"))
 
 
@@ -67,7 +67,7 @@ def _of_iflytek(message: Message) -> tuple[str, object]:
     data = message.get("data")
     heard = parse(data) if isinstance(data, str) and data.lstrip().startswith("{") else data
     said = inner(heard, "cn", "st") if isinstance(heard, dict) else {}
-    return (words_of(said) if str(said.get("type")) == "0" else "", said.get("bg"))
+    return (iflytek_words(said) if str(said.get("type")) == "0" else "", said.get("bg"))
 
 
 NESTED: Final = (
@@ -105,7 +105,7 @@ def read_yandex(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what is final, or with its signs and numbers what was: https://yandex.cloud/docs/speechkit/stt/api."""
     refined = inner(message, "final_refinement")
     final = inner(refined, "normalized_text") or inner(message, "final")
-    text = optional_text(_first(final.get("alternatives")), "text")
+    text = optional_text(first_object(final.get("alternatives")), "text")
     index = refined.get("final_index", inner(message, "audio_cursors").get("final_index", "0"))
     channel = final.get("channel_tag")
     key = ("yandex", str(channel), str(index))
@@ -118,7 +118,3 @@ def read_yandex(message: Message, stream: Stream) -> Iterator[Heard]:
         yield from stream.said_or_corrected(key, said)
     else:
         yield said
-
-
-def _first(value: object) -> dict[str, Any]:
-    return next((one for one in value if isinstance(one, dict)), {}) if isinstance(value, list) else {}

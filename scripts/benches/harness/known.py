@@ -12,13 +12,11 @@ import json
 import re
 import statistics
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
-from context_builder.database.migrations import apply
 from context_builder.knowledge.fit import bundle_tokens, rendered
 from context_builder.knowledge.ingest.ingest import IngestOptions, ingest, ref_of
 from context_builder.knowledge.request import ContextBuildRequest
@@ -28,8 +26,8 @@ from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
 from context_builder.tokens.counter import TokenCounter
-from scripts.benches.harness.laboratory import TRACE, Options, agent, laboratory
-from scripts.benches.harness.memory import PATIENCE, Bm25, Bm25AndDense, KeptEmbedder, database, serve_embeddings
+from scripts.benches.harness.laboratory import TRACE, Options, agent, new_laboratory
+from scripts.benches.harness.memory import PATIENCE, Bm25, Bm25AndDense
 from scripts.benches.harness.report import NONE, Line, Report
 
 BUDGETS: Final = (1_000, 3_000)
@@ -93,30 +91,25 @@ async def _outcomes(folder: Path, questions: Sequence[Question], options: Option
     ours: list[Outcome] = []
     by_words: list[Outcome] = []
     fused: list[Outcome] = []
-    with ExitStack() as stack:
-        url = stack.enter_context(database())
-        await apply(url)
-        served = stack.enter_context(serve_embeddings()) if options.embeddings else None
-        embedder = KeptEmbedder(served, options.cache) if served is not None else None
-        async with laboratory(url) as lab:
-            memory = PostgresMemory(url, embedder, timeout=PATIENCE, query_time=PATIENCE)
-            service = lab.service(memory)
-            for project in dict.fromkeys(one.project for one in questions):
-                await ingest(lab.store, project, folder / project, IngestOptions(project))
-                await memory.embed_missing(document_space(project))
-                asked = [one for one in questions if one.project == project]
-                ours += [await _ours(service, one, budget) for one in asked for budget in BUDGETS]
-                parts = await _parts(lab.store, project)
-                memories = [memory for memory, _ in parts]
-                refs = {id(memory): ref for memory, ref in parts}
-                bm25 = Bm25(memories)
+    async with new_laboratory(options) as (lab, url, embedder):
+        memory = PostgresMemory(url, embedder, timeout=PATIENCE, query_time=PATIENCE)
+        service = lab.service(memory)
+        for project in dict.fromkeys(one.project for one in questions):
+            await ingest(lab.store, project, folder / project, IngestOptions(project))
+            await memory.embed_missing(document_space(project))
+            asked = [one for one in questions if one.project == project]
+            ours += [await _ours(service, one, budget) for one in asked for budget in BUDGETS]
+            parts = await _parts(lab.store, project)
+            memories = [memory for memory, _ in parts]
+            refs = {id(memory): ref for memory, ref in parts}
+            bm25 = Bm25(memories)
+            for one in asked:
+                by_words += [_baseline(await bm25(one.intent), refs, one, budget) for budget in BUDGETS]
+            if embedder is not None:
+                made = await embedder.embed([embedding_text(memory) for memory in memories])
+                both = Bm25AndDense(memories, embedder, made)
                 for one in asked:
-                    by_words += [_baseline(await bm25(one.intent), refs, one, budget) for budget in BUDGETS]
-                if embedder is not None:
-                    made = await embedder.embed([embedding_text(memory) for memory in memories])
-                    both = Bm25AndDense(memories, embedder, made)
-                    for one in asked:
-                        fused += [_baseline(await both(one.intent), refs, one, budget) for budget in BUDGETS]
+                    fused += [_baseline(await both(one.intent), refs, one, budget) for budget in BUDGETS]
     return [ours, by_words, fused]
 
 

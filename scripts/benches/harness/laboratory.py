@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
 from context_builder.database.database import SharedSecret
+from context_builder.database.migrations import apply
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.governance import Agent
@@ -26,7 +27,7 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import NoopRedactor
 from context_builder.tokens.counter import TokenCounter
 from context_builder.tracing import TraceContext
-from scripts.benches.harness.memory import PATIENCE
+from scripts.benches.harness.memory import PATIENCE, KeptEmbedder, database, serve_embeddings
 
 TRACE: Final = TraceContext("0" * 31 + "1", "0" * 15 + "1")
 
@@ -88,3 +89,12 @@ async def laboratory(url: str) -> AsyncIterator[Laboratory]:
         yield Laboratory(functions, KnowledgeStore(functions))
     finally:
         await functions.close()
+
+
+@asynccontextmanager
+async def new_laboratory(options: Options) -> AsyncIterator[tuple[Laboratory, str, KeptEmbedder | None]]:
+    """A laboratory over an empty database, its URL, and an embedder where the options want one and it is installed."""
+    with database() as url, serve_embeddings() if options.embeddings else nullcontext() as served:
+        await apply(url)
+        async with laboratory(url) as lab:
+            yield lab, url, KeptEmbedder(served, options.cache) if served is not None else None

@@ -150,7 +150,7 @@ async def test_what_is_no_recording_is_told(api: ApiServer, folder: Path) -> Non
     async with api.client() as client:
         await logged_in(api, client, api.key())
         answer = await client.get("/ui/recordings/broken")
-        assert (answer.status_code, "is no recording" in answer.text) == (409, True)
+        assert (answer.status_code, "is not a recording" in answer.text) == (409, True)
         assert str(folder) not in answer.text
 
 

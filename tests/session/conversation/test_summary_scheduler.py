@@ -201,7 +201,7 @@ def test_what_was_corrected_takes_turns_with_a_backlog_that_never_ends(clock: Ma
     clock.advance(121)
     turns = []
     for _ in range(4):
-        subject._summary_scheduler.look_at(summarized)
+        subject._summary_scheduler.summarize_again(summarized)
         work = next_summary_task(subject, clock)
         turns.append(next(entry.number for entry in work.entries) if work.corrected else "new")
         subject.finish(work, points_of(work), clock.now())

@@ -1,4 +1,4 @@
-"""A recorder receives the events that change a session's conversation, in their order."""
+"""The events that change a session's conversation, and the recorder that receives them in their order."""
 
 from __future__ import annotations
 

@@ -1,15 +1,21 @@
-"""Documents of word processors, as Teams, Otter and Google Meet export them: their paragraphs as lines of text."""
+"""Documents of word processors, as Teams, Otter, Google Meet and courts export them: their paragraphs as lines of text.
+
+Word (.docx), OpenDocument (.odt), Rich Text, and PDF, by pypdf, of the extra ``knowledge``.
+"""
 
 from __future__ import annotations
 
 import io
+import logging
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from context_builder.transcript.archive import refuse_long_list
+from context_builder.transcript.formats.html_exports import bounded
 from context_builder.transcript.formats.ttml import parse_xml
 
 LARGEST: Final = 32 * 2**20
@@ -34,7 +40,7 @@ def is_word_document(raw: bytes) -> bool:
         return False
 
 
-def text_of(raw: bytes) -> str:
+def text_of_word_document(raw: bytes) -> str:
     """Return the paragraphs of a Word document, an empty line between two. Raises :class:`ValueError`."""
     root = parse_xml(_packed(raw, _BODY).decode("utf-8-sig", "replace"))
     return "\n\n".join("".join(_said_in(one)) for one in root.iter(_PARAGRAPH))
@@ -94,3 +100,42 @@ def _open_paragraph(element: Element) -> str:
     marks = {f"{_TEXT}line-break": "\n", f"{_TEXT}tab": "\t", f"{_TEXT}s": " "}
     inside = (marks.get(one.tag, "") + _open_paragraph(one) + (one.tail or "") for one in element)
     return (element.text or "") + "".join(inside)
+
+
+_MOST_PAGES: Final = 2_000
+
+
+def is_pdf(raw: bytes) -> bool:
+    return raw.startswith(b"%PDF")
+
+
+def text_of_pdf(raw: bytes) -> str:
+    """Return the text of the pages. Raises :class:`ValueError` where there is none, or pypdf is missing."""
+    if find_spec("pypdf") is None:
+        raise ValueError("a PDF document, which the extra knowledge reads: pip install 'context-builder[knowledge]'")
+    text = bounded(_pages, raw.decode("latin-1"))
+    if not text.strip():
+        raise ValueError("a PDF document without text: of pictures, or encrypted")
+    return text
+
+
+def _pages(raw: str) -> str:
+    from pypdf import PdfReader
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what is odd in a file is not this program's to tell
+    try:
+        reader = PdfReader(io.BytesIO(raw.encode("latin-1")))
+        if reader.is_encrypted:
+            return ""
+        return "\n".join(page.extract_text() for _, page in zip(range(_MOST_PAGES), reader.pages, strict=False))
+    except Exception as error:  # noqa: BLE001 a parser of a hostile format: whatever stops it, the file is told
+        raise ValueError(f"not a PDF document that can be read ({type(error).__name__})") from None
+
+
+OFFICE_DOCUMENTS: Final[tuple[tuple[Callable[[bytes], bool], Callable[[bytes], str]], ...]] = (
+    (is_word_document, text_of_word_document),
+    (is_open_document, text_of_open_document),
+    (is_rich_text, text_of_rich_text),
+    (is_pdf, text_of_pdf),
+)
+"""Whether bytes are of a kind, and their text."""

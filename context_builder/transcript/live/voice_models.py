@@ -1,7 +1,9 @@
-"""OpenAI's Realtime interface: what its input transcription completes, and what its model says.
+"""Models that listen and talk: what they heard, and what they say.
 
-https://platform.openai.com/docs/api-reference/realtime-server-events. The model is the assistant. Transcriptions come
-in any order, also after the answer: each waits for those of what was spoken before.
+* OpenAI's Realtime interface: transcriptions come in any order, also after the answer, so that each waits for those of
+  what was spoken before (https://platform.openai.com/docs/api-reference/realtime-server-events)
+* Gemini Live: what it heard and what it says come in fragments, until a turn is complete or the other one speaks
+  (https://ai.google.dev/api/live#BidiGenerateContentServerContent)
 """
 
 from __future__ import annotations
@@ -79,3 +81,31 @@ def _typed(item: Object, stream: Stream) -> Iterator[Utterance]:
         words = optional_text(part, "text") if part.get("type") in ("input_text", "text") else ""
         if words and stream.is_new("typed", str(item.get("id")), place):
             yield Utterance(speaker_name(None), words)
+
+
+_SIDES: Final = {"inputTranscription": "user", "outputTranscription": "model"}
+_TURN_ENDS: Final = ("turnComplete", "generationComplete", "interrupted")
+
+
+def is_gemini(message: Message) -> bool:
+    return "serverContent" in message or "setupComplete" in message
+
+
+def read_gemini(message: Message, stream: Stream) -> Iterator[Utterance]:
+    """Yield what a message completes."""
+    content = inner(message, "serverContent")
+    for field, who in _SIDES.items():
+        if isinstance(text := inner(content, field).get("text"), str) and text:
+            for other in _SIDES.values():
+                if other != who:
+                    yield from _complete(other, stream)
+            stream.hold(f"gemini {who}", [Utterance(who, text)], blankless=True)
+    if any(content.get(key) is True for key in _TURN_ENDS):
+        for who in _SIDES.values():
+            yield from _complete(who, stream)
+
+
+def _complete(who: str, stream: Stream) -> Iterator[Utterance]:
+    for one in stream.release(f"gemini {who}"):
+        if words := " ".join(one.text.split()):
+            yield Utterance(one.speaker, words)
