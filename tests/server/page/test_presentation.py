@@ -188,6 +188,7 @@ async def test_bands_tell_what_was_talked_about_and_pauses_are_narrow(redis: Red
     await page.mouse.move(pause["x"] - 2, place["y"] + 5)
     await page.mouse.up()
     await expect(chart.locator(".pause")).to_have_count(0)
+    await expect(page.locator("[data-changes]")).to_have_text("")  # neither changes nor pauses
     assert await columns.count() < before
     await page.get_by_role("button", name="Show all").click()
     await expect(chart.locator(".pause")).to_have_count(1)

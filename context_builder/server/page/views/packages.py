@@ -188,6 +188,9 @@ RECENT: Final = 25
 
 _OUTCOMES: Final = {"good": 1.0, "fair": 0.5, "bad": 0.0}
 
+SPANS: Final = ("7", "30", "90", "365")
+"""Days of feedback that are offered."""
+
 FEW: Final = 15
 """Candidates, or sources of rated packages, that are shown at once; the others behind a click."""
 
@@ -317,8 +320,17 @@ async def outcomes_page(request: Request, services: ServicesHere, caller: Caller
         found = await services.packages.outcomes(caller.agent, since)
     else:
         problem = Problem(422, "invalid_request", f"the days are not a whole number from 1 to {LONGEST_OUTCOME_DAYS:,}")
+    refs = [one.name for one in found.by_source[:FEW]] if found else []
     return form_page(
-        request, "outcomes.html", title="How packages did", problem=problem, days=days, found=found, few=FEW
+        request,
+        "outcomes.html",
+        title="How packages did",
+        problem=problem,
+        days=days,
+        offered=with_chosen(SPANS, days if found else ""),
+        found=found,
+        titles=defaultdict(str, await services.packages.viewer.titles(caller.agent, refs, "")),
+        few=FEW,
     )
 
 
