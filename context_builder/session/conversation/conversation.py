@@ -91,7 +91,8 @@ class Conversation:
         self._recurrence = Recurrence()
         self.domain_tracker = DomainTracker(rules, self.buffer, now)
         self._may_compact = self._compacting = False
-        self._compacted: list[frozenset[int]] = []
+        self._compactions = 0
+        self._compacted: set[int] = set()  # points that were asked about, or written in answer, since the last summary
         self._summary_scheduler = SummaryScheduler(rules, self.buffer, count_tokens)
         self._under_way: dict[int, AnalysisTask] = {}
         self._dismissed: dict[int, AnalysisTask] = {}
@@ -356,10 +357,11 @@ class Conversation:
         if not self._may_compact or self._compacting:
             return None
         self._may_compact = False
-        request = self.summary.ledger.compaction(apart=frozenset().union(*self._compacted))
+        request = self.summary.ledger.compaction(apart=self._compacted)
         if request is None:
             return None
-        self._compacted.append(frozenset(point.id for point in request.points))
+        self._compactions += 1
+        self._compacted |= {point.id for point in request.points}
         self._compacting, self._compaction_is_stale = True, False
         return self._begun(CompactionTask(request))
 
@@ -478,7 +480,7 @@ class Conversation:
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
-        self._may_compact, self._compacted = True, []
+        self._may_compact, self._compactions, self._compacted = True, 0, set()
         if self.rules.archives:
             self._changes.archive(self.summary.row(self.session_id, entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
@@ -489,11 +491,12 @@ class Conversation:
 
     def _fold_compaction(self, task: CompactionTask, result: CompactionResult, now: Instant) -> None:
         self._compacting = False
-        self._may_compact = self._may_compact or len(self._compacted) < MOST_COMPACTIONS
+        self._may_compact = self._may_compact or self._compactions < MOST_COMPACTIONS
         if self._compaction_is_stale:
             return
-        earlier = self.summary.sources
+        earlier, next_id = self.summary.sources, self.summary.ledger.next_id
         self.summary.compact(task.request.points, result, now)
+        self._compacted |= {*range(next_id, self.summary.ledger.next_id)}
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
 
