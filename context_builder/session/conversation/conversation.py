@@ -50,9 +50,6 @@ from context_builder.session.messages.revision import Revision
 from context_builder.session.summary.rolling_summary import Summary
 from context_builder.session.summary.token_budget import TokenBudget
 
-MOST_COMPACTIONS: Final = 2
-"""Rewritings after one summary, each of other points."""
-
 T = TypeVar("T", KeywordTask, DomainTask, SummaryTask, CompactionTask)
 
 KEYWORD_CONTEXT: Final = 2
@@ -91,8 +88,6 @@ class Conversation:
         self._recurrence = Recurrence()
         self.domain_tracker = DomainTracker(rules, self.buffer, now)
         self._may_compact = self._compacting = False
-        self._compactions = 0
-        self._compacted: set[int] = set()  # points that were asked about, or written in answer, since the last summary
         self._summary_scheduler = SummaryScheduler(rules, self.buffer, count_tokens)
         self._under_way: dict[int, AnalysisTask] = {}
         self._dismissed: dict[int, AnalysisTask] = {}
@@ -351,17 +346,15 @@ class Conversation:
     def next_compaction_task(self) -> CompactionTask | None:
         """Return the oldest points of the summary as a task, where a summary has brought it near its budget.
 
-        It is asked for after each summary, and where points stay hidden, at once for others than those asked about,
-        up to :data:`MOST_COMPACTIONS` times; never beside another one.
+        It is asked for once after each summary, and never beside another one: a second reply to what the first one left
+        hardly saves anything.
         """
         if not self._may_compact or self._compacting:
             return None
         self._may_compact = False
-        request = self.summary.ledger.compaction(apart=self._compacted)
+        request = self.summary.ledger.compaction()
         if request is None:
             return None
-        self._compactions += 1
-        self._compacted |= {point.id for point in request.points}
         self._compacting, self._compaction_is_stale = True, False
         return self._begun(CompactionTask(request))
 
@@ -480,7 +473,7 @@ class Conversation:
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
-        self._may_compact, self._compactions, self._compacted = True, 0, set()
+        self._may_compact = True
         if self.rules.archives:
             self._changes.archive(self.summary.row(self.session_id, entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
@@ -491,12 +484,10 @@ class Conversation:
 
     def _fold_compaction(self, task: CompactionTask, result: CompactionResult, now: Instant) -> None:
         self._compacting = False
-        self._may_compact = self._may_compact or self._compactions < MOST_COMPACTIONS
         if self._compaction_is_stale:
             return
-        earlier, next_id = self.summary.sources, self.summary.ledger.next_id
+        earlier = self.summary.sources
         self.summary.compact(task.request.points, result, now)
-        self._compacted |= {*range(next_id, self.summary.ledger.next_id)}
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
 

@@ -222,18 +222,17 @@ class Ledger:
         self.points = fit(self.points, int(RESERVE * self._budget), self._count)
         self.shown = fit(self.points, self._budget, self._count)
 
-    def compaction(self, apart: Set[int] = frozenset()) -> CompactionRequest | None:
+    def compaction(self) -> CompactionRequest | None:
         """Return points to be rewritten as fewer sentences; None while there is room.
 
-        Those ``apart`` were asked about already, or written in answer to that: others are asked about only where
-        something is hidden all the same. No more is to be saved at once than :data:`MOST_SAVED`. Of the old points
-        those come first whose kind takes more than its share of the budget, then those that were rewritten least
-        often, so that no words are written anew again and again; of these the oldest. The rest are shown beside them,
-        since they may tell what no longer holds.
+        No more is to be saved at once than :data:`MOST_SAVED`. Of the old points those come first whose kind takes
+        more than its share of the budget, then those that were rewritten least often, so that no words are written
+        anew again and again; of these the oldest. The rest are shown beside them, since they may tell what no longer
+        holds.
         """
         costs = {point.id: cost_of(point, self._count) for point in self.points}
         whole = sum(costs.values())
-        if whole <= COMPACT_FROM * self._budget or (apart and len(self.shown) == len(self.points)):
+        if whole <= COMPACT_FROM * self._budget:
             return None
         excess = min(whole - int(COMPACT_TO * self._budget), int(MOST_SAVED * self._budget))
         taken = Counter[PointKind]()
@@ -245,7 +244,7 @@ class Ledger:
         )
         chosen: dict[int, int] = {}
         for point in old:
-            if sum(chosen.values()) < SHORTER * excess and point.id not in apart:
+            if sum(chosen.values()) < SHORTER * excess:
                 chosen[point.id] = costs[point.id]
         if len(chosen) < 2:
             return None

@@ -193,22 +193,6 @@ def test_points_that_were_rewritten_stay_in_the_memory_until_they_are_replaced(c
     assert {*part.superseded} & {*kept} == {*[*kept][:2]}
 
 
-@pytest.mark.parametrize(("budget", "times"), [(160, 2), (190, 1)])
-def test_where_points_stay_hidden_a_rewriting_is_asked_for_once_more_about_others(
-    clock: ManualClock, budget: int, times: int
-) -> None:
-    subject = conversation(clock, summary_budget=budget)
-    for number in range(1, 33):
-        hear(subject, clock, number)
-        summarize_as(subject, clock, DraftPoint(f"enzyme K{number} cuts strand {number}", quoting(number)))
-    asked: list[set[int]] = []
-    while (task := subject.next_compaction_task()) is not None:
-        asked.append({point.id for point in task.request.points})
-        subject.finish(task, CompactionResult((), "stub"), clock.now())
-    assert len(asked) == times
-    assert len(set[int]().union(*asked)) == sum(map(len, asked)), "others each time"
-
-
 def test_what_is_summarized_again_gives_new_points_and_no_message_twice(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, 1)
@@ -271,16 +255,12 @@ def test_what_waits_says_what_was_corrected_and_renamed_since() -> None:
     assert corrected.amended == (Amendment("m2", "old", "Ann"),)
 
 
-def test_a_sentence_that_was_just_written_is_not_asked_about_again(clock: ManualClock) -> None:
+def test_after_a_summary_a_rewriting_is_asked_for_once(clock: ManualClock) -> None:
     subject = conversation(clock, summary_budget=160)
     for number in range(1, 33):
         hear(subject, clock, number)
         summarize_as(subject, clock, DraftPoint(f"enzyme K{number} cuts strand {number}", quoting(number)))
-    first = subject.next_compaction_task()
-    assert first is not None
-    told = CompactedPoint("K1 and K2 cut.", PointKind.CLAIM, (1, 2))
-    subject.finish(first, CompactionResult((told,), "stub"), clock.now())
-    [whole] = [point for point in subject.summary.ledger.points if point.text == "K1 and K2 cut."]
-    second = subject.next_compaction_task()
-    assert second is not None
-    assert whole.id not in {point.id for point in second.request.points}
+    task = subject.next_compaction_task()
+    assert task is not None
+    subject.finish(task, CompactionResult((), "stub"), clock.now())
+    assert subject.next_compaction_task() is None

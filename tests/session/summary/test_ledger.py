@@ -272,13 +272,6 @@ def test_points_are_to_be_rewritten_before_any_is_hidden() -> None:
     assert (request is not None, made.shown) == (True, made.points)
 
 
-def test_what_was_asked_about_just_now_is_left_apart() -> None:
-    request = near_the_budget(budget=55).compaction(apart=frozenset({1, 2}))
-    assert request is not None
-    assert [known.id for known in request.points] == [3, 4, 5, 6]
-    assert near_the_budget().compaction(apart=frozenset(range(1, 6))) is None, "one point alone"
-
-
 def test_near_the_budget_the_oldest_points_are_to_be_rewritten_and_the_newest_left_alone() -> None:
     request = near_the_budget().compaction()
     assert request is not None
