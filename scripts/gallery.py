@@ -67,7 +67,10 @@ class CassetteError(Exception):
 
 
 class RecordedClient:
-    """Answers from a cassette; what it lacks is asked of ``model``, where there is one, and recorded."""
+    """Answers from a cassette; what it lacks is asked of ``model``, where there is one, and recorded.
+
+    ``exchanges`` are the questions that were asked, each with the JSON of its reply.
+    """
 
     def __init__(self, path: Path, model: ModelClient | None = None) -> None:
         self._path = path
@@ -75,16 +78,20 @@ class RecordedClient:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self._replies: dict[str, Any] = {one["key"]: one["reply"] for one in map(json.loads, lines)}
         self.used: set[str] = set()
+        self.exchanges: list[tuple[Question, str]] = []
 
     async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]:
         """Return the recorded reply as parsed by ``read``."""
-        if question.task == "verification":
-            return read(await self._verdicts(question, read)), NO_USAGE
+        reply = await (self._verdicts if question.task == "verification" else self._reply)(question, read)
+        self.exchanges.append((question, reply.model_dump_json(by_alias=True)))
+        return read(reply), NO_USAGE
+
+    async def _reply(self, question: Question, read: Callable[..., Any]) -> Any:
         key = _key(question.task, question.varying)
         if key not in self._replies:
             self._record(key, question, await self._asked(question, read))
         self.used.add(key)
-        return read(parse_reply(question.reply, json.dumps(self._replies[key]))), NO_USAGE
+        return parse_reply(question.reply, json.dumps(self._replies[key]))
 
     async def _verdicts(self, question: Question, read: Callable[..., Any]) -> Any:
         """Return the verdicts, which are recorded by their sentences: whatever else is in doubt, they stay the same."""

@@ -21,6 +21,16 @@ SHORTEST_PIECE: Final = 200
 """Characters that are not parted any more, however small the room is."""
 
 
+LONGEST_WORDS: Final = 15
+"""Characters that the words of a text have on average at most, where blanks stand between words."""
+
+
+def words_in(text: str) -> int:
+    """Return how many words a text has; in a script without blanks, two characters count as one."""
+    words = len(text.split())
+    return words if len(text) <= LONGEST_WORDS * words else len(text) // 2
+
+
 def excerpt(text: str, limit: int) -> str:
     """Return the text, or of one of more than ``limit`` characters its first and its last half of so many."""
     return text if len(text) <= limit else f"{text[: limit // 2]} … {text[-limit // 2 :]}"

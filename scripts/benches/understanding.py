@@ -39,6 +39,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.analysis.evidence import EvidenceCheck, Findings
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.openai.capabilities import Capabilities
 from context_builder.analysis.openai.completion import prompt_tokens
 from context_builder.analysis.prompts import load_prompts
 from context_builder.analysis.text import TextAnalyst
@@ -54,6 +55,7 @@ from context_builder.session.jobs import Jobs, TaskOutcome
 from context_builder.session.messages.message import from_fields
 from context_builder.testing import ManualClock
 from context_builder.tokens.counter import TokenCounter, estimate_tokens
+from scripts import gallery
 from scripts.benches.harness.report import NONE, Line, Report, Row, parser, rows_of, run, timing
 from tests.analysis.points_with_evidence import TRUE, WRITTEN
 from tests.analysis.talk_in_languages import TALKS
@@ -540,22 +542,44 @@ async def measure_prompts(rows: Sequence[Row], plain: TextAnalyst, report: Repor
             what = f"prompt tokens a message, burst of {BURST} / one every {PACE:g} s: meetings"
             report.add(Line(what, f"{burst:.0f} / {tokens(PACED):.0f}"))
             seconds, sent = await _hear_meetings(rows, model, plain, server.model.requests)
-            hours = seconds / HOUR
         finally:
             await model.close()
-    spent: defaultdict[str, float] = defaultdict(float)
-    uncached = 0.0
+    spent = Counter[str]()
     for request, cached in chain.from_iterable(map(_cached, sent)):
-        prompt, reply = prompt_tokens(request, COUNT), COUNT(json.dumps(answer(request)))
-        price = LIST_PRICES[request["model"]]
-        spent[task_of(request)] += price.of(prompt, reply, cached) / hours
-        uncached += price.of(prompt, reply) / hours
-    total = sum(spent.values())
-    what = "dollars for an hour of meeting, by the default models at list prices"
-    report.add(Line(what, f"{total:.3f}", f"< {MOST_DOLLARS:.2f}", total < MOST_DOLLARS))
-    report.add(Line("… if the provider's prompt cache held nothing", f"{uncached:.3f}"))
-    of_tasks = ("keywords", "domains", "summary", "compaction", "verification")
-    report.add(Line(f"… {' + '.join(of_tasks)}", " + ".join(f"{spent[task]:.3f}" for task in of_tasks)))
+        spent[task_of(request)] += _dollars(request, json.dumps(answer(request)), cached) / (seconds / HOUR)
+    tagging = spent["keywords"] + spent["domains"]
+    report.add(Line("dollars for an hour: keywords + domains of meetings", f"{tagging:.3f}"))
+    for name, title in gallery.TITLES.items():
+        hourly, uncached = await _recorded_dollars(name)
+        total = tagging + hourly.total()
+        what = f"… with the recorded summaries, by the default models at list prices: {title}"
+        report.add(Line(what, f"{total:.3f}", f"< {MOST_DOLLARS:.2f}", total < MOST_DOLLARS))
+        parts = ", ".join(f"{task} {hourly[task]:.3f}" for task in hourly)
+        report.add(Line(f"… {parts}; if the provider's prompt cache held nothing", f"{tagging + uncached:.3f}"))
+
+
+async def _recorded_dollars(name: str) -> tuple[Counter[str], float]:
+    """Return what the tasks of a recorded conversation cost in an hour, and all of them with nothing cached.
+
+    Time is told by the summaries, one every two minutes.
+    """
+    analyst, client = gallery.recorded_analyst(gallery.CASSETTES / f"{name}.replies.jsonl", record=False)
+    said = gallery.messages_of(gallery.CASSETTES / f"{name}.jsonl")
+    await gallery.shown(said, analyst)
+    hours, at = said[-1][0] / HOUR, 0.0
+    sent: list[tuple[float, dict[str, Any]]] = []
+    for question, _ in client.exchanges:
+        at += SessionConfig().buffer_window if question.task == "summary" else 0.0
+        sent.append((at, Capabilities().request(question, load_prompts().json_mode)))
+    spent, uncached = Counter[str](), 0.0
+    for (question, reply), (request, cached) in zip(client.exchanges, _cached(sent), strict=True):
+        spent[question.task] += _dollars(request, reply, cached) / hours
+        uncached += _dollars(request, reply, 0) / hours
+    return spent, uncached
+
+
+def _dollars(request: Mapping[str, Any], reply: str, cached: int) -> float:
+    return LIST_PRICES[request["model"]].of(prompt_tokens(request, COUNT), COUNT(reply), cached)
 
 
 def _cached(sent: Sequence[tuple[float, dict[str, Any]]]) -> Iterator[tuple[dict[str, Any], int]]:
@@ -580,7 +604,7 @@ async def _hear_meetings(
 ) -> tuple[float, list[list[tuple[float, dict[str, Any]]]]]:
     """Hear the meetings at their own pace; return their seconds, and the requests of each with the time of asking.
 
-    The rule's replies are counted as they are: eight terms a message, ten points a summary.
+    The rule's replies are counted as they are: eight terms a message.
     """
     seconds = 0.0
     meetings = []

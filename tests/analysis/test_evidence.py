@@ -164,6 +164,8 @@ def test_a_long_message_is_quoted_across_its_pieces() -> None:
         ("We meet at half past ten.", "They meet at 10:30.", True),
         ("We meet at half past ten.", "They meet at 10:45.", False),
         ("We meet at half past ten.", "They meet at half past ten.", True),
+        ("We gave the quarter to three people.", "The quarter was given to 2:45 people.", False),
+        ("We gave the quarter to three people.", "The quarter was given to three people.", True),
         ("We meet at a quarter to eleven.", "They meet at 10:45.", True),
         ("We meet at ten to eleven percent.", "They meet at 10 to 11 percent.", True),
         ("Wir beginnen um zehn Uhr dreißig.", "Beginn ist um 10:30 Uhr.", True),

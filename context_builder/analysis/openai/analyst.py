@@ -32,7 +32,7 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     SummaryResult,
 )
-from context_builder.analysis.chunking import chunks, excerpt, line_of, summarized, tokens_of
+from context_builder.analysis.chunking import chunks, excerpt, line_of, summarized, tokens_of, words_in
 from context_builder.analysis.evidence import Doubt
 from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.client import ModelClient
@@ -72,9 +72,6 @@ KEYWORD_TEXT: Final = 4_000
 PREFERENCE_TEXT: Final = 1_000
 VERDICT_TOKENS: Final = 16
 """Tokens of one verdict of a verification, at most."""
-
-LONGEST_WORDS: Final = 15
-"""Characters that the words of a text have on average at most, where blanks stand between words."""
 
 VERIFIED_TEXT: Final = 500
 """Characters up to which a quoted message is shown whole where a sentence is verified: what is quoted may be "it"."""
@@ -268,7 +265,7 @@ class OpenAIAnalyst(Analyst):
     def _words_allowed(self, request: CompactionRequest) -> str:
         """Return how many words the points may have, and how many they have now: models count words, not tokens."""
         texts = [point.text for point in request.points]
-        words, tokens = sum(map(_words_in, texts)), sum(map(self._count, texts))
+        words, tokens = sum(map(words_in, texts)), sum(map(self._count, texts))
         allowed = min(words, words * request.tokens // max(1, tokens))
         return f"{allowed} ({words} now, so save {words - allowed})"
 
@@ -415,12 +412,6 @@ def _doubted(sentence: DoubtedSentence, number: int) -> str:
     """Write a sentence with its number and kind, and its quotes below it."""
     quotes = (f"  - {quoted_json(line_of(speaker, words))}" for speaker, words in sentence.quotes)
     return "\n".join([f"{number} {sentence.kind}: {quoted_json(sentence.text)}", *quotes])
-
-
-def _words_in(text: str) -> int:
-    """Return how many words a text has; in a script without blanks, two characters count as one."""
-    words = len(text.split())
-    return words if len(text) <= LONGEST_WORDS * words else len(text) // 2
 
 
 def _is_worth_keywords(message: AnalystMessage) -> bool:

@@ -27,6 +27,7 @@ from context_builder.analysis.analyst import (
     StatedPreference,
     SummaryRequest,
 )
+from context_builder.analysis.chunking import words_in
 from context_builder.analysis.evidence import Doubt, EvidenceCheck, check_rewritten, is_told_in
 from context_builder.analysis.evidence.names import speaker_of
 from context_builder.analysis.evidence.overlap import Terms, caseless_words
@@ -68,6 +69,9 @@ MAX_POINT_LENGTH: Final = 600
 
 MIN_POINT_LETTERS: Final = 4
 """Letters and digits of a point; what is shorter is no sentence in any script: "N/A", "-"."""
+
+MOST_WORDS_REWRITTEN: Final = 48
+"""Words of a sentence that says several points; a fifth more than are asked for. What is longer nobody takes in."""
 
 MAX_QUOTE_LENGTH: Final = 200
 """Characters of a message that stand for it where a reply quotes nothing."""
@@ -243,7 +247,9 @@ class ReadCompaction:
 
 
 def compaction_of(reply: CompactionReply, request: CompactionRequest) -> ReadCompaction:
-    """Return what of a reply the check accepts. Raises :class:`ReplyInvalid` when that is nothing.
+    """Return what of a reply the check accepts; nothing where the reply leaves every point as it is.
+
+    Raises :class:`ReplyInvalid` where nothing of what it says is acceptable.
 
     A decision, an action or an open question is not left out without a point that settles it, nor is a point that a
     sentence is said to tell.
@@ -261,7 +267,10 @@ def compaction_of(reply: CompactionReply, request: CompactionRequest) -> ReadCom
         old = [request.points[label - 1] for label in labels]
         text = _plain(entry.text)
         is_given = bool(text) and len(labels) == len(set(entry.sources))
-        is_sound = is_given and _are_of_one_subject(old) and not _mixes(entry.kind, old) and not _loses(text, old)
+        is_read = len(old) < 2 or words_in(text) <= MOST_WORDS_REWRITTEN
+        is_sound = (
+            is_given and is_read and _are_of_one_subject(old) and not _mixes(entry.kind, old) and not _loses(text, old)
+        )
         doubts = _doubts_of_rewritten(text, old, minutes) if is_sound else None
         if doubts is None:
             rejected += 1
@@ -269,7 +278,7 @@ def compaction_of(reply: CompactionReply, request: CompactionRequest) -> ReadCom
             merges = tuple(point.id for point in old)
             accepted.append((CompactedPoint(text, _rewritten_kind(entry.kind, old), merges), doubts))
     settled = _settled(reply, request, told)
-    if not accepted and not dropped and not settled:
+    if not (accepted or dropped or settled) and (reply.points or reply.leave_out or reply.settled):
         raise ReplyInvalid(f"the model shortened nothing: {rejected} sentences, none acceptable", rejected=rejected)
     return ReadCompaction(accepted, frozenset(dropped), settled, rejected)
 

@@ -385,3 +385,15 @@ async def test_words_of_a_script_without_blanks_are_counted_by_characters() -> N
     client = ScriptedClient(compaction=compacted(leave_out=[1]))
     await analyst(client).compact(CompactionRequest(asked, 500))
     assert "Words allowed: 12 (12 now, so save 0)" in client.question("compaction").varying
+
+
+async def test_a_rewriting_may_leave_every_point_as_it_is() -> None:
+    result = await analyst(ScriptedClient(compaction=compacted())).compact(CompactionRequest(OLD, 12))
+    assert (result.points, result.dropped, result.rejected) == ((), frozenset(), 0)
+
+
+async def test_a_rewritten_sentence_of_several_points_that_nobody_takes_in_leaves_them_as_they_are() -> None:
+    text = "Primer B7 will be used, because A2 gave thirty-eight percent, " + "and so it was measured " * 9
+    client = ScriptedClient(compaction=compacted(([1, 2], text, "decision"), ([3], "Ben will order B7.", "action")))
+    result = await analyst(client).compact(CompactionRequest(OLD, 12))
+    assert ([one.merges for one in result.points], result.rejected) == ([(3,)], 1)
