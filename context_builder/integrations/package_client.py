@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 import httpx
 
 from context_builder.errors import DatabaseRejected, DatabaseUnavailable
+from context_builder.storage.bounded_http import trusted_authorities
 from context_builder.storage.urls import printable, refuse_redirects
 
 TIMEOUT: Final = 10.0
@@ -25,6 +26,7 @@ class PackageClient:
             base_url=url,
             headers={"Authorization": f"Bearer {key}"},
             timeout=TIMEOUT,
+            verify=trusted_authorities(),
             transport=transport,
             event_hooks=refuse_redirects(self._server, "the client's url", DatabaseRejected),
         )

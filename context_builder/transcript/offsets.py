@@ -11,6 +11,7 @@ CLOCK: Final = r"(?:\d{1,6}\s?:\s?)?\d{1,3}\s?:\s?\d{1,3}(?:\s?[.,:;]\s?\d{1,9})
 """``1:02:03.500`` and its like: hours may be missing, digits single, a fraction of any length."""
 
 _CLOCK: Final = re.compile(r"(?:(\d{1,6}):)?(\d{1,3}):(\d{1,3})(?:[.,](\d{1,9}))?")
+_DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 _FRAMES: Final = re.compile(r"(\d{1,6}:\d{1,3}:\d{1,3})[:;](\d{1,3})")
 
 
@@ -70,3 +71,12 @@ def offset(time: str) -> float:
         raise ValueError(f"{time[:40]!r} is not a time such as 00:01:02.500")
     hours, minutes, whole, fraction = found.groups(default="0")
     return int(hours) * 3600 + int(minutes) * 60 + int(whole) + float(f"0.{fraction}")
+
+
+def duration(value: object) -> float | None:
+    """Return the seconds of a duration as ISO 8601 has it, such as ``PT1M3.5S``; None of anything else."""
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    hours, minutes, seconds = (float(one or 0) for one in found.groups())
+    return hours * 3600 + minutes * 60 + seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.transcript.utterance import Utterance
@@ -27,6 +27,14 @@ class SpokenWord:
     at: float | None = None
     until: float | None = None
     joined: bool = False
+
+
+def with_signs(words: Sequence[SpokenWord], text: str) -> Sequence[SpokenWord]:
+    """Return words as a text of the same words writes them, with punctuation; unchanged for a text of others."""
+    written = text.split()
+    if len(written) != len(words):
+        return words
+    return [replace(word, text=one) for word, one in zip(words, written, strict=True)]
 
 
 def runs(words: Iterable[SpokenWord]) -> Iterator[Utterance]:

@@ -7,6 +7,7 @@ import pytest
 
 from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
 from context_builder.integrations.package_client import PackageClient
+from context_builder.storage.bounded_http import trusted_authorities
 
 
 def refused(request: httpx.Request) -> httpx.Response:
@@ -51,3 +52,9 @@ async def test_its_connections_are_closed_at_the_end_of_a_with_block() -> None:
     async with PackageClient("http://context.test", "cbk_secret", transport=connections):
         assert not connections.are_closed
     assert connections.are_closed
+
+
+def test_the_authorities_that_it_trusts_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    trusted_authorities()
+    monkeypatch.setattr("ssl.SSLContext.load_verify_locations", None)
+    PackageClient("https://127.0.0.1:1", "key")

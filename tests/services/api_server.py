@@ -103,6 +103,6 @@ class ApiServer:
 
     def _answers(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/livez").status_code == httpx.codes.OK
+            return httpx.get(f"{self.url}/livez", verify=trusted_authorities()).status_code == httpx.codes.OK
         except httpx.TransportError:
             return False

@@ -16,6 +16,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from context_builder.engines.engine import LOOPBACK, free_port
+from context_builder.storage.bounded_http import trusted_authorities
 
 HEADLESS = "/usr/lib/chromium/chromium-headless-shell"
 """Debian's Chromium without a browser's windows, which takes a quarter of the time to show a page."""
@@ -69,7 +70,8 @@ class Chromium:
 
     def _answers(self) -> bool:
         try:
-            return httpx.get(f"{self.address}/json/version").status_code == httpx.codes.OK
+            answer = httpx.get(f"{self.address}/json/version", verify=trusted_authorities())
+            return answer.status_code == httpx.codes.OK
         except httpx.TransportError:
             return False
 

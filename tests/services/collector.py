@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from context_builder.engines.engine import LOOPBACK, free_port
+from context_builder.storage.bounded_http import trusted_authorities
 
 
 def _program() -> Path | None:
@@ -63,7 +64,7 @@ def collecting_spans(receiver_url: str, output: Path) -> Iterator[str]:
 
 def _answers(address: str) -> bool:
     try:
-        httpx.get(f"http://{address}/")
+        httpx.get(f"http://{address}/", verify=trusted_authorities())
     except httpx.TransportError:
         return False
     return True

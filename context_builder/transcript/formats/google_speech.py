@@ -7,13 +7,12 @@ With speakers, the last result of the first version has the words of all of them
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from context_builder.transcript.fields import Object, each_object, first_object, inner, optional_text, some_objects
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import SpokenWord, of_channels, sentences
+from context_builder.transcript.word_runs import SpokenWord, of_channels, sentences, with_signs
 
 _TAGS: Final = ("speakerLabel", "speakerTag", "speaker_label", "speaker_tag")
 """How the second and the first version call who says a word, in JSON and in Python."""
@@ -59,11 +58,7 @@ def best(result: Object) -> Object:
 
 
 def words_of(alternative: Object, channel: str = UNKNOWN_SPEAKER) -> Sequence[SpokenWord]:
-    words = [*_words(alternative, channel)]
-    signed = optional_text(alternative, "transcript", "text").split()  # the same words with their punctuation
-    if len(signed) != len(words):
-        return words
-    return [replace(word, text=one) for word, one in zip(words, signed, strict=True)]
+    return with_signs([*_words(alternative, channel)], optional_text(alternative, "transcript", "text"))
 
 
 def _words(alternative: Object, channel: str) -> Iterator[SpokenWord]:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.transcript import fields
+from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.html_exports import bounded
-from context_builder.transcript.formats.subtitles import plain
+from context_builder.transcript.formats.subtitles import untagged
 from context_builder.transcript.labels import labelled, spoken
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.repeats import once
@@ -43,7 +43,7 @@ def _shown(text: str) -> str:
             draws = scales[-1] != "0" if (scales := _SCALE.findall(part)) else draws
         elif not draws:
             shown += part
-    return plain(shown.replace("\\n", " ").replace("\\h", " "))
+    return untagged(shown.replace("\\n", " ").replace("\\h", " "))
 
 
 def is_ass(text: str) -> bool:
@@ -120,7 +120,7 @@ def transcript_of(events: Sequence[Event]) -> Transcript:
     """Return what subtitles say, which are two times in milliseconds and a text each."""
     entries = [text.split("\n") for _, _, text in events]
     said = [
-        Utterance(line.speaker or UNKNOWN_SPEAKER, fields.plain(line.text), start / 1000, until=end / 1000)
+        Utterance(line.speaker or UNKNOWN_SPEAKER, plain(line.text), start / 1000, until=end / 1000)
         for (start, end, _), lines in zip(events, spoken(entries), strict=True)
         for line in lines
     ]

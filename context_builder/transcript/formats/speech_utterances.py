@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from context_builder.transcript.fields import (
     span,
 )
 from context_builder.transcript.labels import labelled
+from context_builder.transcript.offsets import duration
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
@@ -159,9 +159,6 @@ def _assemblyai_speaker(entry: Object) -> str:
     return channel_name(channel) if speaker is None and channel is not None else speaker_name(speaker)
 
 
-_DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
-
-
 def is_azure(document: Object) -> bool:
     return any(key in document for key in ("recognizedPhrases", "combinedRecognizedPhrases", "combinedPhrases"))
 
@@ -187,17 +184,9 @@ def _azure_phrases(entries: object, key: str, source: Source) -> Iterator[Uttera
         if text := optional_text(best, "display", "text", "itn", "lexical"):
             name, unit = ("InTicks", _TICK) if "offsetInTicks" in one else ("Milliseconds", _MILLISECOND)
             at, long = span(one, (f"offset{name}", f"duration{name}"), where, source, unit)
-            at = _seconds_of(one.get("offset")) if at is None else at
-            long = _seconds_of(one.get("duration")) if long is None else long
+            at = duration(one.get("offset")) if at is None else at
+            long = duration(one.get("duration")) if long is None else long
             yield Utterance(_azure_speaker(one, several=several), text, at, until=_end(at, long))
-
-
-def _seconds_of(value: object) -> float | None:
-    """Return the seconds of a duration such as ``PT1M3.5S``."""
-    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        return None
-    return sum(float(one or 0) * unit for one, unit in zip(found.groups(), (3600, 60, 1), strict=True))
 
 
 def _end(at: float | None, long: float | None) -> float | None:

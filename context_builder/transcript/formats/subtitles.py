@@ -193,7 +193,7 @@ def _unrolled(found: list[Cue]) -> list[Cue]:
 
     A mark stands anywhere in a line that is shown again, so the words are compared before the marks part them.
     """
-    texts = [plain(" ".join(cue.lines)) for cue in found]
+    texts = [untagged(" ".join(cue.lines)) for cue in found]
     if not any(">>" in text for text in texts) or any(_VOICE.search(line) for cue in found for line in cue.lines):
         return found
     shown = [
@@ -227,7 +227,7 @@ def _is_other_marking(before: str, after: str) -> bool:
         or _STAMPED.search(before + after)
     ):
         return False
-    return _VOICE.findall(before) == _VOICE.findall(after) and plain(before) == plain(after)
+    return _VOICE.findall(before) == _VOICE.findall(after) and untagged(before) == untagged(after)
 
 
 def _is_partly_marked(text: str) -> bool:
@@ -331,9 +331,10 @@ def _voiced(lines: list[str]) -> list[LabelledLine]:
     said: list[LabelledLine] = []
     for line in lines:
         before, *voices = _VOICE.split(line)
-        parts = [LabelledLine(None, plain(before))]
+        parts = [LabelledLine(None, untagged(before))]
         parts += [
-            LabelledLine(name_of(plain(who)), plain(text)) for who, text in zip(voices[::2], voices[1::2], strict=True)
+            LabelledLine(name_of(untagged(who)), untagged(text))
+            for who, text in zip(voices[::2], voices[1::2], strict=True)
         ]
         for part in parts:
             if said and part.speaker in (None, said[-1].speaker):
@@ -344,10 +345,10 @@ def _voiced(lines: list[str]) -> list[LabelledLine]:
 
 
 def _marked_plain(lines: list[str]) -> list[str]:
-    return [] if _voiced(lines) else [plain(line) for line in lines]
+    return [] if _voiced(lines) else [untagged(line) for line in lines]
 
 
-def plain(marked: str) -> str:
+def untagged(marked: str) -> str:
     """Return a text without tags and character references, with single blanks between its words."""
     text = _BEYOND_UNICODE.sub("\N{REPLACEMENT CHARACTER}", _TAG.sub("", _BREAK.sub(" ", marked)))
     return " ".join(_DIRECTION.sub("", html.unescape(text)).split())

@@ -20,7 +20,7 @@ from context_builder.transcript.fields import Object, each_object, inner, option
 from context_builder.transcript.formats.html_exports import text_of_page
 from context_builder.transcript.labels import is_written_as_name, labelled
 from context_builder.transcript.moments import epoch_seconds, iso
-from context_builder.transcript.offsets import offset
+from context_builder.transcript.offsets import duration, offset
 from context_builder.transcript.repeats import grown
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
@@ -137,7 +137,6 @@ _LONGEST_SPAN: Final = 500.0
 
 _MARKED: Final = re.compile(r"\s*<(?:p|div|span|br)\b[^<>]*>", re.IGNORECASE)
 _ASP_NET: Final = re.compile(r"/Date\((\d{12,14})(?:[+-]\d{4})?\)/")
-_DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 
 
 def _plainly(key: str) -> str:
@@ -655,9 +654,8 @@ def is_number(value: str) -> bool:
 
 
 def _read_time(value: str) -> tuple[float | None, datetime | None]:
-    if duration := _DURATION.fullmatch(value.strip()):
-        hours, minutes, seconds = (float(one or 0) for one in duration.groups())
-        return hours * 3600 + minutes * 60 + seconds, None
+    if (seconds := duration(value.strip())) is not None:
+        return seconds, None
     if re.match(r"\s*\d{4}-\d\d-\d\d", value):
         return None, iso(value)
     if re.fullmatch(r"\s*\d+(?:\.\d+)?\s?s\s*", value):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from context_builder.transcript.fields import (
@@ -26,7 +25,7 @@ from context_builder.transcript.labels import labelled
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, channel_name, speaker_name
-from context_builder.transcript.word_runs import SpokenWord, runs, sentences
+from context_builder.transcript.word_runs import SpokenWord, runs, sentences, with_signs
 
 _ALONE: Final = frozenset({"text", "language", "usage", "logprobs", "task", "duration", "x_groq", "model"})
 """Fields beside a text that stands alone."""
@@ -51,10 +50,7 @@ def read_whisper(document: Object, source: Source) -> Transcript:
     text = plain(_TOKEN.sub(" ", optional_text(document, "text")))
     if _has_words(document):
         words = [*_words(document.get("words", document.get("result")), "words", source, 1.0)]
-        signed = text.split()  # the same words with their punctuation
-        if len(signed) == len(words):
-            words = [replace(word, text=one) for word, one in zip(words, signed, strict=True)]
-        return Transcript([*runs(words)])
+        return Transcript([*runs(with_signs(words, text))])
     return Transcript([Utterance(UNKNOWN_SPEAKER, one) for one in sentences(text)])
 
 
