@@ -211,7 +211,9 @@ async def _rate(
     package_id: str, outcome: float | None, helped: dict[str, float], note: str, tenant: str | None
 ) -> None:
     async with asking(tenant) as (service, agent):
-        await service.feedback(agent, package_id, outcome, helped, note)
+        unknown = await service.feedback(agent, package_id, outcome, helped, note)
+    for ref in unknown:
+        typer.echo(f"{plain(ref, 200)} is not in the package, so nothing is noted of it", err=True)
 
 
 @package.command("list")

@@ -138,9 +138,9 @@ def check_header(line: bytes, session_id: str) -> None:
     except (orjson.JSONDecodeError, KeyError, TypeError):
         other = None
     if other is None:
-        raise RecordingError("is there already, and is not a recording of a session")
+        raise RecordingError("already exists, and is not a recording of a session")
     if other != session_id:
-        raise RecordingError(f"is there already, as a recording of session {other}")
+        raise RecordingError(f"already exists, as a recording of session {other}")
 
 
 SUFFIX: Final = ".jsonl"

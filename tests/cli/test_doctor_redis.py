@@ -61,6 +61,15 @@ def test_one_that_loses_nothing_is_ok_without_a_word(start: Start) -> None:
     assert finding() | {"found": ""} == {"check": "redis", "ok": True, "found": "", "advice": ""}
 
 
+def test_why_redis_cannot_be_used_is_told_once(start: Start) -> None:
+    wrong = start().url.replace("//", "//:wrong@")
+    told = CliRunner().invoke(app, ["doctor"], env={"REDIS_URL": wrong}).stdout.splitlines()
+    assert sum("refuses the password" in line for line in told) == 1
+    assert [line.split()[:4] for line in told if "needs Redis" in line] == [
+        ["FAIL", check, "not", "checked:"] for check in ("pushes", "sessions", "clock")
+    ]
+
+
 @pytest.mark.parametrize(("flags", "tells"), [("El", True), ("EA", True), ("", False), ("Kl", False)])
 def test_whether_it_tells_of_pushes_is_said(start: Start, flags: str, tells: bool) -> None:
     start("--notify-keyspace-events", flags)
