@@ -266,7 +266,6 @@ class Moment:
     session_id: str
     span: Span
     at: float
-    published_at: float
     revision: int
     exact: bool
     state: dict[str, Any]
@@ -329,7 +328,6 @@ def _moment(timeline: Timeline, session_id: str, second: float) -> Moment:
         session_id=session_id,
         span=span,
         at=at,
-        published_at=found.at.wall,
         revision=found.revision,
         exact=found.exact,
         state=orjson.loads(found.state),

@@ -88,24 +88,27 @@ class _Uncommitted:
 
 
 class Session:
-    """Runs one conversation: ``startup``, ``run``, ``shutdown``; ``serve`` is the three in a row."""
+    """Runs one conversation: ``startup``, ``run``, ``shutdown``; ``serve`` is the three in a row.
+
+    It is alone ``on`` a Redis, or one of many ``on`` a host, which does what is periodic for all of them.
+    """
 
     def __init__(
         self,
-        client: Redis,
+        on: Redis | SessionHost,
         session_id: str,
         rules: SessionConfig,
         dependencies: SessionDependencies,
         recorder: Recorder | None = None,
-        host: SessionHost | None = None,
     ) -> None:
         rules = replace(
             rules,
             archives=rules.archives and dependencies.archive is not None,
             feed_memory=rules.feed_memory and dependencies.memory is not None,
         )
-        client, list_reader = (host.client, host.list_reader) if host else (client, None)
-        store = SessionStore(client, session_id, rules, list_reader)
+        host = on if isinstance(on, SessionHost) else None
+        client = on.client if isinstance(on, SessionHost) else on
+        store = SessionStore(client, session_id, rules, host.list_reader if host else None)
         clock, history = dependencies.clock, CommitHistory()
         self.ready = asyncio.Event()
         self.conversation = Conversation(session_id, rules, clock.now(), dependencies.count_tokens)

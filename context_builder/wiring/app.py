@@ -78,7 +78,7 @@ class App:
         """
         path = record or recording_of(session_id, self.settings)
         recorder = FileRecorder(self.recordings, path, ENCODING) if path else None
-        return Session(self.redis, session_id, self.settings.session, self.dependencies, recorder, host)
+        return Session(host or self.redis, session_id, self.settings.session, self.dependencies, recorder)
 
 
 @asynccontextmanager

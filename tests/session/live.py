@@ -63,7 +63,7 @@ class Live:
         archive, memory = (self.archive, TenantMemory(self.memory, TENANT)) if self.receivers else (None, None)
         parts = SessionDependencies(self.analyst, self.last_resort, archive, words, self.clock, memory)
         config = SessionConfig(**{"tick": TICK, "feed_memory": True, **rules})
-        return Session(self.client, session_id, config, parts, host=self.host)
+        return Session(self.host or self.client, session_id, config, parts)
 
     def serve(self, session: Session, *, takeover: bool = False, wait: bool = True) -> asyncio.Task[None]:
         task = asyncio.create_task(session.serve(takeover=takeover, wait=wait), name=session.session_id)

@@ -121,7 +121,7 @@ class Owner:
         )
         self._commands = stepped(MultiplexedRedis(self._client) if hosted else self._client, self.gate)
         self._host = SessionHost(self._commands, rules) if hosted else None
-        self.session = Session(self._commands, "monday", rules, parts, host=self._host)
+        self.session = Session(self._host or self._commands, "monday", rules, parts)
         self._feeding: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._busy: asyncio.Task[None] | None = None

@@ -49,7 +49,7 @@ async def host(live: Live, request: pytest.FixtureRequest) -> AsyncIterator[Sess
 
 async def serve(live: Live, host: SessionHost, *names: str) -> list[Session]:
     parts = SessionDependencies(live.analyst, live.last_resort, live.archive, words, live.clock)
-    sessions = [Session(live.client, name, SessionConfig(tick=TICK), parts, host=host) for name in names]
+    sessions = [Session(host, name, SessionConfig(tick=TICK), parts) for name in names]
     for session in sessions:
         live.serve(session)
     for session in sessions:
@@ -71,7 +71,7 @@ async def test_a_message_and_its_keywords_are_one_commit(live: Live, host: Sessi
     with ThreadPoolExecutor(1) as executor:
         analyst = TextAnalyst(executor, is_shared=True)
         parts = SessionDependencies(analyst, analyst, live.archive, words, live.clock)
-        session = Session(live.client, "monday", SessionConfig(tick=TICK), parts, host=host)
+        session = Session(host, "monday", SessionConfig(tick=TICK), parts)
         live.serve(session)
         await asyncio.wait_for(session.ready.wait(), 10)
         revision = (await live.state())["revision"]

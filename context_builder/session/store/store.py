@@ -81,11 +81,6 @@ class SessionStore:
         """Return the number of commits so far; the next one is accepted only on top of it."""
         return self._revision
 
-    @property
-    def token(self) -> int:
-        """Return the fencing token of this process's lease."""
-        return int(orjson.loads(self._lease)["token"])
-
     async def acquire(self, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
         """Become the owner, at once also when the present one provably died.
 
