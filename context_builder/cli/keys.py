@@ -105,11 +105,17 @@ def _print_list(listed: list[dict[str, Any]]) -> None:
         typer.echo("No keys yet. Make one: context-builder keys create --role writer --name listener")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("id", "tenant", "role", "name", "created", "revoked"):
-        table.add_column(heading, no_wrap=heading == "id")
+    table.add_column("id, name", min_width=len(str(listed[0]["id"])), overflow="fold")
+    table.add_column("tenant", min_width=6, overflow="fold")
+    table.add_column("role", no_wrap=True)
+    table.add_column("created, revoked", min_width=len("2026-03-02"))
     for one in listed:
-        times = (str(one["created_at"])[:19], str(one["revoked_at"] or "")[:19])
-        table.add_row(
-            *(Text(plain(str(cell))) for cell in (one["id"], one["tenant_id"], one["role"], one["name"], *times))
-        )
+        name = f"{one['id']}\n{plain(one['name'])}" if one["name"] else one["id"]
+        revoked = f"\nrevoked {_minute(one['revoked_at'])}" if one["revoked_at"] else ""
+        times = f"{_minute(one['created_at'])}{revoked}"
+        table.add_row(*map(Text, (name, plain(one["tenant_id"]), one["role"], times)))
     Console().print(table)
+
+
+def _minute(timestamp: object) -> str:
+    return str(timestamp)[:16].replace("T", " ")

@@ -30,7 +30,7 @@ from context_builder.integrations.alignment import (
     merged,
     question_in,
 )
-from context_builder.quoting import quoted_name
+from context_builder.quoting import RECORD, quoted_name
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.conversation.memory_batch import message_id
 from context_builder.session.messages.message import CONSILIENCE, from_fields, is_assistants, said_at_first
@@ -286,6 +286,17 @@ def known_beside(
     is_beside = [id(one) not in own and role_and_text(one)[0] not in TALK for one in together]
     known = [role_and_text(one)[1] for one, beside in zip(together, is_beside, strict=True) if beside]
     return "\n\n".join(known), [one for one, beside in zip(together, is_beside, strict=True) if not beside]
+
+
+def in_instructions(record: Sequence[JsonObject]) -> str:
+    """Return the record as text that cannot be taken for instructions: who said what, under a heading."""
+    known = [str(one["content"]) for one in record if one["role"] == "system"]
+    said = [
+        f"{'' if one['role'] == 'user' else f'{CONSILIENCE}: '}{one['content']}"
+        for one in record
+        if one["role"] != "system"
+    ]
+    return "\n\n".join([*known, *(["\n".join([f"Said lately: {RECORD}", *said])] if said else [])])
 
 
 def lines_of(messages: Sequence[str]) -> str:

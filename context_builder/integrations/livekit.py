@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
-from context_builder.integrations.live_session import LiveSession, Outgoing, known_beside
-from context_builder.quoting import RECORD
+from context_builder.integrations.live_session import LiveSession, Outgoing, in_instructions, known_beside
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
-from context_builder.session.messages.message import CONSILIENCE
 from context_builder.transcript.repeats import without, words
 from context_builder.transcript.restated import RestatedSpeech
 
@@ -214,7 +212,7 @@ class ConversationAgent(Agent):
             except RuntimeError:  # another model, or it does not run
                 return
             known = [_role_and_text(one) for one in realtime.chat_ctx.items]
-            record = _in_instructions(await self._live.record_or_nothing(known=known))
+            record = in_instructions(await self._live.record_or_nothing(known=known))
             if self.instructions not in self._told_instructions:  # the program has changed them
                 self._own_instructions = self.instructions
             own = self._own_instructions
@@ -247,17 +245,6 @@ async def with_record(live: LiveSession, chat_ctx: ChatContext) -> ChatContext:
     else:
         items.insert(0, ChatMessage(role="system", content=[beside]))
     return ChatContext(items)
-
-
-def _in_instructions(record: Sequence[JsonObject]) -> str:
-    """Return the record as text that cannot be taken for instructions: who said what, under a heading."""
-    known = [str(one["content"]) for one in record if one["role"] == "system"]
-    said = [
-        f"{'' if one['role'] == 'user' else f'{CONSILIENCE}: '}{one['content']}"
-        for one in record
-        if one["role"] != "system"
-    ]
-    return "\n\n".join([*known, *(["\n".join([f"Said lately: {RECORD}", *said])] if said else [])])
 
 
 def _role_and_text(item: ChatItem) -> tuple[str, str]:

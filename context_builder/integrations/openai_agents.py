@@ -79,6 +79,8 @@ class ConversationSession:
         self._heard = [
             SpokenMessage(str(one.item.get("role")), one.speaker, text_of(one.item)) for one in read if one.speaker
         ]
+        if self._agent is None:  # several agents have spoken here, though through another person's session
+            self._agent = next((one.speaker for one in reversed(self._heard) if one.role == "assistant"), None)
         return [cast("TResponseInputItem", one.item) for one in read]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:

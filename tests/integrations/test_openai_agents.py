@@ -160,6 +160,19 @@ async def test_who_spoke_is_known_after_a_restart_and_after_it_has_left_the_buff
     ]
 
 
+async def test_an_agent_keeps_its_name_whoever_it_answers(live: LiveSession, redis: Redis) -> None:
+    expert = Agent(name="Law expert", model=ScriptedModel([{"output": [assistant_message("Ben must not.")]}]))
+    ida, ben = (ConversationSession(live, speaker=speaker) for speaker in ("Ida", "Ben"))
+    handed_over = '{"assistant": "Law expert"}'
+    output = {"type": "function_call_output", "call_id": "c1", "output": handed_over}
+    await ida.add_items([user("May I?"), output, assistant_message("Ida may.").model_dump()])  # type: ignore[list-item]
+    await Runner.run(expert, "And I?", session=ben, run_config=RunConfig(call_model_input_filter=ben.with_record))
+    assert [(one["speaker"], one["text"]) for one in await queued(redis)] == [
+        *(("Ida", "May I?"), ("Law expert", "Ida may.")),
+        *(("Ben", "And I?"), ("Law expert", "Ben must not.")),
+    ]
+
+
 async def test_items_of_an_earlier_version_are_read(session: ConversationSession, redis: Redis) -> None:
     await redis.rpush(Keys("monday").agent_items, '{"role": "user", "content": "Once"}')  # type: ignore[misc]
     assert await session.get_items() == [user("Once")]
