@@ -52,7 +52,7 @@ class ApiKeys:
         row = rows[0] if rows else {"digest": _NO_DIGEST}
         if not compare_digest(row["digest"], digest):
             return None
-        return caller_of(row["tenant_id"], f"key:{key_id}", frozenset({row["role"]}))
+        return caller_of(row["tenant_id"], subject_of(key_id), frozenset({row["role"]}))
 
     async def listed(self, tenant_id: str | None = None) -> list[dict[str, Any]]:
         """Return the keys of a tenant, or of all, without their hashes, the newest first."""
@@ -66,6 +66,11 @@ class ApiKeys:
     async def exist(self) -> bool:
         """Return whether there is any key that holds."""
         return bool((await self._functions.call("context_access_any", self._tenant_id, {}))[0])
+
+
+def subject_of(key_id: str) -> str:
+    """Return who asks with a key, as packages and the audit name callers."""
+    return f"key:{key_id}"
 
 
 def key_id_of(secret: str) -> str | None:

@@ -12,6 +12,7 @@ from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.store import ArtifactFilter
 from context_builder.memory.memory import MemoryQuery
+from context_builder.server.access.api_keys import ApiKeys, subject_of
 from context_builder.server.access.caller import Caller
 from context_builder.server.routes.memories import found_memories
 from context_builder.server.seen_session import access_to_sessions
@@ -75,6 +76,14 @@ async def documents_to_choose(services: Services, caller: Caller) -> Documents:
         seen = [one for one, how in zip(asked, access, strict=True) if how is Access.READ]
         return Documents(tuple(Document(one.ref, one.title) for one in seen), once(one.project for one in seen))
     return Documents()
+
+
+async def names_of_keys(services: Services, tenant_id: str) -> dict[str, str]:
+    """Return the names of a tenant's API keys by who asks with them; nothing while the database is away."""
+    with suppress(ContextBuilderError):
+        keys = await ApiKeys(services.functions, services.sessions.tenant_id).listed(tenant_id)
+        return {subject_of(one["id"]): one["name"] for one in keys if one["name"]}
+    return {}
 
 
 def once(names: Iterable[str | None]) -> tuple[str, ...]:

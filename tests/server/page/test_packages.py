@@ -89,7 +89,10 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await page.goto("/ui/packages")
     await page.get_by_role("link", name="Outcomes").click()
     await expect(page.get_by_role("row").filter(has_text="at most 500 tokens")).to_contain_text("1.00")
-    await expect(page.get_by_role("row").filter(has_text="artifact:protocol")).to_contain_text("0.21 – 1.00")
+    await expect(page.get_by_role("row", name="Protocol")).to_contain_text("0.21 – 1.00")
+    await page.get_by_label("Feedback of").select_option("the last 7 days")
+    await page.get_by_role("button", name="Show").click()
+    await page.wait_for_url("**/outcomes?days=7")
     await check_in_every_dress(page)
     await page.goto("/ui/packages")
     await expect(page.get_by_label("What it is for")).to_be_hidden()
@@ -99,7 +102,7 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     row = page.get_by_role("row", name=INTENT)
     for name, told in (
         ("Task", "t-1"),
-        ("Asked by", "key:"),
+        ("Asked by", "for a test"),
         ("Sources", "3"),
         ("Outcome", "1.00"),
         ("Built", "s ago"),
@@ -108,6 +111,7 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await check_in_every_dress(page)
     await row.get_by_role("link", name=INTENT).click()
     await expect(page.get_by_role("heading", name=INTENT)).to_be_visible()
+    await expect(page.get_by_text("Asked by for a test at")).to_have_count(1)
 
 
 async def test_an_audit_is_verified_and_what_was_altered_is_named(

@@ -188,6 +188,7 @@ async def test_bands_tell_what_was_talked_about_and_pauses_are_narrow(redis: Red
     await page.mouse.move(pause["x"] - 2, place["y"] + 5)
     await page.mouse.up()
     await expect(chart.locator(".pause")).to_have_count(0)
+    await expect(page.locator("[data-changes]")).to_have_text("")  # neither changes nor pauses
     assert await columns.count() < before
     await page.get_by_role("button", name="Show all").click()
     await expect(chart.locator(".pause")).to_have_count(1)
@@ -233,6 +234,17 @@ async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(re
     await expect(page.locator("#m1")).to_be_in_viewport()
     await expect(page.locator("#m1")).to_have_class("message lit")
     await expect(page.locator("#m1 mark")).to_have_text("hears the whales sing")
+
+
+async def test_a_long_name_makes_no_view_wider_than_the_screen(redis: Redis, visitor: Visitor) -> None:
+    name = "-".join(["a-name-that-a-program-made"] * 4)
+    await redis.lpush(Keys(name).input, b"{}")  # type: ignore[misc]
+    page = visitor.page
+    for address in ("/ui/sessions", f"/ui/sessions/{name}", "/ui/packages", "/ui/health"):
+        await page.goto(address)
+        for size in (LAPTOP, PHONE):
+            await page.set_viewport_size(size)  # type: ignore[arg-type]
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (address, size)
 
 
 async def test_on_a_phone_troubles_stand_with_the_summary_and_a_sign_leads_there(

@@ -142,7 +142,8 @@ export class DomainChart {
     });
     this.svg.replaceChildren(...shapes, ...changes);
     const pauses = chart.columns.filter((column) => column.pause).length;
-    setText(this.changes, `${counted(chart.changes.length, "change")} of topic${pauses ? `, ${counted(pauses, "pause")}` : ""}`);
+    const told = [chart.changes.length && `${counted(chart.changes.length, "change")} of topic`, pauses && counted(pauses, "pause")];
+    setText(this.changes, told.filter(Boolean).join(", "));
     this.bands.tabIndex = 0;
     this.bands.ariaValueMax = String(chart.columns.length - 1);
     this.choose(Math.min(this.at, chart.columns.length - 1));

@@ -22,7 +22,7 @@ from context_builder.knowledge.view import SESSION
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere
-from context_builder.server.page.choices import documents_to_choose, sessions_to_choose, with_chosen
+from context_builder.server.page.choices import documents_to_choose, names_of_keys, sessions_to_choose, with_chosen
 from context_builder.server.page.page_route import FormHere, form_page, page_router, pairs_of, values_of
 from context_builder.server.problem import Problem, invalid, problem_of
 from context_builder.server.routes.packages import LONGEST_OUTCOME_DAYS, OUTCOME_DAYS, Feedback, PackageId
@@ -188,6 +188,9 @@ RECENT: Final = 25
 
 _OUTCOMES: Final = {"good": 1.0, "fair": 0.5, "bad": 0.0}
 
+SPANS: Final = ("7", "30", "90", "365")
+"""Days of feedback that are offered."""
+
 FEW: Final = 15
 """Candidates, or sources of rated packages, that are shown at once; the others behind a click."""
 
@@ -290,16 +293,18 @@ async def _packages_page(
     **shown: Any,
 ) -> Response:
     is_admin = Role.ADMIN in caller.roles
-    sessions, documents, recent = await asyncio.gather(
+    sessions, documents, recent, callers = await asyncio.gather(
         sessions_to_choose(services, caller),
         documents_to_choose(services, caller),
         services.packages.recent(caller.agent, RECENT, of_others=is_admin),
+        names_of_keys(services, caller.tenant_id),  # shown to admins alone
     )
     offered = {
         "sessions": with_chosen(sessions, *form.sessions),
         "documents": documents.documents,
         "projects": with_chosen(documents.projects, form.project),
         "recent": recent,
+        "callers": callers,
     }
     known = {"by": "id", "value": "", "found": None, "next": "", "sizes": None, "budget": 0}
     values = {"form": form, "kinds": KINDS, "is_admin": is_admin, **offered, **known, **shown}
@@ -315,8 +320,17 @@ async def outcomes_page(request: Request, services: ServicesHere, caller: Caller
         found = await services.packages.outcomes(caller.agent, since)
     else:
         problem = Problem(422, "invalid_request", f"the days are not a whole number from 1 to {LONGEST_OUTCOME_DAYS:,}")
+    refs = [one.name for one in found.by_source[:FEW]] if found else []
     return form_page(
-        request, "outcomes.html", title="How packages did", problem=problem, days=days, found=found, few=FEW
+        request,
+        "outcomes.html",
+        title="How packages did",
+        problem=problem,
+        days=days,
+        offered=with_chosen(SPANS, days if found else ""),
+        found=found,
+        titles=defaultdict(str, await services.packages.viewer.titles(caller.agent, refs, "")),
+        few=FEW,
     )
 
 
@@ -338,6 +352,7 @@ async def package_page(package_id: PackageId, request: Request, services: Servic
         drawing=_drawing(audit, titles, frozenset(held)) if audit else None,
         prompt=services.packages.prompt(package),
         titles=defaultdict(str, titles),
+        callers=await names_of_keys(services, caller.tenant_id) if audit else {},
         few=FEW,
         noted="noted" in request.query_params,
     )
