@@ -34,8 +34,8 @@ _EDITED: Final = re.compile(
     r"編集済|編集済み|已编辑|已編輯|수정됨)\)$"
 )
 
-_DIGITS: Final = 1000
-"""Most digits of an integer; Python refuses to read some thousands."""
+_DIGITS: Final = 300
+"""Most digits of an integer: a longer one is no floating-point number, and Python refuses to read some thousands."""
 
 
 def parse(text: str | bytes) -> Any:

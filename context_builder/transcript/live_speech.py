@@ -145,6 +145,12 @@ class LiveSpeech:
 
     def read(self, raw: str | bytes) -> list[Heard]:
         """Return what a message completes or corrects. Raises :class:`ValueError`, free of what was said."""
+        try:
+            return self._heard(raw)
+        except OverflowError:
+            raise ValueError("a number is too large") from None
+
+    def _heard(self, raw: str | bytes) -> list[Heard]:
         raw = raw.removeprefix(codecs.BOM_UTF8) if isinstance(raw, bytes) else raw.removeprefix("\ufeff")
         try:
             message = orjson.loads(raw)
@@ -168,7 +174,7 @@ class LiveSpeech:
             return []
         if is_json(within) or (within != line and within.startswith("[")):
             if within != line:
-                return self.read(within)
+                return self._heard(within)
             try:
                 message = parse(within)
             except ValueError:

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
-from typing import Final
+from typing import Any, Final
 
 from context_builder.clock import moment
 from context_builder.transcript.fields import Object, number
 from context_builder.transcript.utterance import Transcript, Utterance
-from context_builder.transcript.written_dates import moment_of, written
+from context_builder.transcript.written_dates import moment_of, named_date, written
 
 _LATEST: Final = 20e9
 """Epoch seconds after which a number is one of milliseconds or microseconds."""
@@ -109,8 +109,6 @@ def in_heading(lines: Iterable[str]) -> datetime | None:
 
 
 def _told(line: str) -> datetime | None:
-    import dateparser
-
     line = _EASTERN.sub(r"\g<y>-\g<m>-\g<d> ", line)
     if ((day := written(line)) is not None) and day.half and not day.half.isascii() and day.parts[0] > _MOST_DAYS:
         with suppress(ValueError):
@@ -118,11 +116,11 @@ def _told(line: str) -> datetime | None:
     parts = [part for part in re.split(r"[•·・|()\[\]]| [-–—] |\t", line) if _YEAR.search(part)]
     for part in parts:
         cleaned = re.sub(r"^\W*(?:date|recorded|meeting started|started)\W+", "", part.strip(), flags=re.IGNORECASE)
-        settings = {"REQUIRE_PARTS": ["day", "month", "year"], "RELATIVE_BASE": datetime(2000, 1, 1)}
+        settings: dict[str, Any] = {"RELATIVE_BASE": datetime(2000, 1, 1)}
         within = _DATE_WITHIN.search(cleaned)
         order = {"DATE_ORDER": "DMY"} if within and _DOTTED.match(within[0]) else {}
         for text in (cleaned, _OCLOCK.sub("", within[0]) if within else ""):
-            found: datetime | None = dateparser.parse(text, settings={**settings, **order}) if text else None
+            found = named_date(text, **settings, **order)
             if found is not None:
                 return found if found.tzinfo else found.astimezone()
     return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 DATE: Final = r"\d{1,4}[./\-\u5e74\ub144]\s?\d{1,2}[./\-\u6708\uc6d4]\s?\d{1,4}[.\u65e5\uc77c]?"
 _MORNINGS: Final = (
@@ -33,6 +33,8 @@ _STAMP: Final = re.compile(
     re.IGNORECASE,
 )
 _YEAR: Final = re.compile(r"\b\d{4}\b|\b\d{1,2}-[^\W\d_]{3,4}\.?-\d\d\b")
+_LONGEST: Final = 120
+"""Characters of a date, with the day of the week, the time and the zone."""
 _NAMED_MONTH: Final = re.compile(r"[^\W\d_]{3,}\.?,?[\s-]+\d{1,2}|\d{1,2}\.?[\s-]+[^\W\d_]{3,}")
 
 
@@ -105,12 +107,28 @@ def moment_of(written: WrittenDate, order: str) -> datetime:
     return datetime(year, month, day, hour, minute, second[0] if second else 0).astimezone()
 
 
-def _named(text: str) -> datetime:
-    """Return the moment of a date with the name of its month."""
+def named_date(text: str, **settings: Any) -> datetime | None:
+    """Return the moment of a date in words and numbers; None of what is none, or longer than any date is.
+
+    Every language's dates are tried, which takes a fraction of a second, and of long texts minutes.
+    """
     import dateparser
 
+    if len(text) > _LONGEST or not any(map(str.isdigit, text)):
+        return None
+    try:
+        found: datetime | None = dateparser.parse(
+            text, settings={"REQUIRE_PARTS": ["day", "month", "year"], **settings}
+        )
+    except OverflowError:
+        return None
+    return found
+
+
+def _named(text: str) -> datetime:
+    """Return the moment of a date with the name of its month."""
     cleaned = re.sub(r"\bat\b|[•·]", " ", " ".join(text.split()))
-    found: datetime | None = dateparser.parse(cleaned, settings={"REQUIRE_PARTS": ["day", "month", "year"]})
+    found = named_date(cleaned)
     if found is None:
         raise ValueError(f"{text[:40]!r} is not a date")
     return found if found.tzinfo else found.astimezone()

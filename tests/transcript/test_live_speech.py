@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from context_builder.transcript.live_speech import LONGEST_HELD, LiveSpeech
 from context_builder.transcript.utterance import CorrectedUtterance, Utterance, corrected
+from context_builder.transcript.written_dates import WrittenDate, moment_of
 
 
 def said(speech: LiveSpeech, *messages: Any) -> list[tuple[str, str]]:
@@ -593,3 +595,30 @@ def test_captions_with_ids_are_corrected_as_they_grow() -> None:
     spoken = ["The pump came.", "Which one?", "The big one.", "The big one came today."]
     of_speaker: list[dict[str, object]] = [{"id": 7, "speaker": "ida", "text": text} for text in spoken]
     assert _said(LiveSpeech(), *of_speaker) == [f"ida | {text}" for text in spoken]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {**deepgram("hello", 0), "start": 10**400},
+        {"envelope": {"sourceName": "Bo", "timestamp": 4, "dataMessage": {"timestamp": 10**400, "message": "hello"}}},
+    ],
+)
+def test_a_number_that_is_too_large_does_not_end_the_stream(message: dict[str, Any]) -> None:
+    speech = LiveSpeech()
+    for raw in (json.dumps(message), json.dumps(message).replace('"', "'")):
+        with suppress(ValueError):
+            speech.read(raw)
+    assert said(speech, {"type": "Turn", **turn("And on it goes.", 1)}) == [("Unknown", "And on it goes.")]
+
+
+def test_a_long_text_in_place_of_a_moment_is_no_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dateparser.parse", None)
+    at = "a1 " * 5_000
+    sent = {"timestamp": at, "message": "hello"}
+    edited = {"targetSentTimestamp": 1, "dataMessage": sent}
+    for envelope in ({"dataMessage": sent}, {"editMessage": edited}):
+        with suppress(ValueError):
+            LiveSpeech().read(json.dumps({"envelope": {"sourceName": "Bo", "timestamp": at, **envelope}}))
+    with pytest.raises(ValueError, match="is not a date"):
+        moment_of(WrittenDate(at), "ymd")

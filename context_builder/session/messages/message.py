@@ -100,12 +100,15 @@ def delivered(fields: Mapping[str, Any], now: Instant) -> Delivered:
 
 
 def _strike(fields: Mapping[str, Any]) -> StrikeRequest:
+    reference = read_reference(fields["strikes"], "strikes")
     came, origin = fields.get("timestamp"), fields.get("origin") or ""
     if not isinstance(origin, str):
         raise MessageError("origin is not a string")
+    if not _is_unicode(origin):
+        raise MessageError("invalid Unicode")
     told = ["strikes", str(fields["strikes"]), _publishable(came), *([origin] if origin else [])]
     identity = _digest(told, _IDENTITY_BYTES) if came else b""
-    return StrikeRequest(read_reference(fields["strikes"], "strikes"), identity, _trace(fields), origin)
+    return StrikeRequest(reference, identity, _trace(fields), origin)
 
 
 def _rename(fields: Mapping[str, Any]) -> SpeakerRename:

@@ -16,6 +16,7 @@ from context_builder.transcript.moments import of_chat
 from context_builder.transcript.offsets import offset
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript, Utterance, name_of
+from context_builder.transcript.written_dates import named_date
 
 _STAMP: Final = re.compile(
     r"(?P<day>[^\n:]{8,60}?),?\s+(?:[^\W\d_]{1,3}\s)?"
@@ -111,14 +112,11 @@ class _Days:
 
 
 def _day(text: str) -> datetime | None:
-    import dateparser
-
     if not _NAMED_DAY.fullmatch(text):
         return None
     order = {"DATE_ORDER": "DMY"} if _DOTTED.search(text) else {}
-    settings = {"REQUIRE_PARTS": ["day", "month", "year"], "RELATIVE_BASE": datetime(2000, 1, 1), **order}
     for written in (text, _WEEKDAY.sub("", text)):
-        found: datetime | None = dateparser.parse(written.strip(), settings=settings)
+        found = named_date(written.strip(), RELATIVE_BASE=datetime(2000, 1, 1), **order)
         if found is not None:
             return found.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -236,6 +237,22 @@ def test_any_bytes_become_a_message_that_can_be_published_or_are_refused(deliver
         return
     for problem in _violations(published(message)):
         pytest.fail(problem)
+
+
+_REVISING = ("strikes", "renames", "corrects", "origin", "speaker", "timestamp", "traceparent", "message_number")
+_revisions = st.dictionaries(
+    st.sampled_from(_REVISING),
+    _json | st.sampled_from(["\ud800", "id:4", "monday", 4, 4.0, 10**400, at(5)]),
+    min_size=1,
+).map(_escaped)
+
+
+@given(_revisions)
+@example(_escaped({"strikes": "\ud800", "timestamp": at(5)}))
+@example(_escaped({"strikes": 4, "origin": "\ud800", "timestamp": at(5)}))
+def test_any_revision_is_read_or_refused(delivery: bytes) -> None:
+    with suppress(MessageError):
+        decode(delivery, ARRIVAL, max_bytes=LIMIT)
 
 
 def _violations(entry: dict[str, Any]) -> Iterator[str]:
