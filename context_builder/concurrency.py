@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 share: Final[ContextVar[str]] = ContextVar("share", default="")
-"""Whose share of the turns a task uses: its tenant's."""
+"""Name of the share whose turns a task uses: its tenant."""
 
 
 class FairTurns:

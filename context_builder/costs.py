@@ -88,7 +88,7 @@ class Prices:
         return model in self._of
 
     def of(self, model: str) -> Price:
-        """Return the model's price; None for one that is not listed."""
+        """Return the model's price; a price of zero for a model that is not listed."""
         return self._of.get(model, Price(0.0, 0.0, 0.0))
 
     def priced(self, usage: Usage) -> Usage:

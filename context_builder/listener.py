@@ -32,10 +32,10 @@ from context_builder.transcript.live_speech import LiveSpeech
 from context_builder.transcript.utterance import CorrectedUtterance, Heard, Utterance
 
 LARGEST: Final = 16 * 2**20
-"""Bytes of a message; no transcriber sends a thousandth of that."""
+"""Most bytes of a message; no transcriber sends a thousandth of that."""
 
 FOLLOW_GRACE: Final = 1.0
-"""Seconds in which what relays had sent when the server ended is read."""
+"""Seconds in which messages are still read that relays had sent before the server ended."""
 
 FIRST_PAUSE: Final = 0.25
 LONGEST_PAUSE: Final = 10.0

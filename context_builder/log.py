@@ -104,7 +104,7 @@ class LogSink:
 _MOST_CAUSES: Final = 10
 
 RETRIES_PER_LINE: Final = 60
-"""Of so many failed attempts in a row only the first is logged: what stays away does not fill the log."""
+"""Failed attempts in a row of which one is logged, the first: what stays away does not fill the log."""
 
 
 def configure(

@@ -12,7 +12,7 @@ from context_builder.errors import AnalystError
 from context_builder.quoting import quoted_json, quoted_name
 
 FRAME_TOKENS: Final = 4
-"""Of a line's number, the blank after it and the line's end, at most."""
+"""Most tokens of a line's number, the blank after it and the line's end."""
 
 LONGEST_COUNTED: Final = 8_192
 """Bytes of a line whose tokens are counted: longer ones are reckoned at one a byte, which is never too few."""

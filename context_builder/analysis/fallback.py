@@ -72,45 +72,35 @@ class FallbackAnalyst(Analyst):
         return read_both and partial(self._read_both, read_both)
 
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
-        try:
-            with self._calls.guard():
-                return await self._primary.extract_keywords(messages)
-        except AnalystError as error:
-            self._log_fallback("keywords", error)
-            failed = error
-        return _after(failed, await self._fallback.extract_keywords(messages))
+        return await self._by_either(
+            "keywords", self._primary.extract_keywords, self._fallback.extract_keywords, messages
+        )
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
-        try:
-            with self._calls.guard():
-                return await self._primary.infer_domains(messages)
-        except AnalystError as error:
-            self._log_fallback("domains", error)
-            failed = error
-        return _after(failed, await self._fallback.infer_domains(messages))
+        return await self._by_either("domains", self._primary.infer_domains, self._fallback.infer_domains, messages)
 
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
         """Return the summary by the first model that answers; raises the primary's error if none does."""
         second = self._fallback.summarize if isinstance(self._fallback, FallbackAnalyst) else None
-        return await self._by_a_model("summary", self._primary.summarize, second, request)
+        return await self._by_either("summary", self._primary.summarize, second, request)
 
     @property
     def compact(self) -> Compact | None:
         """Return a function that asks the models to rewrite points, where one of them can."""
         first = self._primary.compact
-        return first and partial(self._by_a_model, "compaction", first, self._fallback.compact)
+        return first and partial(self._by_either, "compaction", first, self._fallback.compact)
 
     @property
     def read_preferences(self) -> ReadPreferences | None:
         """Return a function that asks the models for stated preferences, where one of them can tell."""
         first = self._primary.read_preferences
-        return first and partial(self._by_a_model, "preferences", first, self._fallback.read_preferences)
+        return first and partial(self._by_either, "preferences", first, self._fallback.read_preferences)
 
     @property
     def project_document(self) -> ProjectDocument | None:
         """Return a function that asks the models for a document's key statements, where one of them can tell."""
         first = self._primary.project_document
-        return first and partial(self._by_a_model, "artifact", first, self._fallback.project_document)
+        return first and partial(self._by_either, "artifact", first, self._fallback.project_document)
 
     async def close(self) -> None:
         try:
@@ -132,9 +122,10 @@ class FallbackAnalyst(Analyst):
         keywords = await self._fallback.extract_keywords(keyword_messages)
         return keywords, _after(failed, await self._fallback.infer_domains(domain_messages))
 
-    async def _by_a_model(
+    async def _by_either(
         self, task: str, first: Callable[[T], Awaitable[R]], second: Callable[[T], Awaitable[R]] | None, asked: T
     ) -> R:
+        """Return the answer of the first that has one; raises the first one's error if none has."""
         try:
             with self._calls.guard():
                 return await first(asked)

@@ -71,7 +71,7 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class CallOptions:
-    """How model calls are made: their timeouts, retries and limits.
+    """Timeouts, retries and limits of model calls.
 
     ``timeout`` (seconds) holds for one try. Between tries the wait grows from ``first_wait`` to
     ``longest_wait`` seconds, with jitter; a server that asks for a longer one is not tried again.

@@ -79,7 +79,7 @@ class Archive(Protocol):
 
 TABLE: Final = "context_summaries"
 ASKED: Final = f"table {TABLE}"
-"""What the database is asked for."""
+"""Name of what the archive asks of the database, for errors."""
 
 MIGRATIONS: Final = "context_builder_migrations"
 """The table of what was applied to the database; its column is ``name``."""

@@ -29,7 +29,7 @@ PART: Final = 2**20
 
 MANIFEST_MOST: Final = 64 * 2**20
 LINE_MOST: Final = 256 * 2**20
-"""Bytes of a line, of which Redis would take no more than twice."""
+"""Most bytes of a line; Redis takes values of twice as many at most."""
 
 _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
@@ -45,12 +45,12 @@ class BackupWriter:
 
     def __enter__(self) -> Self:
         if self._path.exists():
-            raise BackupError(f"{self._path}: is there already; choose another name")
+            raise BackupError(f"{self._path}: already exists; choose another name")
         try:
             number = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise _unwritable(self._path, error) from None
-        self._file = BufferedWriter(_Told(number, self._path))
+        self._file = BufferedWriter(_CheckedFile(number, self._path))
         self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=3)
         return self
 
@@ -80,7 +80,7 @@ class BackupWriter:
             self._partial.unlink(missing_ok=True)
 
 
-class _Told(FileIO):
+class _CheckedFile(FileIO):
     """A file that reports a full disk as an error of ours."""
 
     def __init__(self, number: int, path: Path) -> None:
@@ -114,7 +114,7 @@ class BackupReader:
         except OSError as error:
             raise BackupError(error.strerror or "cannot be read") from None
         except _BROKEN:
-            raise BackupError("is no backup, or not a whole one") from None
+            raise BackupError("is not a backup, or an incomplete one") from None
         try:
             self.manifest = self._read_manifest()
         except BaseException:
@@ -164,10 +164,10 @@ class BackupReader:
     def _read_manifest(self) -> dict[str, Any]:
         names = [info.filename for info in self._zip.infolist()]
         if MANIFEST not in names or self._zip.getinfo(MANIFEST).file_size > MANIFEST_MOST:
-            raise BackupError("is no backup of context_builder")
+            raise BackupError("is not a backup of context_builder")
         manifest = self._decoded(MANIFEST, b"".join(self.parts(MANIFEST)))
         if manifest.get("kind") != KIND:
-            raise BackupError("is no backup of context_builder")
+            raise BackupError("is not a backup of context_builder")
         if manifest.get("format") != FORMAT:
             raise BackupError(
                 f"has format {manifest.get('format')!r}; this version ({__version__}) reads format {FORMAT}: "

@@ -208,7 +208,7 @@ async def restore_sessions(
                 raise BackupError("a session has another one's end")
             if place is not None and not await place.finish():
                 await place.drop()
-                raise BackupError(f"session {header.session_id} is there already")
+                raise BackupError(f"session {header.session_id} already exists")
             if header.session_id not in left_out:
                 done(header.session_id, server, position)
             current = place = None

@@ -43,7 +43,7 @@ COMPLETION_TIME: Final = 0.5
 """Seconds that Redis has to answer: somebody waits with a finger on the key."""
 
 COMPLETED_OF: Final = 1000
-"""So many of the sessions of each Redis are looked through."""
+"""Newest sessions of each Redis that are looked through."""
 
 
 def session_ids(incomplete: str) -> list[str]:

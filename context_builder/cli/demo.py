@@ -23,10 +23,10 @@ from context_builder import log
 from context_builder.cli.command import live_console, run, settings_in_force
 from context_builder.cli.replay import replay
 from context_builder.cli.signals import stopped, stopping_signals
-from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours, domain_colour, plain, short_name
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import SILENCE, counted
+from context_builder.cli.view.summary import SummaryView
 from context_builder.cli.watch import INTERVAL, follow
 from context_builder.demo import load_demo, load_demo_document
 from context_builder.errors import ContextBuilderError
@@ -131,11 +131,10 @@ async def _played(session: Session, client: SessionClient, stop: asyncio.Event, 
     async with _served(session):
         await replay(client, load_demo(), speed=speed, stop=stop)
         seen = DemoSighting(client.session_id)
-        end = asyncio.get_running_loop().time() + SETTLING
-        while asyncio.get_running_loop().time() < end and not await stopped(stop, INTERVAL):
-            seen.look(await client.snapshot())
-            if seen.summarized:
-                break
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLING):
+                while not (seen.summarized or await stopped(stop, INTERVAL)):
+                    seen.look(await client.snapshot())
 
 
 async def _demo(speed: float, console: Console) -> None:

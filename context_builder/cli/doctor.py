@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -100,11 +100,11 @@ async def _doctor(*, as_json: bool) -> None:
     log.configure("error", settings.process.log_format)
     first, *others = settings.of_each_server()
     async with open_app(first) as app:
-        findings = [await _examined(name, check, app) for name, check in CHECKS.items()]
+        findings = await _examined(app, CHECKS)
         findings += await _model_tasks(app)
         for one in others:
             async with app.beside(one) as another:
-                findings += [await _examined(name, CHECKS[name], another) for name in OF_EACH_SERVER]
+                findings += await _examined(another, OF_EACH_SERVER)
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -116,20 +116,27 @@ async def _doctor(*, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-async def _examined(name: str, check: Callable[[App], Awaitable[CheckAnswer]], app: App) -> CheckResult:
-    try:
-        outcome = await asyncio.wait_for(check(app), PATIENCE)
-    except TimeoutError:
-        return CheckResult(name, ok=False, found=f"no answer within {PATIENCE:g} s", advice=ADVICE[name])
-    except ContextBuilderError as error:
-        return CheckResult(name, ok=False, found=str(error), advice=ADVICE[name])
-    return CheckResult(name, ok=outcome.ok, found=outcome.found, advice=outcome.advice)
+async def _examined(app: App, names: Iterable[str]) -> list[CheckResult]:
+    """Return what each check finds; of a Redis that gives no answer, the reason is told once."""
+    findings: list[CheckResult] = []
+    is_reached = True
+    for name in names:
+        if not is_reached and name in OF_EACH_SERVER:
+            findings.append(CheckResult(name, ok=False, found="not checked: it needs Redis", advice=""))
+            continue
+        try:
+            outcome = await asyncio.wait_for(CHECKS[name](app), PATIENCE)
+            findings.append(CheckResult(name, ok=outcome.ok, found=outcome.found, advice=outcome.advice))
+        except (TimeoutError, ContextBuilderError) as error:
+            found = f"no answer within {PATIENCE:g} s" if isinstance(error, TimeoutError) else str(error)
+            findings.append(CheckResult(name, ok=False, found=found, advice=ADVICE[name]))
+            is_reached = is_reached and name != "redis"
+    return findings
 
 
 async def _redis(app: App) -> CheckAnswer:
     from context_builder.engines.redis_launch import SETTINGS
-    from context_builder.storage.redis import check_server
-    from context_builder.storage.redis_durability import durability_of
+    from context_builder.storage.redis import check_server, durability_of
 
     found = f"{app.redis_is.what}, version {await check_server(app.redis)}"
     durability = await durability_of(app.redis, SETTINGS if app.redis_is.embedded else None)

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run, session_ids
-from context_builder.cli.view.memory import KINDS
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
+from context_builder.cli.view.summary import KINDS
 from context_builder.clock import moment
 from context_builder.session.client import SessionClient
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import announce, live_console, print_json, quick_loop, run, settings_in_force
-from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, sweep_hourly
+from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, serving_health, sweep_hourly
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
 from context_builder.errors import require_extra
@@ -83,7 +83,7 @@ async def _work() -> None:
 
     settings = settings_in_force()
     require_extra("fleet", "docket", "fleet")
-    from context_builder.fleet.process import WorkloadMeter, collect_seldom, raise_open_files, tell_room
+    from context_builder.fleet.process import WorkloadMeter, collect_seldom, log_room, raise_open_files
     from context_builder.fleet.worker import run_workers
     from context_builder.wiring.fleet import check_servers, open_apps, open_workers
     from context_builder.wiring.tracing import sending_spans
@@ -92,26 +92,17 @@ async def _work() -> None:
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = asyncio.Event()
     meter = WorkloadMeter()
-    async with sending_spans(settings, "fleet"), open_apps(settings) as apps, AsyncExitStack() as stack:
+    async with sending_spans(settings, "fleet"), open_apps(settings) as apps:
         with stopping_signals(stop.set):
             await check_servers(apps)
             files = raise_open_files()
             for app in apps:
-                await tell_room(app.redis, app.settings.redis.server_name, files)
-            workers = await stack.enter_async_context(open_workers(apps, meter))
-            announce(banner(workers[0].name, apps))
-            if settings.process.http_port is not None:
-                require_extra("server", "uvicorn", "HTTP_PORT")
-                from context_builder.server.health import serve_http
-
-                pages = serve_http(
-                    settings.process.http_host,
-                    settings.process.http_port,
-                    lambda: all(worker.is_served for worker in workers),
-                )
-                await stack.enter_async_context(pages)
-            async with beside(apps[0].warm_up(), *map(sweep_hourly, apps), collect_seldom(), meter.run()):
-                await within_grace(run_workers(workers, stop), stop)
+                await log_room(app.redis, app.settings.redis.server_name, files)
+            async with open_workers(apps, meter) as workers:
+                announce(banner(workers[0].name, apps))
+                health = serving_health(settings, lambda: all(worker.is_served for worker in workers))
+                async with health, beside(apps[0].warm_up(), *map(sweep_hourly, apps), collect_seldom(), meter.run()):
+                    await within_grace(run_workers(workers, stop), stop)
 
 
 def banner(worker: str, apps: tuple[App, ...]) -> str:
@@ -147,12 +138,13 @@ async def _status(*, as_json: bool, each: bool) -> None:
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.status import FleetServer, fleet_status
     from context_builder.session.keys import SESSION_ID_RULE
-    from context_builder.wiring.servers import open_redis_and_url
+    from context_builder.wiring.servers import connected_redis
 
     async with AsyncExitStack() as stack:
         servers = []
         for settings in settings_in_force().of_each_server():
-            redis, url = await stack.enter_async_context(open_redis_and_url(settings))
+            redis, url, _ = await connected_redis(settings)
+            stack.push_async_callback(redis.aclose)
             servers.append(FleetServer(settings.redis.server_name, url, redis))
         found = await fleet_status(servers)
     if as_json:
@@ -270,20 +262,15 @@ async def _shown(demonstration: Demonstration, events: deque[str], console: Cons
                 live.update(_view(demonstration, events))
             await asyncio.sleep(_REFRESH)
 
-    if console.is_terminal:
-        with Live(console=console, auto_refresh=True, refresh_per_second=8, transient=True) as live:
-            looking = asyncio.create_task(look(live), name="look")
-            try:
-                yield
-            finally:
-                looking.cancel()
-        console.print(_view(demonstration, events))
-    else:
-        looking = asyncio.create_task(look(None), name="look")
+    view = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else nullcontext()
+    with view as live:
+        looking = asyncio.create_task(look(live), name="look")
         try:
             yield
         finally:
             looking.cancel()
+    if live is not None:
+        console.print(_view(demonstration, events))
 
 
 def _view(demonstration: Demonstration, events: deque[str]) -> RenderableType:

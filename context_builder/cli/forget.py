@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from context_builder.session.store.registry import SessionRegistry
 
 LOOK_AGAIN: Final = 0.05
-"""Seconds."""
+"""Seconds between two looks at the session's marks."""
 
 STEP: Final = 2_000
 """Memories that are deleted at once; fewer where the database does not do that in time."""
 
 SMALLEST_STEP: Final = 100
-"""A database that cannot delete so few is away."""
+"""Memories that are deleted at once at least: a database that cannot delete so few in time is away."""
 
 LOST_BY_REDIS: Final = 3.0
 """Seconds within which a Redis that writes to disk every second may still lose what it was told, should power fail."""

@@ -24,6 +24,7 @@ from rich.progress import (
 from context_builder import log
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
+from context_builder.cli.view.status import counted
 from context_builder.errors import AnalystError, DatabaseError, require_extra
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, w
     else:
         _show(result)
         if embedded.done:
-            typer.echo(f"{embedded.done:,} passage{_plural(embedded.done)} embedded, to be found by meaning.")
+            typer.echo(f"{counted(embedded.done, 'passage')} embedded, to be found by meaning.")
         if embedded.left:
             typer.echo(
                 f"{embedded.left:,} more to embed{embedded.estimate}: `context-builder serve` does so in the "
@@ -133,10 +134,6 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, w
             typer.echo(f"{projected:,} summarized by the model, for packages that they are too long for.")
     if embedded.hint:
         typer.echo(f"Documents are found by words alone: {plain(embedded.hint, 200)}", err=True)
-
-
-def _plural(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def _columns(what: str) -> tuple[ProgressColumn, ...]:
@@ -218,7 +215,7 @@ async def _embedded(settings: Settings, tenant_id: str, patience: float | None) 
 def _show(result: IngestResult) -> None:
     files = result.new + result.changed + result.unchanged
     counts = f"{files:,} files: {result.new:,} new, {result.changed:,} changed, {result.unchanged:,} as before"
-    typer.echo(f"{counts}; {result.edges:,} edge{_plural(result.edges)} between them.")
+    typer.echo(f"{counts}; {counted(result.edges, 'edge')} between them.")
     if result.erased:
         typer.echo(f"{len(result.erased):,} erased, whose file is gone.")
     for one in result.skipped[:_MOST_NAMED]:

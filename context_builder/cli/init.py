@@ -75,7 +75,7 @@ def init(
         context-builder init --redis redis://cache:6379/0 --model openai --yes
     """
     if ENV.exists():
-        confirm(f"Change {ENV}, which is there already? Other lines stay.", yes=yes)
+        confirm(f"{ENV} already exists. Change it? Other lines stay.", yes=yes)
     given = {"redis": redis, "database": database, "model": model, "recordings": recordings}
     held = run(_held())
     chosen: Values = {}

@@ -39,7 +39,7 @@ TenantOption = Annotated[
     str | None, typer.Option("--tenant", help="Tenant of the packages; default: TENANT_ID.", callback=legible)
 ]
 _LONGEST_NOTE: Final = 8_000
-"""Characters."""
+"""Characters of a note, at most."""
 
 PackageId = Annotated[
     str, typer.Argument(help="Id of the package, which begins with cpk_.", show_default=False, callback=legible)
@@ -211,7 +211,9 @@ async def _rate(
     package_id: str, outcome: float | None, helped: dict[str, float], note: str, tenant: str | None
 ) -> None:
     async with asking(tenant) as (service, agent):
-        await service.feedback(agent, package_id, outcome, helped, note)
+        unknown = await service.feedback(agent, package_id, outcome, helped, note)
+    for ref in unknown:
+        typer.echo(f"{plain(ref, 200)} is not in the package, so nothing is noted of it", err=True)
 
 
 @package.command("list")

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from context_builder.cli.command import JsonFlag, legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain, spaced
+from context_builder.cli.view.status import counted
 from context_builder.errors import ContextBuilderError, PolicyError, require_extra
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ async def _list(tenant: str | None, *, as_json: bool) -> None:
         print_json({"policyVersion": governance.policy_set.version, "texts": listed})
         return
     for name, count in counts.items():
-        typer.echo(f"{plain(name)}  {count} {'policy' if count == 1 else 'policies'}")
+        typer.echo(f"{plain(name)}  {counted(count, 'policy')}")
     if not counts:
         typer.echo("No policy text is left, so nothing may be read.", err=True)
 
@@ -223,7 +224,7 @@ def _check(texts: Mapping[Path, str], *, as_json: bool) -> None:
     for one in () if as_json else checked:
         name = plain(one["file"], 200)
         if one["ok"]:
-            typer.echo(f"{name}: {one['policies']} {'policy' if one['policies'] == 1 else 'policies'}, all fit")
+            typer.echo(f"{name}: {counted(one['policies'], 'policy')}, all fit")
         else:
             place = f"line {one['line']}, column {one['column']}"
             typer.echo(f"context-builder: {name}, {place}: {plain(one['message'])}", err=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MESSAGE = Annotated[str, typer.Argument(help="Number of the message, or its id as id:12.", show_default=False)]
 
 LOOK_AGAIN: Final = 0.05
-"""Seconds."""
+"""Seconds between two looks at how far the session is."""
 
 PATIENCE: Final = 15.0
 """Seconds that archive and memory may take to follow."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -19,6 +19,7 @@ from context_builder.errors import require_extra
 from context_builder.session.failures import lone_failure_itself
 
 if TYPE_CHECKING:
+    from context_builder.settings.settings import Settings
     from context_builder.wiring.app import App
     from context_builder.wiring.embedded import Described
 
@@ -46,10 +47,10 @@ def run_session(
 
         REDIS_URL=redis://cache OPENAI_API_KEY=sk-... context-builder run monday
     """
-    run(serve(session_id, None, takeover=takeover, wait=not no_wait), interrupted=0)
+    run(_serve(session_id, None, takeover=takeover, wait=not no_wait), interrupted=0)
 
 
-async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
+async def _serve(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
     """Keep the session's state until told to stop, recorded in the file ``record`` if there is one."""
     from context_builder import log
     from context_builder.wiring.app import open_app, recording_of
@@ -58,20 +59,15 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
     settings = await settings_for(session_id)
     log.configure(settings.process.log_level, settings.process.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    async with sending_spans(settings, "run"), open_app(settings) as app, AsyncExitStack() as stack:
+    async with sending_spans(settings, "run"), open_app(settings) as app:
         session = app.session(session_id, record=record)
         with stopping_signals(session.stop):
             await app.check()
             announce(banner(session_id, app))
             if kept_in := record or recording_of(session_id, settings):
                 announce(f"  Recorded {kept_in}, what people say included")
-            if settings.process.http_port is not None:
-                require_extra("server", "uvicorn", "HTTP_PORT")
-                from context_builder.server.health import serve_http
-
-                pages = serve_http(settings.process.http_host, settings.process.http_port, lambda: session.is_served)
-                await stack.enter_async_context(pages)
-            async with beside(app.warm_up(), sweep_hourly(app, spared=session_id)):
+            health = serving_health(settings, lambda: session.is_served)
+            async with health, beside(app.warm_up(), sweep_hourly(app, spared=session_id)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session.told_to_stop)
             if app.redis_is.embedded:
                 announce("The embedded servers go on running; `context-builder engines stop` stops them.")
@@ -108,6 +104,20 @@ async def beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             finally:
                 for task in started:
                     task.cancel()
+
+
+@asynccontextmanager
+async def serving_health(settings: Settings, is_served: Callable[[], bool]) -> AsyncIterator[None]:
+    """Serve metrics and health inside, on a port of their own, where HTTP_PORT is set."""
+    process = settings.process
+    if process.http_port is None:
+        yield
+        return
+    require_extra("server", "uvicorn", "HTTP_PORT")
+    from context_builder.server.health import serve_http
+
+    async with serve_http(process.http_host, process.http_port, is_served):
+        yield
 
 
 async def sweep_hourly(app: App, *, spared: str = "") -> None:
@@ -161,4 +171,4 @@ async def _record(session_id: str, file: Path | None, *, takeover: bool, wait: b
 
     validate_session_id(session_id)
     file = file or recording_of(session_id, await settings_for(session_id)) or Path(file_name(session_id))
-    await serve(session_id, file, takeover=takeover, wait=wait)
+    await _serve(session_id, file, takeover=takeover, wait=wait)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from context_builder.cli.command import quick_loop, run, settings_in_force
+from context_builder.cli.run import serving_health
 from context_builder.cli.signals import stopping_signals
 from context_builder.errors import require_extra
 
@@ -63,7 +64,7 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
     with stopping_signals(stop.set):
         async with (
             sending_spans(settings, "serve"),
-            _telling(settings, stop),
+            serving_health(settings, lambda: not stop.is_set()),
             open_services(settings) as opened,
             _hosting(settings, opened),
         ):
@@ -81,18 +82,6 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
                 stopping=opened.services.stopping,
                 started=lambda: typer.echo(banner(settings, opened, code)),
             )
-
-
-@asynccontextmanager
-async def _telling(settings: Settings, stop: asyncio.Event) -> AsyncIterator[None]:
-    """Tell of metrics and health on a port of their own, where one is set: to those who run the server."""
-    if settings.process.http_port is None:
-        yield
-        return
-    from context_builder.server.health import serve_http
-
-    async with serve_http(settings.process.http_host, settings.process.http_port, lambda: not stop.is_set()):
-        yield
 
 
 @asynccontextmanager

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run, session_ids, silence_threshold
 from context_builder.cli.view.conversation import ConversationView, DomainBars, keyword_line
-from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import SILENCE, figures, flow, running, silence_clock
+from context_builder.cli.view.summary import SummaryView
 from context_builder.errors import StoreError
 from context_builder.session.client import JsonObject, SessionClient, Snapshot
 

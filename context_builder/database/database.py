@@ -20,7 +20,7 @@ PING: Final = "context_access_any"
 """The function that a ping calls: it reads next to nothing, and is every tenant's."""
 
 EVERYTHING: Final = "tables and functions of context_builder"
-"""What a database is asked for where no part of it is named."""
+"""Name of what is asked of a database, for errors that concern no part of it."""
 
 
 class Database(Protocol):

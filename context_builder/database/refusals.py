@@ -12,7 +12,7 @@ from typing import Final
 from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, DataRejected
 
 _SQLSTATE_LENGTH: Final = 5
-"""By which a code is told from an HTTP status."""
+"""Length of an SQLSTATE, which distinguishes it from an HTTP status."""
 
 _TRANSIENT: Final = (
     "08",  # connection
@@ -24,7 +24,7 @@ _TRANSIENT: Final = (
     "58",  # system error
     "XX",  # internal error
 )
-"""The same statement may succeed later."""
+"""Beginnings of SQLSTATEs after which the same statement may succeed later."""
 
 _INVALID_DATA: Final = (
     "22",  # data exception: out of range, unreadable, too long
@@ -32,7 +32,7 @@ _INVALID_DATA: Final = (
     "44",  # the check option of a view
     "54",  # beyond a limit of the program, such as the size of an index entry
 )
-"""The statement fails for what is in it, however often it is sent; one with other data may succeed."""
+"""Beginnings of SQLSTATEs after which only a statement with other data may succeed."""
 
 _MIGRATE: Final = "run `context-builder migrate`"
 _ADVICE: Final = {
@@ -44,7 +44,7 @@ _ADVICE: Final = {
     "28": "refuses this role or password; correct its URL",
     "3D000": "has no such database; create it or correct its URL",
 }
-"""What is wrong with a database and what to do about it, by SQLSTATE or its beginning."""
+"""Faults of a database and what to do about them, by SQLSTATE or its beginning."""
 
 _MIGRATE_PROJECT: Final = "run the SQL that `context-builder migrate` prints in Supabase's SQL editor"
 _KEY_REFUSED: Final = "refuses SUPABASE_KEY; use the project's service key"
@@ -54,7 +54,7 @@ _API_ADVICE: Final = {
     "42501": "does not let SUPABASE_KEY use {asked}; use the project's service key",
     **dict.fromkeys(("PGRST301", "PGRST302", "PGRST303", "401", "403"), _KEY_REFUSED),
 }
-"""The same for codes that only the API answers with, or that mean something else there."""
+"""Faults and advice for codes that only the API answers with, or that mean something else there."""
 
 # The API cannot reach its database, asks to slow down, or something before it failed.
 _API_TRANSIENT: Final = re.compile(r"PGRST00\d|408|429|5\d\d")

@@ -32,7 +32,7 @@ KEPT: Final = 256
 
 NICE: Final = 2
 NICE_OF_PASSAGES: Final = 15
-"""How far behind other programs, and behind queries, the threads stand (0 to 19)."""
+"""Niceness (0 to 19) of the threads: queries come after other programs, and passages after queries."""
 
 
 @dataclass(frozen=True, slots=True)

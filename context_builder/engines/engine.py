@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import secrets
 import socket
 import time
 from abc import ABC, abstractmethod
@@ -16,7 +17,7 @@ from context_builder.errors import EngineError
 LOOPBACK: Final = "127.0.0.1"
 
 _LETTING_GO: Final = 0.5
-"""Seconds within which a killed process lets go of its port."""
+"""Seconds in which the port of a killed process becomes free."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -102,12 +103,17 @@ class Address:
 class Engine(ABC):
     """Runs a server that is started once, outlives who started it, and is stopped on request.
 
-    The running server is on record in the home, where other terminals find it, and is started behind the ``_lock``.
-    Every method blocks (start-up takes up to a few seconds; call it in a thread) and raises
-    :class:`~context_builder.errors.EngineError` with what to do about it.
+    Files in the ``home`` that have the engine's ``name`` keep its port and password. The running server is on record
+    there, where other terminals find it, and one is started behind a lock. Every method blocks (start-up takes up to a
+    few seconds; call it in a thread) and raises :class:`~context_builder.errors.EngineError` with what to do about it.
     """
 
-    _lock: Path
+    def __init__(self, home: Path, name: str, standard_port: int) -> None:
+        self._home = home.absolute()
+        self._lock = self._home / f"{name}.lock"
+        self._port_file = self._home / f"{name}.port"
+        self._password_file = self._home / f"{name}.password"
+        self._standard_port = standard_port
 
     def ensure(self) -> Address:
         """Return the running engine of this home, started if there is none."""
@@ -127,6 +133,12 @@ class Engine(ABC):
     def stop(self) -> bool:
         """Stop the server cleanly, keeping its data; return false when none was running."""
 
+    def _password(self) -> str:
+        """Return this home's password, made up at first use."""
+        if not self._password_file.exists():
+            write_private(self._password_file, secrets.token_hex(16))
+        return self._password_file.read_text()
+
     @abstractmethod
     def _start(self) -> Address: ...
 
@@ -136,8 +148,8 @@ class Engine(ABC):
 
 
 USER: Final = "context_builder"
-"""Whom our own commands log in as, always with the home's password: where the server accepts it, it is this home's."""
+"""User of our own commands, always with the home's password: a server that accepts it is this home's."""
 
 VISITOR: Final = "context_builder_visitor"
-"""Whom everybody may log in as, and who may do nothing: tells another user's commands that the server that asks them
-for a password is an embedded one, beside which they start their own."""
+"""User without password or rights. That it exists tells another user's commands that a server which asks them for a
+password is an embedded one, beside which they start their own."""

@@ -8,7 +8,6 @@ owner of its data folder: ``nobody``, unless it is there already.
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -54,14 +53,10 @@ class PostgresEngine(Engine):
     """
 
     def __init__(self, home: Path, standard_port: int = STANDARD_PORT) -> None:
-        self._home = home = home.absolute()
-        self._folder = home / "postgres"
+        super().__init__(home, "postgres", standard_port)
+        self._folder = self._home / "postgres"
         self._data = self._folder / "data"
         self._log = self._folder / "server.log"
-        self._password_file = home / "postgres.password"
-        self._lock = home / "postgres.lock"
-        self._port_file = home / "postgres.port"
-        self._standard_port = standard_port
 
     def running(self) -> Address | None:
         record = self._recorded()
@@ -117,12 +112,6 @@ class PostgresEngine(Engine):
         )
         password.unlink()
         unfinished.rename(self._data)
-
-    def _password(self) -> str:
-        """Return this home's password, made up at first use."""
-        if not self._password_file.exists():
-            write_private(self._password_file, secrets.token_hex(16))
-        return self._password_file.read_text()
 
     def _query(self, programs: Programs, port: str, sql: str) -> str:
         where = f"host={LOOPBACK} port={port} dbname=postgres user={ROLE}"

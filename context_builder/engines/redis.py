@@ -72,15 +72,11 @@ class RedisEngine(Engine):
     """
 
     def __init__(self, home: Path, standard_port: int = STANDARD_PORT, *, guarded: bool = True) -> None:
-        home = home.absolute()
-        self._folder = home / "redis"
-        self._log = home / "redis.log"
-        self._record_file = home / "redis.json"
-        self._password_file = home / "redis.password"
-        self._lock = home / "redis.lock"
-        self._port_file = home / "redis.port"
-        self._data_lock = home / "redis.data.lock"
-        self._standard_port = standard_port
+        super().__init__(home, "redis", standard_port)
+        self._folder = self._home / "redis"
+        self._log = self._home / "redis.log"
+        self._record_file = self._home / "redis.json"
+        self._data_lock = self._home / "redis.data.lock"
         self._guarded = guarded
         self._child: subprocess.Popen[bytes] | None = None  # held, because Python warns of a child that is dropped
 

@@ -54,7 +54,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _version(server: Path) -> tuple[int, ...]:
-    """Its version; the empty tuple, older than any, where it does not run."""
+    """Return the server's version; the empty tuple, which is older than any, where it does not run."""
     try:
         answer = subprocess.run(  # noqa: S603 (found on PATH or in the wheel, no shell)
             [server, "--version"],
@@ -76,7 +76,7 @@ SETTINGS: Final = {
     "save": "",  # the append-only file is the one copy; no snapshots beside it
     "maxmemory-policy": "noeviction",
 }
-"""What an embedded server may lose depends on these, which it does not tell: it has no CONFIG."""
+"""Settings that decide what an embedded server may lose. It has no CONFIG to ask for them."""
 
 REWRITING: Final = {"auto-aof-rewrite-min-size": "256mb", "rdbcompression": "no"}
 """When and how the append-only file is rewritten. With Redis's own 64 MB, a busy fleet has all its data rewritten every

@@ -21,6 +21,7 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.errors import EngineError, StoreError
+from context_builder.session.client import spoken
 from context_builder.session.keys import Keys
 from context_builder.storage.redis_availability import translated
 
@@ -217,7 +218,8 @@ class Demonstration:
                 while turn < due:
                     name, (speaker, text) = self._names[turn % self.sessions], next(sayings)
                     self._numbers[name] += 1
-                    pipe.lpush(Keys(name).input, _message(name, self._numbers[name], speaker, text))
+                    message = spoken(name, self._numbers[name], speaker, text, datetime.now())
+                    pipe.lpush(Keys(name).input, orjson.dumps(message))
                     turn += 1
                 await pipe.execute()
             self.seen.said = turn
@@ -262,18 +264,6 @@ def surroundings_without(names: Iterable[str]) -> dict[str, str]:
     """Return this process's environment without these settings: the demonstration needs no account, and uses none."""
     unset = {name.upper() for name in names}
     return {name: value for name, value in os.environ.items() if name.upper() not in unset}
-
-
-def _message(session_id: str, number: int, speaker: str, text: str) -> bytes:
-    return orjson.dumps(
-        {
-            "session_id": session_id,
-            "speaker": speaker,
-            "text": text,
-            "timestamp": datetime.now().isoformat(),
-            "message_number": number,
-        }
-    )
 
 
 async def _ended(process: subprocess.Popen[bytes]) -> None:

@@ -25,15 +25,15 @@ from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
 SCANNED: Final = 20_000
-"""Keys that one scan looks at, about; the next goes on from there."""
+"""Keys that one scan looks at, approximately; the next one goes on from there."""
 
 SCAN_PART: Final = 1000
 
 RARER: Final = 60
-"""While Redis reports pushes, scans are so many times rarer: they find what was told while nobody listened."""
+"""Factor by which scans are rarer while Redis reports pushes: they find what was reported while nobody listened."""
 
 LOOK: Final = 0.25
-"""Seconds between two looks whether Redis still reports pushes."""
+"""Seconds between two checks that Redis still reports pushes."""
 
 ASK_AGAIN: Final = 1.0
 """Seconds between two looks at a session that does not run here, however often it is pushed to. Those that somebody
@@ -49,16 +49,16 @@ COALESCE: Final = 0.02
 RECONNECT: Final = 0.5
 
 MOST_REFUSED: Final = 1_000
-"""Ids that no session can have, told once each."""
+"""Most ids that no session can have and that are logged, once each."""
 
 SHOWN: Final = 128
-"""Characters of such an id in the log."""
+"""Most characters of such an id in the log."""
 
 PART: Final = 500
-"""Sessions that are looked at with one script, which takes some milliseconds."""
+"""Sessions that one script looks at, in some milliseconds."""
 
 PARTS: Final = 10
-"""Scripts of one look for sessions with work that nobody runs."""
+"""Scripts that one look for sessions with work and without an owner runs at most."""
 
 log = structlog.get_logger(__name__)
 

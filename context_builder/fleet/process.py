@@ -28,11 +28,11 @@ log = structlog.get_logger(__name__)
 
 
 FEW_FILES: Final = 512
-"""Below this, connections to models and databases may find none."""
+"""Open files; with fewer, connections to models and databases may find none left."""
 
 
 def raise_open_files() -> int | None:
-    """Let the process open as many files as it may, and return how many; None where the system has no such limit."""
+    """Raise the process's limit of open files as far as the system lets it, and return it; None where there is none."""
     if find_spec("resource") is None:
         return None
     import resource
@@ -44,10 +44,10 @@ def raise_open_files() -> int | None:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-async def tell_room(redis: Redis, server: str, files: int | None) -> None:
-    """Tell how many files this process may open and how many clients Redis serves, and whether that is few."""
+async def log_room(redis: Redis, server: str, files: int | None) -> None:
+    """Log how many files this process may open and how many clients Redis serves; few files as a warning."""
     clients = None
-    with suppress(StoreError):  # the worker tells that it is away
+    with suppress(StoreError):  # the worker logs that it is away
         async with translated():
             info: dict[str, Any] = await redis.info("clients")
         clients = info.get("maxclients")
@@ -56,24 +56,23 @@ async def tell_room(redis: Redis, server: str, files: int | None) -> None:
 
 
 ALLOCATIONS: Final = 20_000
-"""More objects made than freed before Python looks through the youngest by itself."""
+"""Threshold of new objects at which Python looks through the youngest by itself."""
 
 SET_ASIDE_SECONDS: Final = 1.0
-"""Time after which what is new is set aside, at most."""
+"""Most seconds until new objects are set aside, where later collections do not look."""
 
 NEW_OBJECTS: Final = 2_000
-"""More new objects than this are set aside sooner: to look through those of a busy second takes 50 ms, in which no
+"""New objects above which they are set aside sooner: to look through those of a busy second takes 50 ms, in which no
 session goes on."""
 
 POLL_SECONDS: Final = 0.1
 
 SHARE: Final = 0.01
-"""What is new is looked through before it is set aside, as long as that takes no more of the time than this. Each look
-also goes through all that is under way, and in a busy process looks then find nothing; what they would find waits for
-the look at everything."""
+"""Share of the time in which new objects may be looked through before they are set aside. Each look also goes through
+all that is under way, and in a busy process finds nothing; what it would find waits for the look at everything."""
 
 COLLECT_SECONDS: Final = 900.0
-"""Time between two looks at everything, for what has become garbage after it was set aside."""
+"""Seconds between two full collections, for objects that became garbage after they were set aside."""
 
 
 async def collect_seldom() -> None:
@@ -123,7 +122,7 @@ MOST_CPU: Final = 0.95
 """Share of a core that the event loop's thread may use."""
 
 RELIEVED: Final = 0.8
-"""Below this part of both limits an overloaded worker takes sessions again."""
+"""Part of both limits below which an overloaded worker takes sessions again."""
 
 
 @dataclass(frozen=True, slots=True)

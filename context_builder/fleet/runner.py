@@ -21,7 +21,7 @@ from context_builder.storage.redis_availability import translated
 log = structlog.get_logger(__name__)
 
 LONGEST_LOOK: Final = 1.0
-"""Seconds between two looks at which sessions may sleep."""
+"""Most seconds between two checks of which sessions may sleep."""
 
 SLEEPS_EARLY: Final = 10.0
 """Seconds without a message after which a session sleeps when another one waits for its place."""
@@ -35,8 +35,8 @@ STEADY: Final = 30.0
 """Seconds that a worker runs sessions, after which it takes them again at once when it had to hand them over."""
 
 LONGEST_PAUSE: Final = 5.0
-"""Seconds without sessions, at most, of a worker that had to hand them over again and again: what starts often does
-nothing else. Others may have them meanwhile."""
+"""Most seconds that a worker waits before it takes sessions again that it had to hand over repeatedly: it would only
+start them, over and over. Others may take them meanwhile."""
 
 
 class RunResult(Enum):

@@ -19,8 +19,8 @@ from context_builder.storage.redis import redis_time
 from context_builder.storage.redis_availability import translated
 
 POSTPONED: Final = "context_builder_fleet:postponed"
-"""Sorted set of sessions that sleep although their archive or memory, which is away, has not everything, by when to try
-again, in seconds of Redis' clock. Lives :data:`KEPT` seconds after the last one."""
+"""Sorted set of sessions that sleep although an archive or memory that is away lacks something of them, by the time of
+the next try in seconds of Redis' clock. Lives :data:`KEPT` seconds after the last one."""
 
 TRY_AGAIN: Final = 300.0
 """Seconds until a session is run again for a receiver that was away."""

@@ -38,7 +38,7 @@ from context_builder.storage.redis import GREETING
 from context_builder.storage.redis_availability import translated
 
 NAME: Final = "context_builder_fleet"
-"""The docket: its keys begin so. No key of a session does."""
+"""Name of the docket, and prefix of its keys; no key of a session has it."""
 
 TASK: Final = "run_session"
 
@@ -49,7 +49,7 @@ LEASE: Final = 3.0
 """Seconds that a session's lease lives in a fleet: it has run out, or nearly, when docket delivers its task again."""
 
 LEAVE: Final = 5.0
-"""Seconds that docket may take to end once the worker is to stop; after that it waits for a Redis that is frozen."""
+"""Seconds that docket may take to end once the worker is to stop; if it takes longer, it waits for a frozen Redis."""
 
 POLL: Final = timedelta(milliseconds=100)
 HEARTBEAT: Final = timedelta(seconds=1)
@@ -62,7 +62,7 @@ BATCH: Final = 100
 """Sessions that a worker takes at once, so that several share what comes at once."""
 
 AWAY_AFTER: Final = 2
-"""Heartbeats in vain after which a server is told to be away: one alone may have met a connection that died before."""
+"""Failed heartbeats after which a server is logged as away: a single one may have met a connection that died before."""
 
 WORKLOAD: Final = "context_builder_fleet:workload:"
 """Prefix of strings: each worker's load in JSON. Live :data:`WORKLOAD_MS`."""

@@ -139,7 +139,7 @@ async def verify(
     own = _anchors(tenant_id, state)
     base = max((one for one in own if one.day < oldest.isoformat()), key=lambda one: one.seq, default=None)
     others = [one for one in exported if one.tenant == tenant_id]
-    chain = _Chain(tenant_id, base, state["head"], [*others, *own])
+    chain = _Chain(tenant_id, base, state["head"], own, others)
     chain.check_begin(base, [one for one in others if one.day >= oldest.isoformat()])
     day, seq = (0, 0) if base is None else (_days(base.day), base.seq)
     while page := await functions.call(
@@ -192,7 +192,12 @@ class _Chain:
     """Follows the rows, and notes where they do not fit."""
 
     def __init__(
-        self, tenant: str, base: Anchor | None, head: Mapping[str, Any] | None, anchors: Iterable[Anchor]
+        self,
+        tenant: str,
+        base: Anchor | None,
+        head: Mapping[str, Any] | None,
+        own: Sequence[Anchor],
+        exported: Sequence[Anchor],
     ) -> None:
         self.rows = 0
         self._tenant = tenant
@@ -203,7 +208,8 @@ class _Chain:
         self._day = base.day if base else ""
         self._head = (int(head["seq"]), str(head["hash"])) if head else (0, genesis)
         self._anchors: dict[int, list[Anchor]] = {}
-        for one in anchors:
+        self._closing = {one.seq: one for one in own}
+        for one in (*exported, *own):
             if one.seq >= self._first - 1:
                 self._anchors.setdefault(one.seq, []).append(one)
         self._confirmed = self._first - 1
@@ -240,6 +246,8 @@ class _Chain:
             fits = hashed(bytes.fromhex(self._digest) + line.encode()).hexdigest() == digest
             if seq != self._expected or previous != self._digest or not fits:
                 self._note_misfit(line, seq, previous, digest, fits=fits)
+            if seq == self._expected and self._last_line and self._last.day != _date(day):
+                self._check_closed(seq - 1)
             if seq >= self._expected:
                 self._digest, self._expected = digest, seq + 1
                 self._last_line = line
@@ -250,6 +258,8 @@ class _Chain:
     def report(self, told: Iterable[Finding] = ()) -> AuditReport:
         """Return what was found, once all rows are read, and what is ``told`` otherwise."""
         seq, digest = self._head
+        if seq in self._closing and self._expected == seq + 1 and self._last_line:
+            self._check_closed(seq)
         last_anchor = max(self._anchors, default=0)
         end = max(seq, last_anchor)
         if len(self._findings) < MOST_FINDINGS:
@@ -262,6 +272,14 @@ class _Chain:
         others = [one for one in told if one.first not in known]
         findings = sorted(dict.fromkeys((*self._findings, *others)), key=lambda one: one.first)
         return AuditReport(self._tenant, self.rows, self._first, tuple(findings[:MOST_FINDINGS]))
+
+    def _check_closed(self, seq: int) -> None:
+        """Note a day, of which this is the last row, whose own anchor is not there, or tells another day or count."""
+        anchor, day = self._closing.get(seq), self._last.day
+        if anchor is None:
+            self._note("removed", seq, seq, day, f"the anchor of {day}")
+        elif (anchor.day, anchor.count) != (day, seq - max((one for one in self._closing if one < seq), default=0)):
+            self._note("altered", seq, seq, day, f"the anchor of {day}")
 
     def _note_misfit(self, line: str, seq: int, previous: str, digest: str, *, fits: bool) -> None:
         row = self._row(line)

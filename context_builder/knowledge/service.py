@@ -346,23 +346,27 @@ class PackageService:
 
     async def feedback(
         self, agent: Agent, package_id: str, outcome: float | None, helped: Mapping[str, float], note: str
-    ) -> None:
+    ) -> list[str]:
         """Note what helped; of sources that the agent may not see, nothing.
 
-        Raises :class:`~context_builder.errors.PackageUnknown`.
+        Returns the refs that are not in the package, or that the agent may not see: nothing is noted of them. Raises
+        :class:`~context_builder.errors.PackageUnknown`.
         """
-        told = {**helped, **dict.fromkeys(await self._hidden(agent, package_id))} if helped else {}
+        visible, hidden = await self._refs(agent, package_id) if helped else (set[str](), set[str]())
+        told = {**helped, **dict.fromkeys(hidden)}
         if not await self._record.feedback(agent.tenant, package_id, agent.sub, outcome, told, note):
             raise PackageUnknown(package_id)
+        return [ref for ref in helped if ref not in visible]
 
-    async def _hidden(self, agent: Agent, package_id: str) -> set[str]:
-        """Return the refs of a package's sources that the agent may not see at present."""
+    async def _refs(self, agent: Agent, package_id: str) -> tuple[set[str], set[str]]:
+        """Return the refs of a package's sources that the agent may see at present, and those of the others."""
         recorded = await self._record.latest(agent.tenant, package_id)
         if recorded is None:
             raise PackageUnknown(package_id)
         package = ContextPackage.model_validate(recorded.body)
-        visible = await self._seen(agent, package, await self.viewer.view(agent))
-        return {one.ref for one in package.sources} - {one.ref for one in visible.sources}
+        seen = await self._seen(agent, package, await self.viewer.view(agent))
+        visible = {one.ref for one in seen.sources}
+        return visible, {one.ref for one in package.sources} - visible
 
     async def outcomes(self, agent: Agent, since: datetime) -> Outcomes:
         """Return how packages did that feedback since then tells of: by size, policy and signal, and of each source."""

@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from context_builder.assembly.candidate import Candidate
@@ -57,6 +57,9 @@ _NAMED: Final = 1.0
 
 _ROUNDS: Final = 3
 """Further searches without what may not be seen."""
+
+_MOST_DENIED: Final = 10
+"""Sources that are looked for beside what may be seen: for the record alone, so that they take little time."""
 
 _MOST: Final = 1_000
 """Sources that a search is asked for at most."""
@@ -260,11 +263,12 @@ async def similar(vectors: VectorMemory, query: PackageQuery, asked: SemanticRet
         return SimilarNodes(found, found)
     allowed_of = await query.admission.sensitivities()
     denied_of = frozenset(Sensitivity) - allowed_of if allowed_of else frozenset()
+    few = asked.model_copy(update={"top_k": min(asked.top_k, _MOST_DENIED)})
     found, beside = map(
         list,
         await asyncio.gather(
             _alike(vectors, query, asked, sensitivities=allowed_of),
-            _alike(vectors, query, asked, sensitivities=denied_of) if denied_of else _nothing(),
+            _alike(vectors, replace(query, longest=0), few, sensitivities=denied_of) if denied_of else _nothing(),
         ),
     )
     without: set[str] = set()

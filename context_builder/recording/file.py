@@ -25,6 +25,7 @@ from context_builder.recording.recording import Encoder, digest
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.state import PublishedState
 from context_builder.session.events import SessionEvent
+from context_builder.session.failures import reason_of
 from context_builder.session.keys import decoded_session_id, encoded_session_id
 from context_builder.session.store.recovery import StoredSession
 
@@ -137,9 +138,9 @@ def check_header(line: bytes, session_id: str) -> None:
     except (orjson.JSONDecodeError, KeyError, TypeError):
         other = None
     if other is None:
-        raise RecordingError("is there already, and is not a recording of a session")
+        raise RecordingError("already exists, and is not a recording of a session")
     if other != session_id:
-        raise RecordingError(f"is there already, as a recording of session {other}")
+        raise RecordingError(f"already exists, as a recording of session {other}")
 
 
 SUFFIX: Final = ".jsonl"
@@ -267,7 +268,7 @@ class RecordingWriter:
         try:
             file.add(encode())
         except Exception as error:  # noqa: BLE001  # whatever it is, the other recordings go on
-            file.fail(f"cannot be written down: {error!r}")
+            file.fail(f"cannot be written down: {reason_of(error)}")
 
     def _flush(self) -> None:
         for file in self._open:

@@ -33,14 +33,22 @@ _ESCAPE: Final = re.compile(
     r"\\{1,4}u(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))|\\{1,4}x([0-9A-Fa-f]{2})|\\{1,4}U([0-9A-Fa-f]{8})"
     r"|%([2-7][0-9A-Fa-f])|&#[xX]0{0,4}([0-9A-Fa-f]{2,6});?|&#0{0,4}(?P<decimal>\d{2,6});?|(?P<named>&[A-Za-z]{2,8};)"
 )
-_OCTAL: Final = re.compile(r"\\([01][0-7]{2})|=([2-7][0-9A-F])")
+_OCTAL: Final = re.compile(
+    r"\\([01][0-7]{2})|=([2-7][0-9A-F]|[2-7][0-9a-f](?==[2-7][0-9a-f])|(?<==[2-7][0-9a-f]=)[2-7][0-9a-f])"
+)
 """Characters by their number in base 8, and as e-mails have them (RFC 2045, section 6.7)."""
+_CSS: Final = re.compile(r"(?:\\[0-9A-Fa-f]{2,6}[ \t]?){6,4000}")
+_CSS_ESCAPE: Final = re.compile(r"\\([0-9A-Fa-f]{2,6})[ \t]?")
+"""Characters by their number in base 16, as style sheets have them."""
 _MARKUP: Final = re.compile(
     r"\\(?P<kept>[!-/:-@\[\]-`{-~])"  # Markdown's escape
     r"|(?<=[\w@.-])(?:\*{1,3}|`{1,2}|~~)(?=[\w@.-])"
     r"|(?<=\S)(?:<!--[^<>]{0,80}-->|/\*[^*/]{0,80}\*/"
     r"|</?(?i:a|abbr|b|bdi|code|del|em|font|i|ins|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{0,80})?/?>)(?=\S)"
-    r"|(?<=[\w-])(?P<quote>[\"'])[ \t]{0,4}(?:[+.][ \t]{0,4})?(?P=quote)(?=[\w-])"  # two strings that are one
+    r"|(?<=[\w@.=:-])(?P<quote>[\"'`])(?:\.concat\()?[ \t]{0,4}(?:(?:[+.&~]|\|\||\.{2})[ \t]{0,4})?"
+    r"[bfruBFRU]{0,2}(?:(?P=quote)|[\"'`])(?=[\w@.=-])"  # two strings that are one
+    r"|(?<=[\w@.=-])(?:[$#]?\{{1,2}\s{0,2}(?:\"\"|''|``)\s{0,2}\}{1,2}|\$\(\))(?=[\w@.=-])"  # nothing, put in
+    r"|(?<=[\w@.-])\](?:\([^()\s]{0,200}\)|\[[^\[\]\s]{0,40}\])\[?(?=[\w@.-])"  # the rest of a link
 )
 """What stands within a word and is not seen, or not read."""
 _SPELLED: Final = re.compile(r"(?<!\S)(?:\S[ \n./-]){11,4000}\S(?!\S)")
@@ -48,6 +56,10 @@ _SEPARATED: Final = re.compile(
     r"[A-Za-z0-9](?P<between>[^A-Za-z0-9]{1,4})(?:[!-~](?P=between)){10,4000}[!-~](?![A-Za-z0-9])"
 )
 """Letter by letter, with the same signs between all of them."""
+_GROUP: Final = re.compile(r"\S+")
+_LEAST_GROUPS: Final = 4
+_LONGEST_GROUP: Final = 8
+_TELLING: Final = re.compile(r"[0-9@=]")
 _NUMBERS: Final = re.compile(r"(?<![\w.])(?:\d{2,3}(?:, ?|[ -])){7,4000}\d{2,3}(?![\w.])")
 _NUMBER: Final = re.compile(r"\d{2,3}")
 _HEX: Final = re.compile(
@@ -201,6 +213,36 @@ def _separated(text: str) -> Iterator[tuple[int, int, str]]:
             yield *spelled.span(), word
 
 
+def _in_groups(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield words whose letters are in groups of one length, the last one of which may be shorter.
+
+    People's words of one length are none: something has a digit or a sign among them, and is no number.
+    """
+    if not _TELLING.search(text):
+        return
+    groups: list[re.Match[str]] = []
+    for group in chain(_GROUP.finditer(text), (None,)):
+        length, begun = len(group.group()) if group else 0, len(groups[0].group()) if groups else 0
+        if group and groups and length == begun and group.start() - groups[-1].end() <= _LONGEST_GROUP:
+            groups.append(group)
+            continue
+        if len(groups) >= _LEAST_GROUPS - 1:
+            if group and length < begun and len(groups) >= _LEAST_GROUPS - 1:
+                groups.append(group)
+            word = "".join(one.group() for one in groups)
+            if len(groups) >= _LEAST_GROUPS and _TELLING.search(word) and not word.isdigit():
+                yield groups[0].start(), groups[-1].end(), word
+        groups = [group] if group and 1 < length <= _LONGEST_GROUP and not (groups and group is groups[-1]) else []
+
+
+def _of_css(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield what is written in the escapes of style sheets, where that is readable text."""
+    for escapes in _CSS.finditer(text):
+        codes = [int(one, 16) for one in _CSS_ESCAPE.findall(escapes.group())]
+        if all(0x20 <= code < 0x7F for code in codes):
+            yield *escapes.span(), "".join(map(chr, codes))
+
+
 def _of_numbers(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield what is written as the numbers of its characters."""
     for numbers in _NUMBERS.finditer(text):
@@ -230,7 +272,7 @@ def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
                 yield digits.start() + run[0].start(), digits.start() + run[-1].end(), plain
 
 
-_IN_WORDS: Final = (_of_numbers, _of_hex, _of_octal, _without_markup, _joined, _separated)
+_IN_WORDS: Final = (_of_css, _of_numbers, _of_hex, _of_octal, _without_markup, _joined, _separated, _in_groups)
 
 
 def _latin(text: str) -> Iterator[tuple[int, int, str]]:

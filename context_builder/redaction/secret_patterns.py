@@ -9,11 +9,11 @@ import json
 import re
 import tomllib
 import zlib
-from base64 import b64decode, urlsafe_b64decode
+from base64 import b32decode, b64decode, urlsafe_b64decode
 from binascii import Error as NotBase64Error
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain, islice
@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from context_builder.redaction.codes import codes_in
 from context_builder.redaction.named_secrets import named_secrets
+from context_builder.redaction.pieces import in_pieces
 from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of, merged
 from context_builder.redaction.secret_values import (
@@ -67,6 +68,11 @@ class SecretFormat:
         """Return the pattern, compiled when a text has one of its keywords for the first time."""
         return re.compile(self.pattern if self.inside else _BEGINS + self.pattern)
 
+    @cached_property
+    def anywhere(self) -> re.Pattern[str]:
+        """Return the pattern without what must stand before it."""
+        return re.compile(self.pattern)
+
     def find(self, line: str) -> Iterator[Secret]:
         """Yield the secrets of this format in ``line``."""
         at = 0
@@ -76,7 +82,7 @@ class SecretFormat:
             end = rest.end() if rest else end
             at = max(match.end(), end, at + 1)
             is_named = not self.named or self._named.search(line, max(0, start - _BEFORE_FORM), start)
-            if is_named and self._is_secret(match[match.lastindex or 0]):
+            if is_named and self.is_secret(match[match.lastindex or 0]):
                 yield Secret(start, end, self.kind)
 
     @cached_property
@@ -84,7 +90,7 @@ class SecretFormat:
         """Return what stands before a secret of this format that needs a name: one with a keyword in it."""
         return re.compile(rf"(?i:{'|'.join(map(re.escape, self.keywords))}){_AFTER_KEYWORD}")
 
-    def _is_secret(self, token: str) -> bool:
+    def is_secret(self, token: str) -> bool:
         """Return whether a token is one, and not a dummy such as ``ghp_xxxx``."""
         if self.checksum == "crc32" and has_checksum(token):
             return True
@@ -95,9 +101,15 @@ class SecretFormat:
 
 def formatted_secrets(line: str) -> Iterator[Secret]:
     """Yield the secrets in one line that their form gives away."""
-    lower = line.lower()
-    for form in dict.fromkeys(form for keyword, form in _formats_by_keyword() if keyword in lower):
+    for form in dict.fromkeys(form for _, form in _all_formats().beside(line.lower())):
         yield from form.find(line)
+
+
+def secrets_in_pieces(text: str) -> Iterator[Secret]:
+    """Yield the secrets that their form gives away once their pieces are put together."""
+    joined = _NO_KEY.sub("", text)
+    if LIKE_A_KEY.search(joined):
+        yield from in_pieces(text, _distinct_formats().beside(joined.lower()))
 
 
 def has_checksum(token: str) -> bool:
@@ -130,9 +142,45 @@ def secret_formats() -> tuple[SecretFormat, ...]:
     return tuple(map(_format_of, listed["format"]))
 
 
+class _Keywords:
+    """Formats by their keywords, which are looked for all at once."""
+
+    def __init__(self, forms: Iterable[SecretFormat]) -> None:
+        self._forms = [(keyword, form) for form in forms for keyword in form.keywords]
+        self._places = {pair: place for place, pair in enumerate(self._forms)}
+        words = {keyword for keyword, _ in self._forms}
+        short = {one for one in words if not any(one != other and one.startswith(other) for other in words)}
+        self._longer = {one: [pair for pair in self._forms if pair[0].startswith(one)] for one in short}
+        self._pattern = re.compile(f"(?=({_any_of(short)}))")
+
+    def beside(self, lower: str) -> list[tuple[str, SecretFormat]]:
+        """Return each keyword that a text in lower case has, with its format, in the order of the formats."""
+        found = [pair for one in set(self._pattern.findall(lower)) for pair in self._longer[one] if pair[0] in lower]
+        return sorted(found, key=self._places.__getitem__) if len(found) > 1 else found
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """Return a pattern of words none of which begins another: a tree of their letters, which is fast."""
+    rest: dict[str, list[str]] = {}
+    for word in sorted(words):
+        rest.setdefault(word[:1], []).append(word[1:])
+    branches = [re.escape(letter) + (_any_of(ends) if letter else "") for letter, ends in rest.items()]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+
+
 @cache
-def _formats_by_keyword() -> tuple[tuple[str, SecretFormat], ...]:
-    return tuple((keyword, form) for form in secret_formats() for keyword in form.keywords)
+def _all_formats() -> _Keywords:
+    return _Keywords(secret_formats())
+
+
+@cache
+def _distinct_formats() -> _Keywords:
+    """Return the formats that need no name, nor anything around them."""
+    return _Keywords(
+        replace(form, keywords=kept)
+        for form in secret_formats()
+        if not form.named and not form.inside and (kept := tuple(one for one in form.keywords if len(one) > 2))
+    )
 
 
 def _format_of(entry: dict[str, Any]) -> SecretFormat:
@@ -151,6 +199,8 @@ LIKE_A_KEY: Final = re.compile(
     r"(?<![A-Za-z0-9_+/=.:~-])(?=[A-Za-z0-9_+/=.:~-]{12})[A-Za-z+/.:-]*(?:[0-9_=~]|(?<=[A-Z]{2}))"
 )
 """What almost every line with a key has: 12 characters of keys, with a digit, a sign or two capitals among them."""
+
+_NO_KEY: Final = re.compile(r"[^A-Za-z0-9_+/=.:~-]+")
 
 _SHORT_SECRETS: Final = (
     "authorization", "identified ", "securestring", " login ", "mysql", "sshpass", "redis-cli", "networkcredential(",
@@ -173,7 +223,11 @@ _NAME_BEFORE: Final = re.compile(
     r"([\w.$-]{1,80})[\"'`\])]{0,3}(?:,?\s{1,4}[\"']?(?i:value)[\"']?)?\s{0,3}[:=>,]{0,3}\s{0,3}[\"'`@]{0,2}(?:ssh-\w{1,10}\s)?$"
 )
 _BEFORE: Final = 110
-_BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,4000}={0,2}(?![A-Za-z0-9+/=_-])")
+_BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,40000}={0,2}(?![A-Za-z0-9+/=_-])")
+
+
+_BASE32: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])(?:[A-Z2-7]{24,8000}|[a-z2-7]{24,8000})(?![A-Za-z0-9+/_-])")
+_LINE_BREAKS: Final = str.maketrans("", "", "\r\n\t")
 
 
 def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
@@ -188,6 +242,7 @@ def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
             by_form(reading.text, without_context=without_context),
             named_secrets(reading.text),
             codes_in(reading.text),
+            secrets_in_pieces(reading.text),
             seed_phrases(reading.text) if reading.text != line else (),  # of the text as it is, they are found whole
         )
     ]
@@ -204,7 +259,8 @@ def by_form(line: str, *, without_context: bool) -> Iterator[Secret]:
     if not LIKE_A_KEY.search(line) and not has_one_of(_SHORT_SECRETS, line.lower()):
         return
     yield from formatted_secrets(line)
-    yield from _encoded(line)
+    yield from _reversed(line)
+    yield from encoded_secrets(line)
     if without_context:
         yield from _random(line)
 
@@ -222,6 +278,14 @@ def _in_addresses(line: str) -> Iterator[Secret]:
             yield Secret(*match.span("password" if password else "user"), "BASIC_AUTH_CREDENTIALS")
 
 
+def _reversed(line: str) -> Iterator[Secret]:
+    """Yield the secrets that their form gives away from the end to the beginning."""
+    backwards = line[::-1]
+    for form in dict.fromkeys(form for _, form in _distinct_formats().beside(backwards.lower())):
+        for one in form.find(backwards):
+            yield Secret(len(line) - one.end, len(line) - one.start, one.kind)
+
+
 def _random(line: str) -> Iterator[Secret]:
     """Yield what looks so random that it can be nothing else, unless the word before says that it is public."""
     for match in _RANDOM.finditer(line):
@@ -235,13 +299,30 @@ def _random(line: str) -> Iterator[Secret]:
             yield Secret(*match.span(), "KEY")
 
 
-def _encoded(line: str) -> Iterator[Secret]:
-    """Yield what has a secret in it when decoded from base64."""
+def encoded_secrets(line: str) -> Iterator[Secret]:
+    """Yield what has a secret in it when decoded from base64 or base32."""
     for match in _BASE64.finditer(line):
-        text = _decoded(match.group())
-        found = next(chain(formatted_secrets(text), named_secrets(text)), None) if text else None
-        if found:
+        if (found := _first_in(_decoded(match.group()))) is not None:
             yield Secret(*match.span(), found.kind)
+    for match in _BASE32.finditer(line):
+        if (found := _first_in(_of_base32(match.group()))) is not None:
+            yield Secret(*match.span(), found.kind)
+
+
+def _first_in(text: str) -> Secret | None:
+    """Return the first secret of a decoded text, which may have several lines."""
+    lines = text.splitlines() if "\n" in text else [text]
+    return next(chain.from_iterable(chain(formatted_secrets(one), named_secrets(one)) for one in lines if one), None)
+
+
+def _of_base32(encoded: str) -> str:
+    """Return what is encoded in base32 (RFC 4648); empty if that is no readable text."""
+    digits = encoded.upper()
+    try:
+        text = b32decode(digits + "=" * (-len(digits) % 8)).decode()
+    except (NotBase64Error, UnicodeDecodeError):
+        return ""
+    return text if text.translate(_LINE_BREAKS).isprintable() else ""
 
 
 def _decoded(encoded: str) -> str:
@@ -249,10 +330,10 @@ def _decoded(encoded: str) -> str:
     decode = urlsafe_b64decode if "-" in encoded or "_" in encoded else b64decode
     digits = encoded.rstrip("=")
     try:
-        text = decode(digits + "=" * (-len(digits) % 4)).decode("ascii")
+        text = decode(digits + "=" * (-len(digits) % 4)).decode()
     except (NotBase64Error, UnicodeDecodeError):
         return ""
-    return text if text.replace("\n", "").isprintable() else ""
+    return text if text.translate(_LINE_BREAKS).isprintable() else ""
 
 
 def _outside_placeholders(line: str, found: Iterable[Secret]) -> Iterator[Secret]:

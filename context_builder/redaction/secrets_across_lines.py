@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from context_builder.redaction.codes import codes_alone, names_codes
 from context_builder.redaction.named_secrets import SECRET_KINDS, Syntax, is_secret_value, named_secrets
+from context_builder.redaction.pieces import LINE_ENDS, lines_of_pieces, may_go_on
 from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import Secret, has_one_of
-from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form
+from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form, encoded_secrets, secrets_in_pieces
 from context_builder.redaction.secret_values import HINTS, NameKind, kind_of_name
 from context_builder.redaction.seed_phrases import may_go_on_from, seed_phrases
 
-LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_BLANKS: Final = rf"[^\S{LINE_ENDS}]"
+_NEW_LINES: Final = rf"(?:[{LINE_ENDS}]{_BLANKS}{{0,16}}(?:[>|#*][>|#* ]{{0,16}})?){{1,3}}"
+_PUT_TOGETHER: Final = rf"{_BLANKS}{{0,4}}(?:[+.&]|\|\|)?{_BLANKS}{{0,4}}"
 _BREAK: Final = re.compile(
-    rf"(?<=\S)[^\S{LINE_ENDS}]{{0,8}}\\?"
-    rf"(?:[{LINE_ENDS}][^\S{LINE_ENDS}]{{0,16}}(?:[>|#*][>|#* ]{{0,16}})?){{1,3}}(?=\S)"
+    rf"(?<=\S)(?:[\"'`]{_PUT_TOGETHER}\\?{_NEW_LINES}{_PUT_TOGETHER}[bfruBFRU]{{0,2}}[\"'`]"  # two strings that are one
+    rf"|{_BLANKS}{{0,8}}[\\=]?{_NEW_LINES})(?=\S)"
 )
 _TAIL: Final = re.compile(r"[^\W_][^\s\"'`,;<>()\[\]{}§|]{0,99}\Z")
 _HEAD: Final = re.compile(r"[^\s\"'`,;<>()\[\]{}§]{1,240}")
@@ -30,6 +35,10 @@ _BEFORE: Final = 120
 _MOST_PIECES: Final = 8
 """Pieces behind a break that are looked at together."""
 _LEAST: Final = 12
+_LONGEST_HELD: Final = 20_000
+"""Characters that wait for what comes next."""
+_NO_KEY: Final = re.compile(r"[^A-Za-z0-9_+/=.:~-]+")
+_ANY_LINE_END: Final = re.compile(f"[{LINE_ENDS}]")
 _LONGEST_RANDOM: Final = 60
 """Characters of the pieces of what only looks random: lines of 64 and 76 are those of certificates and files."""
 _WORD: Final = re.compile(r"(?:[^\W\d_]?[^\W\d_A-Z]*|[A-Z]+)[.,;:!?…]*")
@@ -56,14 +65,46 @@ def broken_secrets(text: str) -> list[Secret]:
             if (secret := _across(text, first, pieces[:count])) is not None:
                 found.append(secret)
                 break
-    return [*found, *seed_phrases(text)]
+    return [*found, *_in_lines(text), *seed_phrases(text)]
+
+
+def _in_lines(text: str) -> Iterator[Secret]:
+    """Yield the secrets of which several lines have a piece each."""
+    for lines in lines_of_pieces(text):
+        part = text[lines.begun : lines.ended]
+        if not LIKE_A_KEY.search(_NO_KEY.sub("", part)):
+            continue
+        for reading in readings(part):
+            found = chain(
+                secrets_in_pieces(reading.text),
+                named_secrets(reading.text) if reading.text != part else (),
+                by_form(reading.text, without_context=False) if reading.text != part else (),
+            )
+            for one in found:
+                start, end = reading.place(one.start, one.end)
+                if _ANY_LINE_END.search(part, start, end):
+                    yield Secret(lines.begun + start, lines.begun + end, one.kind)
+        block = text[lines.start : lines.end].rstrip()
+        if _ANY_LINE_END.search(block):
+            for one in encoded_secrets(_NO_KEY.sub("", block)):
+                yield Secret(lines.start, lines.start + len(block), one.kind)
 
 
 def known_until(text: str) -> int:
     """Return where the text may be cut so that no secret goes across: behind a line, once the next one is known."""
     seed_phrase = may_go_on_from(text)
     begun = len(text) if seed_phrase == len(text) else text.rfind("\n", 0, seed_phrase) + 1
-    return min(begun, _unbroken_until(text))
+    cut = min(begun, _unbroken_until(text))
+    together = [(one.before, len(text) + 1 if may_go_on(text, one) else one.ended) for one in lines_of_pieces(text)]
+    if all(cut <= begun or cut >= ended for begun, ended in together):
+        return cut
+    together += [(text.rfind("\n", 0, one.start) + 1, one.head_end) for one in _breaks(text)]
+    together += [(text.rfind("\n", 0, one.start) + 1, one.end) for one in seed_phrases(text)]
+    early = cut
+    for begun, ended in sorted(together, key=itemgetter(1), reverse=True):
+        if begun < early < ended:
+            early = begun
+    return early if len(text) - early <= _LONGEST_HELD else cut
 
 
 def _unbroken_until(text: str) -> int:

@@ -356,12 +356,15 @@ class AgentTools:
         helped: Annotated[tuple[str, ...], Field(max_length=1_000, description="Refs of sources that helped.")] = (),
         note: Annotated[str, Field(max_length=8_000, description="Why, in words.")] = "",
     ) -> dict[str, Any]:
-        """Say how a package did and which of its sources helped, so that better ones are chosen; the latest counts."""
+        """Say how a package did and which of its sources helped, so that better ones are chosen; the latest counts.
+
+        `notInPackage` names refs that are none of the package's, and of which nothing is noted.
+        """
         with _told():
             agent = self._may(Role.READER).agent
             shares = dict.fromkeys(helped, 1.0)
-            await self._services.packages.feedback(agent, context_package_id, outcome, shares, note)
-            return {"noted": True}
+            unknown = await self._services.packages.feedback(agent, context_package_id, outcome, shares, note)
+            return {"noted": True, **({"notInPackage": unknown} if unknown else {})}
 
     async def state_resource(self, id: str) -> str:  # noqa: A002 (as it is called in the address)
         """Return a conversation's state."""

@@ -38,10 +38,10 @@ from context_builder.tracing import TRACEPARENT, recorded_span, span
 JsonObject = dict[str, Any]
 
 MOST_COMPARED: Final = 1_000
-"""Newest waiting deliveries that are looked through for what another one may correct."""
+"""Newest waiting deliveries among which those are looked for that a message corrects."""
 
 QUEUE_TAIL: Final = 200
-"""Newest waiting deliveries that are looked through for the highest number."""
+"""Newest waiting deliveries among which the highest number is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class SessionClient:
         return index
 
     async def is_known(self) -> bool:
-        """Return whether anything runs the session, or ever ran it as far as is remembered."""
+        """Return whether a process runs the session, or Redis still has a trace that one ever did."""
         keys = self._keys
         async with translated():
             return bool(await self._redis.exists(keys.checkpoint, keys.state, keys.owner, keys.conversation))
@@ -246,7 +246,7 @@ class SessionClient:
 
     @contextmanager
     def _reading_checkpoint(self) -> Iterator[None]:
-        """Raise :class:`StoreError` for what no session writes as its checkpoint."""
+        """Raise :class:`StoreError` in place of the errors of a checkpoint that no session wrote."""
         try:
             yield
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -34,11 +34,10 @@ from context_builder.tracing import note_span
 log = structlog.get_logger(__name__)
 
 LATE: Final = 1.0
-"""Seconds that a commit may take and wait its turn before the session counts as not served."""
+"""Seconds that a commit may be late, waiting or under way, before the session counts as not served."""
 
 WORTH_TELLING: Final = 0.5
-"""Seconds; a connection that was merely closed is replaced faster than that, and by the second try, which the log
-tells if it is vain too."""
+"""Seconds without Redis that are logged. A connection that was merely closed is replaced sooner, by the second try."""
 
 
 @dataclass(slots=True)
@@ -95,8 +94,8 @@ class Committer:
         return snapshot
 
     async def revise_what_waits(self, conversation: Conversation) -> None:
-        """Let what waits for the archive and the memory, or was refused there, say nothing of what was struck, and put
-        back no summary that no longer holds. It is done before the commit that tells them, since it may be done again.
+        """Take what was struck, and summaries that no longer hold, out of what waits for archive and memory or was
+        refused there. This comes before the commit that tells archive and memory, since it may be repeated.
         """
         waiting, since = self.store.waiting_items, conversation.revisions.superseded_since
         if conversation.struck:
@@ -256,7 +255,7 @@ class Committer:
         return not self.told_to_stop.is_set()
 
     def _is_back(self) -> None:
-        """Say so, if Redis was away."""
+        """Log that Redis is back, if it was away for long enough."""
         if self._away_since is not None:
             waited = round(self._clock.now().monotonic - self._away_since.monotonic, 2)
             if waited >= WORTH_TELLING or self._vain_tries > 1:

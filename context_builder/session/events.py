@@ -28,7 +28,7 @@ class Received:
 
 @value
 class Revised:
-    """What was corrected or struck, and who has another name now."""
+    """Corrections, strikes and renamings that were applied."""
 
     revisions: Sequence[Revision]
 

@@ -35,36 +35,36 @@ PROBE_SECONDS: Final = 0.25
 """Time between probes, which tell whether Redis announces pushes."""
 
 MISSED_PROBES: Final = 2
-"""So many probes that Redis took, without an announcement of any push since, after which it is asked instead. Seconds
-are not counted: a process that was late itself has missed none."""
+"""Probes without an announcement of any push since, after which Redis is asked instead. Probes are counted and not
+seconds, because a process that was late itself has missed none."""
 
 DEAF_AFTER: Final = 2.5
-"""Seconds after a start in which it becomes known whether Redis announces pushes."""
+"""Seconds after a start until it is known whether Redis announces pushes."""
 
 ASK_SECONDS: Final = 0.01
-"""Time between questions, where Redis announces nothing ..."""
+"""Least time between two questions to a Redis that announces nothing."""
 
 ASK_SECONDS_EACH: Final = 10e-6
-"""... or so much for each session, if that is longer."""
+"""Time between two questions for each session, if that is longer together."""
 
 RECONNECT_SECONDS: Final = 0.5
 
 ANSWER_SECONDS: Final = 1.0
-"""Time within which a Redis that announces pushes announces one, when it is asked once."""
+"""Time in which a Redis that announces pushes has announced a probe."""
 
 BUSY: Final = 0.6
-"""Share of a core; when the event loop's thread uses more, what arrives is gathered. Much costs less together: a
-message alone takes a worker twice as long as one of thirty. A thread that waits for its core is not seen to be busy."""
+"""Share of a core above which arrivals are gathered. A message alone takes a worker twice as long as one of thirty that
+are read together. Waiting for the core does not count as use of it."""
 
 GATHER_SECONDS: Final = 0.03
-"""So long is gathered while the thread uses all of a core, and shorter in proportion while it uses less."""
+"""Time for which arrivals are gathered while the thread uses all of a core; in proportion less while it uses less."""
 
 MEASURED_SECONDS: Final = 0.1
-"""Time over which is measured what the thread uses."""
+"""Time over which the thread's use of its core is measured."""
 
 
 class Gathering:
-    """Tells for how long to gather what arrives, by how much of a core the event loop's thread used lately."""
+    """Tells for how long to gather arrivals, by the share of a core that the event loop's thread used lately."""
 
     def __init__(
         self, monotonic: Callable[[], float] = time.monotonic, used: Callable[[], float] = time.thread_time
@@ -113,12 +113,12 @@ async def announces_pushes(redis: Redis) -> bool:
 
 
 def _push_channel(redis: Redis) -> str:
-    """Return the channel on which Redis tells to which keys something was pushed on the left."""
+    """Return the channel on which Redis announces each key that something was pushed to with LPUSH."""
     return f"__keyevent@{redis.connection_pool.connection_kwargs.get('db') or 0}__:lpush"
 
 
 def _probe_name() -> str:
-    """Return the name of a list of no other use, which is pushed to and deleted in one step."""
+    """Return the name of a list that serves as a probe: it is pushed to and deleted in one step."""
     return f"context_builder:probe:{uuid4().hex}"
 
 
@@ -197,7 +197,7 @@ class Arrivals:
             self.elsewhere(name)
 
     async def probe(self) -> None:
-        """Push to a list of no other use now and then, for ever."""
+        """Push a probe every :data:`PROBE_SECONDS`, for ever."""
         while True:
             try:
                 async with translated():
@@ -229,10 +229,10 @@ BATCH: Final = 64
 """Sessions refreshed in one script, which holds up Redis for about a millisecond."""
 
 RENEWALS: Final = 5
-"""The lease is renewed so often in its time."""
+"""Renewals of a lease in the time that it lasts."""
 
 STARTS: Final = 48
-"""Sessions that read their checkpoints at the same time."""
+"""Sessions that may read their checkpoints at the same time."""
 
 
 @value
@@ -251,7 +251,7 @@ class HostedSession:
 
     ``describe`` returns what to refresh, or None while a commit is due or under way, which does the same.
     ``refreshed`` is called when Redis has it, with 1 if deliveries wait in the input and 0 if not; ``attend`` when the
-    session has to commit, to see what is the matter.
+    session has to commit, to find out what is wrong.
     ``arrived`` is set when its input may have something in it. ``due`` is the event loop's time of the next refresh,
     and ``silent_from`` the one at which the conversation falls silent. The session counts the ``commits`` that it has
     begun of its own, and ``is_at_rest`` while it waits for something to happen: then alone it is refreshed.
@@ -282,7 +282,7 @@ class HostedSession:
         return self.host.hosting(self) if self.host else nullcontext()
 
     def committed(self, tick: float, silent_in: float) -> None:
-        """Note that Redis has all, so that it is to be refreshed after ``tick`` seconds, or when silence begins."""
+        """Note that Redis has everything: the next refresh is due after ``tick`` seconds, or when silence begins."""
         now = asyncio.get_running_loop().time()
         self.silent_from = now + silent_in
         self.put_off(now, tick)

@@ -22,14 +22,14 @@ from context_builder.storage.redis_availability import until_available
 from context_builder.values import value
 
 AHEAD: Final = 86_400.0
-"""Seconds after its arrival that a message may be said: another time zone is no more. One that was said in 2099 counts
-as said now, or nothing would replace it until then."""
+"""Seconds that a message's timestamp may lie after its arrival: another time zone explains no more. A message of 2099
+counts as said now, or no later one could replace it."""
 
 MOST_CORRECTED: Final = 10
-"""Messages that are corrected in one commit: each takes some milliseconds, in which no other session goes on."""
+"""Most messages that one commit corrects: each takes some milliseconds, for which other sessions of the loop wait."""
 
 BLOCK_SECONDS: Final = 1
-"""One blocking read lasts this long at most; below every socket timeout."""
+"""Longest blocking read; shorter than every socket timeout."""
 
 
 @value
@@ -213,7 +213,7 @@ class Inbox:
         return batch
 
     def _taken(self, each: Decoded, index: MessageIndex) -> tuple[Message | Revision | None, bytes]:
-        """Return what a delivery is, in the light of those before it, or else the dead letter made of it."""
+        """Return the message or revision that a delivery is, given those before it, or else its dead letter."""
         if each.held is None:
             return None, each.letter
         try:
@@ -262,7 +262,7 @@ def _without_struck(dead: list[bytes], strikes: Sequence[Strike]) -> list[bytes]
 
 
 def _said_by_now(message: Delivered, now: Instant) -> Delivered:
-    """Return the message, of which the time counts as now where it lies ahead; what is published of it stays."""
+    """Return the message with the present as its time where that lies ahead; its published timestamp stays."""
     if not isinstance(message, Message) or message.time <= now.wall + AHEAD:
         return message
     metrics.TIMESTAMPS_AHEAD.inc()

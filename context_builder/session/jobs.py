@@ -47,7 +47,7 @@ from context_builder.values import value
 log = structlog.get_logger(__name__)
 
 MOST_USELESS: Final = 3
-"""Summaries of the same messages that come to nothing usable, the last of which the last resort makes."""
+"""Unusable summaries in a row, the last of which is replaced by one of the last resort."""
 
 
 @value
@@ -90,7 +90,7 @@ class Jobs:
         self.reader_at_once = analyst.read_at_once
         """What reads a few short messages while the loop waits, where the analyst has that."""
         self.can_count = False
-        """Whether tokens can be counted: what counts them is loaded beside the loop."""
+        """Whether the tokenizer, which is loaded beside the loop, can count tokens."""
         self._useless = 0
         self._running: set[asyncio.Task[None]] = set()
         self._told: dict[str, str] = {}
@@ -180,7 +180,7 @@ class Jobs:
             self._deliver(done)
 
     def _failed(self, task: AnalysisTask, error: BaseException, usage: Usage | None = None) -> TaskOutcome:
-        """Return what comes of a call that failed, which is told once for as long as it fails in the same way."""
+        """Return the outcome of a failed call, and log it unless the latest failure had the same reason."""
         name, reason = task_of(task), reason_of(error)
         if self._told.get(name) != reason:
             self._told[name] = reason
@@ -228,8 +228,8 @@ class Jobs:
             self._gate.model_answered()
 
     async def _summarize(self, request: SummaryRequest, *, last_resort: bool) -> SummaryResult:
-        """Wait for a model that fails, but not for one that is over budget, or that answers each time without anything
-        usable, as when it refuses to.
+        """Wait for a model that fails; the last resort replaces one that is over budget, or whose answers stay
+        unusable, as when it refuses.
         """
         if last_resort:
             return await self._last_resort.summarize(request)
@@ -264,10 +264,10 @@ PENDING_READ: Final = 500
 """Pending messages read at once for a part of a summary."""
 
 AT_ONCE: Final = 1_000
-"""Characters of text that is read before it is published; longer text waits for its keywords."""
+"""Most characters that are read before they are published; the keywords of a longer text come later."""
 
 RIDERS: Final = 3
-"""With more messages than this to ask about, keywords do not wait for domains, whose answer takes longer."""
+"""Most messages whose keywords are asked for in the call for domains, which takes longer than one for keywords."""
 
 
 Record = Callable[[SessionEvent, Instant], None]

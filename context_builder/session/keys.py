@@ -30,13 +30,13 @@ SLEEPERS: Final = "context_builder_fleet:sleepers"
 after the last one went to sleep."""
 
 PACKAGE: Final = "context_builder:package:"
-"""Begins the key of a cached context package, before its id."""
+"""Prefix of the key of a cached context package, before its id."""
 
 PACKAGE_SIGNATURE: Final = "context_builder:package_signature:"
-"""Begins the key of a cached context package's signature, before its id. Lives as long as the package."""
+"""Prefix of the key of a cached context package's signature, before its id. Lives as long as the package."""
 
 ARRIVALS: Final = "context_builder:arrivals"
-"""Channel on which our own clients tell ids of sessions that they have pushed to."""
+"""Channel on which our own clients publish the ids of sessions that they have pushed to."""
 
 Receiver = Literal["archive", "memory"]
 """Receivers that a session has an outbox for."""
@@ -44,11 +44,11 @@ Receiver = Literal["archive", "memory"]
 RECEIVERS: Final[tuple[Receiver, ...]] = get_args(Receiver)
 
 SESSION_ID_RULE: Final = "1 to 128 letters, digits or any of . , _ - : @ + ~ ="
-"""What a session id is, for people."""
+"""Rule for session ids, for people."""
 
 _PUNCTUATION: Final = frozenset("._-:@+~=,")
 _MARKS: Final = ("Mn", "Mc")
-"""Categories of what many scripts write onto a letter."""
+"""Unicode categories of marks that many scripts write onto a letter."""
 
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -57,7 +57,7 @@ _INVISIBLE: Final = re.compile(
 
 _LONGEST: Final = 128
 _LONGEST_ENCODED: Final = 240
-"""With a suffix, a file may be named so."""
+"""Most characters of an encoded id, so that a file name of it has room for a suffix."""
 
 
 def validate_session_id(session_id: str) -> str:
@@ -183,22 +183,4 @@ class Keys:
 
     def all(self) -> tuple[str, ...]:
         """Return every key that exists for this session alone, but for what others keep of it, its packages."""
-        return (
-            self.input,
-            self.state,
-            self.conversation,
-            self.checkpoint,
-            self.pending,
-            self.seen,
-            self.message_index,
-            self.recent,
-            self.outbox,
-            self.memory_outbox,
-            self.dead,
-            self.archive_dead,
-            self.memory_dead,
-            self.owner,
-            self.control,
-            self.recordings,
-            self.agent_items,
-        )
+        return tuple(key for name, key in vars(self).items() if name not in ("session_id", "packages"))

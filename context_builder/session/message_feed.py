@@ -41,7 +41,7 @@ FRESH: Final = 1.0
 longer may have slept through the session's being forgotten, and waits for its next commit."""
 
 LAST_WAIT: Final = 0.5
-"""Seconds that a session which ends waits for the batch under way, which once sent cannot be called back."""
+"""Seconds that an ending session waits for the batch under way: what was sent cannot be called back."""
 
 
 class MessageFeed:

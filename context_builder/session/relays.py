@@ -55,11 +55,11 @@ TRIES_UNAVAILABLE: Final = 10
 """The same while the receiver says that it is unavailable, which is seldom an entry's fault."""
 
 OTHERS: Final = 10
-"""At most so many other entries are tried after a failure."""
+"""Most other entries that are tried after a failure."""
 
 
 class _NotTaken(ContextBuilderError):
-    """Raised when the receiver took nothing; says why."""
+    """Raised when the receiver took nothing; the message says why."""
 
 
 class OutboxRelay:
@@ -68,8 +68,8 @@ class OutboxRelay:
     ``deliver`` is idempotent, so an entry may go out twice; ``take_back`` deletes what may have been delivered although
     the session was forgotten: the delivery that was under way then, for as long as its machine stood still.
 
-    ``receiver`` is what people call where it goes, ``deliveries`` counts by outcome, and ``dead_lettered`` is told of
-    each dead letter.
+    ``receiver`` is its destination's name for people, ``deliveries`` counts by outcome, and ``dead_lettered`` is called
+    with each dead letter.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ WORTH_GIVING_UP: Final = 2
 """Deliveries in a row that failed; a first one may have met a connection that died while it was idle."""
 
 LONGEST_TAKE_BACK: Final = 10.0
-"""Seconds that a session which was forgotten takes at most to delete what it delivered late."""
+"""Most seconds for which a forgotten session deletes what it delivered late."""
 
 
 class Relays:
@@ -248,7 +248,7 @@ class Relays:
         return [relay for relay in (self._archiver, self._rememberer) if relay is not None]
 
     def running(self) -> list[Callable[[], Coroutine[None, None, None]]]:
-        """Return what is to run beside the session, each for ever."""
+        """Return the functions to run beside the session, each for ever."""
         return [*(relay.run for relay in self.each()), *([self._feed.run] if self._feed else [])]
 
     @property

@@ -127,7 +127,7 @@ class Session:
 
     @property
     def told_to_stop(self) -> asyncio.Event:
-        """Return what is set once the session is told to stop."""
+        """Return the event that is set once the session is told to stop."""
         return self._committer.told_to_stop
 
     @property
@@ -172,7 +172,7 @@ class Session:
         self._attend()
 
     def end(self) -> None:
-        """Summarize and archive what remains, then leave; unless the session is handed over."""
+        """Summarize and archive what remains, then leave, unless the session is being handed over."""
         self._leaving = self._leaving or "ending"
         self._events.put_nowait(None)
 
@@ -342,7 +342,7 @@ class Session:
         self.relays.refreshed()
 
     def _attend(self) -> None:
-        """Commit, which tells what the matter is."""
+        """Let the loop commit, which finds out what is wrong."""
         self._uncommitted.is_due = True
         self._events.put_nowait(None)
 

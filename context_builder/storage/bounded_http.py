@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DOTS_OF_JWT: Final = 2
 _OF_THE_TRANSFER: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
-"""Headers that told how the body came, and are not true of what was read of it."""
+"""Headers about the transfer of a body, which do not hold for the part that was read."""
 
 
 @cache
@@ -107,7 +107,7 @@ _MASKED: Final = re.compile(r"…[*…\w-]*")
 _SENTENCE_ENDS: Final = re.compile(r"(?<=[.!?…]) +(?=[A-Z])")
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _ECHO: Final = 16
-"""Characters in a row that a server repeats of what it was sent, by which its words are known to quote that."""
+"""Characters in a row from the request that make a server's words a quote of it."""
 
 
 def words_of_refusal(body: bytes, key: str, sent: str) -> str:

@@ -20,13 +20,13 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 LANES: Final = 2
-"""So one large command does not hold up the others, and answers are waited for while the next commands are sent."""
+"""Connections that commands share: with two, a large command does not hold up the others."""
 
 MOST_BYTES: Final = 2**20
-"""A lane sends about so much at once; what is larger goes alone."""
+"""Most bytes that a lane sends at once; a larger command goes alone."""
 
 SILENT_SECONDS: Final = 5.0
-"""A connection that has not answered all that it was sent at once for so long is replaced."""
+"""Seconds without a complete answer after which a connection is replaced."""
 
 DOUBT_SECONDS: Final = 0.25
 """A connection that is silent for so long is doubted: when another one answers meanwhile, and :data:`GRACE_SECONDS`
@@ -35,7 +35,7 @@ later it is silent still, the network has lost it without a word, and it is repl
 GRACE_SECONDS: Final = 0.1
 
 SLOWEST: Final = 1_000_000
-"""Bytes a second; what is sent more is given more time before it is doubted."""
+"""Bytes a second that a slow network sends; larger commands get more time before their connection is doubted."""
 
 LOOK_SECONDS: Final = 0.1
 """Time between two looks for answers that are late: one timer for all commands."""
@@ -141,7 +141,7 @@ class MultiplexedRedis(Redis):
         self._looking = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_for_late)
 
     def _look_for_late(self) -> None:
-        """Tell those whose answers are late, as long as any are waited for."""
+        """Raise :class:`TimeoutError` for callers whose answers are late, as long as any are waited for."""
         now = asyncio.get_running_loop().time()
         waiting = [limited for limited in self._limited if not limited.answer.done()]
         for limited in waiting:

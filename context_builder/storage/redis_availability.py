@@ -21,25 +21,25 @@ COMMAND_TIMEOUT: Final = 5.0
 """Seconds after which Redis counts as not answering."""
 
 _PASSING: Final = re.compile(r"(^|: -)(OOM|LOADING|READONLY|MASTERDOWN|BUSY|NOREPLICAS|MISCONF|UNKILLABLE|UNBLOCKED)\b")
-"""How Redis begins a refusal that will pass by itself, or when somebody mends it. Before version 7, Redis puts
-in front of it in which line of which script it happened."""
+"""Beginnings of refusals that pass by themselves, or when somebody mends their cause. Before version 7, the script and
+the line in it stand in front of them."""
 
 _WITHHELD: Final = re.compile(
     r"unknown (?:sub)?command|no permissions to run the|unsupported command"
     r"|command (?:is )?not (?:supported|allowed|enabled)|command .*(?:disabled|restricted)",
     re.IGNORECASE,
 )
-"""How servers, managed services and proxies refuse a command whatever its arguments are."""
+"""Refusals of a command, whatever its arguments, by servers, managed services and proxies."""
 
 _CONNECTING: Final = re.compile(r"Error (?P<number>-?\d+) connecting to (?P<address>\S+)\. (?P<why>.+)")
-"""How redis-py says that it cannot connect."""
+"""Message of redis-py for a connection that cannot be made."""
 
 _PASSING_ERRORS: Final = (
     redis.exceptions.ReadOnlyError,
     redis.exceptions.OutOfMemoryError,
     redis.exceptions.MasterDownError,
 )
-"""The same where redis-py makes an error of its own of it; that no longer says how Redis began."""
+"""Errors of redis-py's own for such refusals, whose messages lack that beginning."""
 
 
 def translated(patience: float = COMMAND_TIMEOUT) -> AbstractAsyncContextManager[None]:
@@ -53,7 +53,7 @@ def translated(patience: float = COMMAND_TIMEOUT) -> AbstractAsyncContextManager
 
 
 class _Translated:
-    """Is around every command: a class, which costs half as much as a generator does."""
+    """Translates errors around every command. A class costs half as much here as a generator does."""
 
     __slots__ = ("_patience", "_timeout")
 
@@ -76,7 +76,7 @@ class _Translated:
 
 
 def translation(error: BaseException, patience: float = COMMAND_TIMEOUT) -> StoreError | None:
-    """Return what this package raises in the place of ``error``, if that comes from Redis."""
+    """Return the error of this package for an ``error`` that comes from Redis; None for any other."""
     match error:
         case redis.exceptions.AuthenticationError() | redis.exceptions.AuthorizationError():
             return StoreError(f"Redis refuses the password or user: {error}")

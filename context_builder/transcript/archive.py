@@ -55,7 +55,7 @@ _IN_THE_OTHER: Final = 2**32 - 1
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ _-]?\d*)?\.json", re.IGNORECASE)
 _PART: Final = re.compile(r"message_\d{1,4}\.json")
-"""Is a part of one thread in an export of Messenger or Instagram."""
+"""Matches a part of one thread in an export of Messenger or Instagram."""
 
 _ENDINGS: Final = (
     ".json", ".jsonl", ".ndjson", ".json5", ".vtt", ".srt", ".sbv", ".ttml", ".xml", ".dfxp", ".ass", ".smi", ".sub",

@@ -61,7 +61,7 @@ _SAID: Final = re.compile(r"[.?!…,;:\uff1a]\s*$|[:\uff1a]\s")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """Is a line with a time as English writes it, and the name beside it, or in the label that stands in a line."""
+    """A line with its time as English writes it, and the name beside it or in a label, with the line of that label."""
 
     line: str
     name: str

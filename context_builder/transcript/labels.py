@@ -102,7 +102,7 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|<([^<>]+)>")
 
 @dataclass(frozen=True, slots=True)
 class LabelledLine:
-    """Is a line of an entry with the speaker whom its label names; None where it has no label.
+    """A line of an entry with the speaker whom its label names; None where it has no label.
 
     ``begins`` says that somebody else speaks than before, named or not.
     """
@@ -113,7 +113,7 @@ class LabelledLine:
 
 
 class Labels:
-    """Knows what the labels of a file are; ``first_lines`` are the first lines of its entries, ``others`` the rest."""
+    """The labels of a file, told by ``first_lines``, the first lines of its entries, and by the ``others``."""
 
     def __init__(self, first_lines: Sequence[str], others: Iterable[str] = ()) -> None:
         found = [_PREFIX.match(unbold(line)) for line in first_lines if line and not _MACHINE.match(unbold(line))]

@@ -40,7 +40,7 @@ _INTERIM: Final = frozenset({"partial", "interim", "realtime"})
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Is a kind of messages: whether one is of it, and how it is read."""
+    """A service: ``matches`` tells whether a message is one of its, ``read`` returns what the message completes."""
 
     name: str
     matches: Callable[[Message], bool]

@@ -48,6 +48,11 @@ class Source:
                 self.problem(wrong, number)
         return found
 
+    def left_out(self, count: int, thing: str, rest: str) -> None:
+        """Note how many things of a kind, such as a ``line``, were not read, if any; ``rest`` tells which."""
+        if count:
+            self.notes.append(f"{count} {thing if count == 1 else f'{thing}s'} {rest} not read")
+
     @contextmanager
     def one_entry(self, line: int | None = None) -> Iterator[None]:
         """Read one entry: a :class:`ValueError` in it is noted, and the next is read."""

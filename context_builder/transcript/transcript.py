@@ -50,7 +50,7 @@ Read = Callable[[Source], Transcript]
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """Is a format that a text shows by what it holds."""
+    """A format that a text shows by what it holds: ``matches`` is asked about the text, ``read`` gets its source."""
 
     name: str
     matches: Callable[[str], object]

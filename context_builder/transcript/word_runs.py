@@ -20,7 +20,7 @@ _ENDS: Final = (".", "?", "!", "…", "。", "？", "！", "।", "؟")
 
 @dataclass(frozen=True, slots=True)
 class SpokenWord:
-    """Is a word as it was spoken, with its punctuation; ``joined`` to the one before without a blank."""
+    """A word as it was spoken, with its punctuation; one that is ``joined`` follows the one before without a blank."""
 
     text: str
     speaker: str

@@ -38,7 +38,7 @@ _NAMED_MONTH: Final = re.compile(r"[^\W\d_]{3,}\.?,?[\s-]+\d{1,2}|\d{1,2}\.?[\s-
 
 @dataclass(frozen=True, slots=True)
 class WrittenDate:
-    """Is a date, or a moment, as it is written: a date, its parts in any order, and the time of day."""
+    """A date or a moment as it is written: the date, whose parts are in any order, and the time of day."""
 
     date: str
     time: str = ""

@@ -25,8 +25,8 @@ LOCAL_MODEL: Final = "local"
 """Label of results of the model at LOCAL_MODEL_URL; its server has but one model, whatever it is called."""
 
 LOCAL_PATIENCE: Final = 4
-"""So many times LLM_TIMEOUT a model on this machine may take, and so many times KEYWORD_MAX_TOKENS: it is slow and
-wordy without anything being wrong, and costs nothing."""
+"""Factor by which a model on this machine may exceed LLM_TIMEOUT and KEYWORD_MAX_TOKENS: it is slow and wordy without
+anything being wrong, and costs nothing."""
 
 
 def analysts(

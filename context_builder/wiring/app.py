@@ -20,8 +20,7 @@ from context_builder.recording.file import FileRecorder, RecordingWriter, file_n
 from context_builder.session.host import SessionHost, open_host
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
-from context_builder.storage.redis import check_server, server_info
-from context_builder.storage.redis_durability import evicted_by
+from context_builder.storage.redis import check_server, evicted_by, server_info
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.embedded import Described, embedding_engine, start_embeddings

@@ -66,16 +66,9 @@ async def settings_of(settings: Settings, session_id: str) -> Settings:
 @asynccontextmanager
 async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
     """Open the configured Redis, or the embedded one."""
-    async with open_redis_and_url(settings) as (redis, _):
-        yield redis
-
-
-@asynccontextmanager
-async def open_redis_and_url(settings: Settings) -> AsyncIterator[tuple[Redis, str]]:
-    """Open the configured Redis, or the embedded one, and give its URL for others, which may hold a password."""
-    redis, url, _ = await connected_redis(settings)
+    redis, _, _ = await connected_redis(settings)
     try:
-        yield redis, url
+        yield redis
     finally:
         await redis.aclose()
 

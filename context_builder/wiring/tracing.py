@@ -23,7 +23,7 @@ MOST_SPANS: Final = 2048
 """Spans that wait to be sent, all at once."""
 
 
-class _Told(logging.Handler):
+class _LogOnce(logging.Handler):
     """Logs once that spans cannot be sent; the SDK would report each attempt, in a format of its own."""
 
     _tells = True
@@ -63,7 +63,7 @@ async def sending_spans(settings: Settings, what: str) -> AsyncIterator[None]:
     set_tracer_provider(provider)
     its_log = logging.getLogger("opentelemetry")
     its_log.propagate = False
-    its_log.addHandler(_Told())
+    its_log.addHandler(_LogOnce())
     try:
         yield
     finally:

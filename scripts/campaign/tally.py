@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
+from scripts.benches.harness.report import p50_p95
 from scripts.campaign.audit import Findings
 from scripts.campaign.listener import Sent
+
+_FIGURES: Final = (
+    *("seed", "sessions", "kills", "audits", "acknowledged", "retried", "repeated", "dead_letters", "summaries"),
+    *("degraded", "seconds", "refused", "forgotten", "fell_back", "given_up"),
+)
+"""What the result as JSON has of the tally as it is."""
 
 
 @dataclass
@@ -111,11 +117,7 @@ class Tally:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            **{
-                name: getattr(self, name) for name in ("seed", "sessions", "kills", "audits", "acknowledged", "retried")
-            },
-            **{name: getattr(self, name) for name in ("repeated", "dead_letters", "summaries", "degraded", "seconds")},
-            **{name: getattr(self, name) for name in ("refused", "forgotten", "fell_back", "given_up")},
+            **{name: getattr(self, name) for name in _FIGURES},
             "passed": self.status == 0,
             "faults": dict(self.faults),
             "lost": sorted(self.lost),
@@ -177,8 +179,8 @@ def _verdict(count: int) -> str:
 def _quantiles(samples: Sequence[float]) -> dict[str, float] | None:
     if len(samples) < 2:
         return None
-    cuts = statistics.quantiles(samples, n=20, method="inclusive")
-    return {"p50": cuts[9], "p95": cuts[18], "max": max(samples), "samples": len(samples)}
+    p50, p95 = p50_p95(samples)
+    return {"p50": p50, "p95": p95, "max": max(samples), "samples": len(samples)}
 
 
 def _told(samples: Sequence[float], unit: int) -> str:

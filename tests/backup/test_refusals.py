@@ -109,7 +109,7 @@ async def test_it_is_restored_into_empty_engines(backup: Path, redis: Redis, pos
 async def test_a_file_that_lacks_its_end(backup: Path, redis: Redis, empty: str, kept: float) -> None:
     data = content(backup)
     overwrite(backup, data[: int(len(data) * kept)])
-    assert "is no backup, or not a whole one" in await refused(backup, redis, empty)
+    assert "is not a backup, or an incomplete one" in await refused(backup, redis, empty)
 
 
 async def test_a_file_with_a_changed_byte_anywhere(backup: Path, redis: Redis, empty: str) -> None:
@@ -194,8 +194,8 @@ async def test_something_that_is_no_backup_at_all(tmp_path: Path, redis: Redis, 
     text.write_text("hello")
     with zipfile.ZipFile(archive, "w") as other:
         other.writestr("notes", "hello")
-    assert "is no backup, or not a whole one" in await refused(text, redis, empty)
-    assert "is no backup of context_builder" in await refused(archive, redis, empty)
+    assert "is not a backup, or an incomplete one" in await refused(text, redis, empty)
+    assert "is not a backup of context_builder" in await refused(archive, redis, empty)
     assert "No such file" in await refused(tmp_path / "none", redis, empty)
 
 
@@ -224,7 +224,7 @@ async def test_a_session_that_appears_meanwhile_undoes_the_restore(
         await SessionClient(redis, "monday").push({"text": "just now"})
 
     monkeypatch.setattr("context_builder.backup.restore._check_sessions", nothing_there)
-    with pytest.raises(BackupError, match="session monday is there already"):
+    with pytest.raises(BackupError, match="session monday already exists"):
         await restore(backup, only(redis), empty, quiet)
     assert await SessionClient(redis, "monday").waiting() == 1
 
@@ -267,7 +267,7 @@ async def test_what_was_forgotten_while_the_backup_was_made_stays_forgotten(
 
 async def test_an_existing_file_is_never_written_over(backup: Path, redis: Redis, migrated_url: str) -> None:
     before = content(backup)
-    with pytest.raises(BackupError, match="is there already; choose another name"):
+    with pytest.raises(BackupError, match="already exists; choose another name"):
         await back_up(backup, only(redis), migrated_url, quiet)
     assert content(backup) == before
 

@@ -17,8 +17,7 @@ from context_builder.cli import app
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.redis import RedisEngine
 from context_builder.errors import StoreError
-from context_builder.storage.redis import check_server, client_for
-from context_builder.storage.redis_durability import judged
+from context_builder.storage.redis import check_server, client_for, judged
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -60,6 +59,15 @@ def failure() -> str:
 def test_one_that_loses_nothing_is_ok_without_a_word(start: Start) -> None:
     start("--appendfsync", "always")
     assert finding() | {"found": ""} == {"check": "redis", "ok": True, "found": "", "advice": ""}
+
+
+def test_why_redis_cannot_be_used_is_told_once(start: Start) -> None:
+    wrong = start().url.replace("//", "//:wrong@")
+    told = CliRunner().invoke(app, ["doctor"], env={"REDIS_URL": wrong}).stdout.splitlines()
+    assert sum("refuses the password" in line for line in told) == 1
+    assert [line.split()[:4] for line in told if "needs Redis" in line] == [
+        ["FAIL", check, "not", "checked:"] for check in ("pushes", "sessions", "clock")
+    ]
 
 
 @pytest.mark.parametrize(("flags", "tells"), [("El", True), ("EA", True), ("", False), ("Kl", False)])

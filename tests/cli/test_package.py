@@ -210,8 +210,10 @@ def test_what_ingestion_prunes_leaves_the_cache(tmp_path: Path, redis_server: Re
 
 def test_a_package_is_rated_and_outcomes_tell_how_packages_did() -> None:
     name = built("--intent", "hydrophone clips")["contextPackageId"]
+    unknown = package("rate", name, "--helped", "artifact:clips=0.5", "--helped", "artifact:clip").stderr
+    assert unknown == "artifact:clip is not in the package, so nothing is noted of it\n"
     rated = package("rate", name, "--outcome", "0.75", "--helped", "artifact:clips=0.5", "--note", "It lacks the days.")
-    assert rated.exit_code == 0, rated.output
+    assert (rated.exit_code, rated.output) == (0, "")
     shown = CliRunner().invoke(app, ["outcomes"], env={"COLUMNS": "160"})
     assert shown.exit_code == 0, shown.output
     assert "artifact:clips" in shown.output

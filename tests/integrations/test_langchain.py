@@ -18,14 +18,17 @@ from context_builder.memory.memory import Memory, MemoryFilter, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.testing import InMemoryStore
 from tests.integrations.conftest import heard, queued
+from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 from tests.stories.test_documented_examples import examples, ran
 
 pytest.importorskip("langgraph", reason="pip install 'context-builder[langchain]'")
 
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.language_models import SimpleChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
+from pydantic import Field
 
 from context_builder.integrations.langchain import (
     ConversationHistory,
@@ -36,6 +39,20 @@ from context_builder.integrations.langchain import (
 )
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore:.*BaseChatMessageHistory.*")]
+
+
+class ScriptedModel(SimpleChatModel):
+    """Always says that it is by hand, and keeps what it was asked."""
+
+    asked: list[list[BaseMessage]] = Field(default_factory=list)
+
+    def _call(self, messages: list[BaseMessage], *_: Any, **__: Any) -> str:
+        self.asked.append(messages)
+        return "By hand."
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
 
 
 @pytest.fixture(params=["in memory", "PostgreSQL"])
@@ -277,6 +294,23 @@ async def test_the_documented_snippet_runs(migrated_url: str, monkeypatch: pytes
     (snippet,) = [one for one in examples("docs/how-to/plug-it-into.md") if "open_items" in one]
     names = await ran(snippet.replace("What does Ida like?", "cake"))
     assert names["answer"]["messages"][-1].text == "['walnut cake']"
+
+
+async def test_the_documented_middleware_gives_an_agent_the_record(
+    redis_server: RedisServer, meeting: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("langchain.agents", reason="pip install langchain")
+    for setting, value in {"REDIS_URL": redis_server.url, "MEMORY": "off"}.items():
+        monkeypatch.setenv(f"CONTEXT_BUILDER_{setting}", value)
+    (snippet,) = [one for one in examples("docs/how-to/plug-it-into.md") if "wrap_model_call" in one]
+    names = await ran(snippet.replace('"openai:gpt-4o"', "model"), {"model": (model := ScriptedModel())})
+    assert names["done"]["messages"][-1].text == "By hand."
+    (given,) = model.asked
+    assert given[0].text == "Answer in one sentence."
+    assert [one.text for one in given if one.type == "human"] == [
+        "Alice: We label the clips by hand.",
+        "Ida: What did we decide?",
+    ]
 
 
 async def test_the_example_answers(example: Callable[..., ModuleType], meeting: Redis, migrated_url: str) -> None:

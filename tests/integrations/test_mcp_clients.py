@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,13 +13,13 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp import MCPError
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
+from tests.server.test_agent_tools import TOOLS
 from tests.services.api_server import ApiServer
-from tests.services.daemon import ROOT
 
 pytestmark = pytest.mark.engines
 
@@ -31,14 +30,8 @@ Connect = Callable[..., Any]
 def client(request: pytest.FixtureRequest, api: ApiServer, tmp_path: Path) -> Connect:
     """Opens a client of the server, as this user over a pipe, and as a writer over HTTP."""
     if request.param == "stdio":
-        return lambda **options: Client(stdio_client(over_a_pipe(api, tmp_path)), **options)
+        return lambda **options: Client(stdio_client(api.over_a_pipe(tmp_path)), **options)
     return lambda **options: over_http(api.url, api.key(Role.WRITER), **options)
-
-
-def over_a_pipe(api: ApiServer, folder: Path) -> StdioServerParameters:
-    environ = {name.upper(): str(value) for name, value in api.settings.items()}
-    environ |= {"PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(folder / "home"), "EMBEDDED_EMBEDDINGS": "false"}
-    return StdioServerParameters(command=sys.executable, args=["-m", "context_builder", "mcp"], env=environ)
 
 
 @asynccontextmanager
@@ -56,6 +49,7 @@ async def test_what_an_inspector_checks(client: Connect, meeting: Redis) -> None
         assert connected.server_info.name == "context-builder"
         assert "no instructions" in connected.instructions
         tools = {tool.name: tool for tool in (await connected.list_tools()).tools}
+        assert set(tools) == TOOLS
         for tool in tools.values():
             Draft202012Validator.check_schema(tool.input_schema)
             assert tool.description

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -12,7 +12,6 @@ from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.testing import ManualClock
 from tests.services.somabrain import SomaBrainServer
-from tests.services.waiting import wait_until
 
 EVALUATE = {"tenant_id": "tenant-123", "session_id": "session-456", "query": "stored memory", "top_k": 8}
 REMEMBER = {
@@ -31,12 +30,9 @@ REMEMBER = {
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[SomaBrainServer]:
-    server = SomaBrainServer()
-    server.start()
-    await wait_until(lambda: server.started, "SomaBrain listens")
-    yield server
-    server.stop()
+def server() -> Iterator[SomaBrainServer]:
+    with SomaBrainServer() as server:
+        yield server
 
 
 @pytest.fixture

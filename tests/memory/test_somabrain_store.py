@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -12,7 +12,6 @@ from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rat
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from tests.services.somabrain import SomaBrainServer
-from tests.services.waiting import wait_until
 
 WHEN = datetime(2025, 10, 2, 10, 30, tzinfo=UTC)
 SAID = Memory(
@@ -28,12 +27,9 @@ SAID = Memory(
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[SomaBrainServer]:
-    server = SomaBrainServer()
-    server.start()
-    await wait_until(lambda: server.started, "SomaBrain listens")
-    yield server
-    server.stop()
+def server() -> Iterator[SomaBrainServer]:
+    with SomaBrainServer() as server:
+        yield server
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from context_builder.memory.sql_memory import SqlMemory
 from context_builder.testing import InMemoryStore
 from tests.services.postgrest import api_key, serving_project
 from tests.services.somabrain import SomaBrainServer
-from tests.services.waiting import wait_until
 
 ENGINES = ("PostgreSQL", "Supabase")
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
@@ -55,13 +54,10 @@ async def in_database(url: str, *, supabase: bool) -> AsyncIterator[MemoryStore]
 
 @asynccontextmanager
 async def in_somabrain() -> AsyncIterator[MemoryStore]:
-    server = SomaBrainServer()
-    server.start()
-    await wait_until(lambda: server.started, "SomaBrain listens")
-    opened = SomaBrainStore(SomaBrainClient(SomaBrainOptions(server.url)))
-    yield opened
-    await opened.close()
-    server.stop()
+    with SomaBrainServer() as server:
+        opened = SomaBrainStore(SomaBrainClient(SomaBrainOptions(server.url)))
+        yield opened
+        await opened.close()
 
 
 async def ids(store: MemoryStore, query: MemoryQuery, tenant: str = "lab") -> set[str]:

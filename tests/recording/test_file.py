@@ -71,12 +71,12 @@ async def test_what_cannot_be_written_to_is_told_once(tmp_path: Path) -> None:
 async def test_another_file_is_never_appended_to(tmp_path: Path) -> None:
     notes, tuesday = tmp_path / "notes.txt", tmp_path / "tuesday.jsonl"
     notes.write_text("Do not forget the milk\n")
-    assert await told(notes) == "is there already, and is not a recording of a session"
+    assert await told(notes) == "already exists, and is not a recording of a session"
     assert notes.read_text() == "Do not forget the milk\n"
     writer = RecordingWriter()
     begun(writer, tuesday, "tuesday").end()
     await writer.close()
-    assert await told(tuesday) == "is there already, as a recording of session tuesday"
+    assert await told(tuesday) == "already exists, as a recording of session tuesday"
 
 
 async def test_a_disk_that_is_too_slow_ends_the_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +96,20 @@ async def test_a_disk_that_is_too_slow_ends_the_recording(tmp_path: Path, monkey
         disk.set()
         await writer.close()
     assert [entry["reason"] for entry in logs] == ["the disk is too slow: 2 lines wait"]
+
+
+async def test_why_a_line_cannot_be_written_down_is_logged_without_what_was_said(tmp_path: Path) -> None:
+    def failing() -> bytes:
+        raise ValueError("the patient is called Ida")
+
+    writer = RecordingWriter()
+    with capture_logs() as logs:
+        recorder = begun(writer, tmp_path / "monday.jsonl")
+        assert recorder._file is not None
+        writer.put(recorder._file, failing)
+        await writer.close()
+    (logged,) = logs
+    assert logged["reason"].startswith("cannot be written down: ValueError in test_file.py")
 
 
 @pytest.mark.engines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b32encode, b64encode
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 from unicodedata import category, normalize
@@ -17,6 +18,7 @@ from context_builder.assembly.govern import RedactionPolicy
 from context_builder.knowledge.excerpt import excerpts, parts_of
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.quoting import quoted_lines
+from context_builder.redaction import SecretRedactor
 from context_builder.server.access.caller import Role
 from context_builder.wiring.knowledge import redactor_of_packages
 from tests.redaction.tokens import token
@@ -84,6 +86,11 @@ def test_no_part_of_a_secret_is_in_anything_that_is_made_of_a_source(
         assert not [part for part in parts(secret) if part in read(text)]
 
 
+def grouped(size: int, between: str) -> Callable[[str], str]:
+    """What writes a text in groups of one length."""
+    return lambda text: between.join(text[at : at + size] for at in range(0, len(text), size))
+
+
 WITHIN_WORDS: Final[dict[str, Callable[[str], str]]] = {
     "Markdown's escapes": lambda text: re.sub(r"([-_.@])", r"\\\1", text),
     "Markdown's emphasis": lambda text: f"{text[:6]}**{text[6:12]}**{text[12:]}",
@@ -96,7 +103,55 @@ WITHIN_WORDS: Final[dict[str, Callable[[str], str]]] = {
     "letter by letter": " ".join,
     **{f"letter by letter with {between!r}": between.join for between in (", ", "\t", "  ", "_", '","', "🙂")},
     "tags": lambda text: "".join(chr(0xE0000 + ord(one)) for one in text),
+    **{f"groups of {size}": grouped(size, " ") for size in (2, 4, 5)},
+    "escapes of style sheets": lambda text: "".join(f"\\{ord(one):x} " for one in text),
+    "nothing put in": lambda text: f'{text[:9]}${{""}}{text[9:]}',
+    "three strings": lambda text: f'"{text[:3]}" + \'{text[3:12]}\' + f"{text[12:]}"',
+    "strings of SQL": lambda text: f"'{text[:9]}' || '{text[9:]}'",
+    "a link": lambda text: f"[{text[:9]}](https://x.example/a){text[9:]}",
+    "quoted-printable, in small letters": lambda text: "".join(f"={ord(one):02x}" for one in text),
 }
+
+IN_PIECES: Final[dict[str, Callable[[str], str]]] = {
+    **{f"lines of {size}": grouped(size, "\n") for size in (1, 2, 3, 4, 8)},
+    **{f"{between!r} between letters": between.join for between in ("\r", "\v", "\f", "\r\n")},
+    "quoted lines": grouped(4, "\n> "),
+    "groups with dashes": grouped(4, " - "),
+    "groups with commas": grouped(4, ", "),
+    "cells": lambda text: f"| {text[:9]} | {text[9:15]} | {text[15:]} |",
+    "cells of HTML": lambda text: f"<td>{text[:9]}</td><td>{text[9:]}</td>",
+    "base32": lambda text: b32encode(f"my key is {text}".encode()).decode(),
+    "base64 of other letters": lambda text: b64encode(f"café {text} bye".encode()).decode(),
+    "from its end": lambda text: text[::-1],
+    "lines of e-mails": grouped(9, "=\n"),
+}
+"""What the forms of secrets are known in."""
+
+
+@pytest.mark.parametrize("secret", SECRETS[:3], ids=["GitHub", "OpenAI", "AWS"])
+@pytest.mark.parametrize("disguise", IN_PIECES)
+def test_a_secret_is_found_in_pieces(disguise: str, secret: str) -> None:
+    hidden = IN_PIECES[disguise](secret)
+    shown = redactor_of_packages().redact(f"Use {hidden} for it.")
+    least = len(hidden) * PART // len(secret)
+    assert not [at for at in range(len(hidden) - least) if hidden[at : at + least] in shown], shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sk- is what keys begin with, and ghp_ is what those of GitHub do",
+        "This word that they have used with them 2nd time",
+        "| ghp_ | 36 letters and digits |\n| sk-  | 48 letters and digits |",
+        "- AKIA\n- ASIA\n- second item 2\n- third",
+        "id1\nid2\nid3\nid4\nid5",
+        "4111 1111",
+        'print("ghp_" + name + "1")',
+        "[ghp_](https://x.example/ghp) and [sk-](https://x.example/sk) are forms",
+    ],
+)
+def test_what_only_begins_as_secrets_do_is_left(text: str) -> None:
+    assert SecretRedactor().redact(text) == text
 
 
 @pytest.mark.parametrize("secret", SECRETS, ids=["GitHub", "OpenAI", "AWS", "e-mail"])

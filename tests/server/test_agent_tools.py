@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import httpx
 import orjson
 import pytest
-from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
 from context_builder.server.agent_tools import _short
 from tests.services.api_server import ApiServer
-from tests.services.daemon import ROOT
 from tests.services.running import push, running, state
 from tests.services.waiting import wait_until
 
@@ -238,17 +233,3 @@ async def test_what_an_agent_may_not_is_refused_in_our_words(api: ApiServer, red
         assert not (await Agent(first).call("build_context", intent="x", tokenBudget=0))[0]
         assert not (await Agent(first).call("search_memory", query="x", limit=1000))[0]
     assert "hunter2" not in api.daemon.output
-
-
-async def test_over_a_pipe_it_answers_as_this_user(api: ApiServer, redis: Redis, tmp_path: Path) -> None:
-    await push(redis, {"text": "Whales sing.", "speaker": "Ida", "message_number": 1})
-    environ = {name.upper(): str(value) for name, value in api.settings.items()}
-    environ |= {"PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(tmp_path / "home"), "EMBEDDED_EMBEDDINGS": "false"}
-    parameters = StdioServerParameters(command=sys.executable, args=["-m", "context_builder", "mcp"], env=environ)
-    async with running(redis):
-        await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
-        async with Client(stdio_client(parameters)) as client:
-            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            result = await client.call_tool("session_state", {"sessionId": "monday"})
-            assert not result.is_error
-            assert result.structured_content["session_id"] == "monday"  # type: ignore[index]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ import httpx
 import httpx2
 import pytest
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from redis.asyncio import Redis
 from typer.testing import CliRunner
@@ -28,7 +27,6 @@ from context_builder.server.access.caller import Role
 from context_builder.tokens.counter import count_tokens
 from tests.server.test_contract import BUILD, built, put, tenant, writer
 from tests.services.api_server import ApiServer
-from tests.services.daemon import ROOT
 from tests.services.problems import problem
 from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer
@@ -550,8 +548,5 @@ async def test_an_agents_library_reaches_every_tool_over_a_pipe(api: ApiServer, 
     ref = f"artifact:mcp-{uuid4().hex}"
     async with api.client(api.key()) as client:
         await put(client, ref)
-    environ = {name.upper(): str(value) for name, value in api.settings.items()}
-    environ |= {"PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(tmp_path / "home"), "EMBEDDED_EMBEDDINGS": "false"}
-    parameters = StdioServerParameters(command=sys.executable, args=["-m", "context_builder", "mcp"], env=environ)
-    async with Client(stdio_client(parameters)) as agent:
+    async with Client(stdio_client(api.over_a_pipe(tmp_path))) as agent:
         await used_by(agent, ref)

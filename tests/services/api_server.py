@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import httpx
+from mcp.client.stdio import StdioServerParameters
 
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.server.access.api_keys import ApiKeys, NewKey
 from context_builder.server.access.caller import Role
 from context_builder.storage.bounded_http import trusted_authorities
-from tests.services.daemon import Daemon
+from tests.services.daemon import ROOT, Daemon
 from tests.services.in_thread import in_thread
 from tests.services.jwt_issuer import AUDIENCE, ISSUER, JwtIssuer
 
@@ -81,6 +83,13 @@ class ApiServer:
                 await functions.close()
 
         return in_thread(used())
+
+    def over_a_pipe(self, folder: Path) -> StdioServerParameters:
+        """How a client of the Model Context Protocol starts ``context-builder mcp`` on the same services."""
+        environ = {name.upper(): str(value) for name, value in self.settings.items()}
+        environ |= {"PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(folder / "home")}
+        environ |= {"EMBEDDED_EMBEDDINGS": "false"}
+        return StdioServerParameters(command=sys.executable, args=["-m", "context_builder", "mcp"], env=environ)
 
     def client(self, credential: str | None = None, **options: Any) -> httpx.AsyncClient:
         shown = {"Authorization": f"Bearer {credential}"} if credential is not None else {}

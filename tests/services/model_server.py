@@ -14,11 +14,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -27,7 +26,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from context_builder.engines.engine import LOOPBACK, free_port
+from tests.services.app_server import AppServer, config_of
 from tests.services.model_answers import TASKS, answer, embedding_of, task_of
 
 
@@ -238,48 +237,16 @@ def _error(status: int, code: str, message: str, headers: Mapping[str, str] | No
     return JSONResponse(body, status_code=status, headers=headers)
 
 
-class ModelServer:
-    """The fake model, served from a thread on a free loopback port; stopped and started, it keeps its port."""
+class ModelServer(AppServer):
+    """The fake model, served from a thread."""
 
     def __init__(self, latency: Mapping[str, float] | None = None) -> None:
         self.model = FakeModel(latency)
-        self.port = free_port()
-        self._server: uvicorn.Server | None = None
-        self._thread: threading.Thread | None = None
+        super().__init__(self.model.app())
 
     @property
     def base_url(self) -> str:
-        return f"http://{LOOPBACK}:{self.port}/v1"
-
-    def start(self) -> None:
-        """Returns when it listens."""
-        server = uvicorn.Server(_config(self.model, self.port))
-        thread = threading.Thread(target=server.run, name="model-server", daemon=True)
-        thread.start()
-        waited = threading.Event()
-        while not server.started:
-            if not thread.is_alive():
-                raise RuntimeError(f"the model server does not start on port {self.port}")
-            waited.wait(0.005)
-        self._server, self._thread = server, thread
-
-    def stop(self) -> None:
-        """From here on, connections are refused; requests in flight are dropped."""
-        if self._server is not None and self._thread is not None:
-            self._server.should_exit = self._server.force_exit = True
-            self._thread.join(timeout=10)
-            self._server = self._thread = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-
-def _config(model: FakeModel, port: int) -> uvicorn.Config:
-    return uvicorn.Config(model.app(), host=LOOPBACK, port=port, log_level="critical", lifespan="off", ws="none")
+        return f"{self.url}/v1"
 
 
 def _latencies(text: str) -> dict[str, float]:
@@ -295,7 +262,7 @@ def main() -> None:
         "--latency-ms", type=_latencies, default={}, help="150, or keywords=150,domains=400,summary=1500"
     )
     options = parser.parse_args()
-    uvicorn.Server(_config(FakeModel(options.latency_ms), options.port)).run()
+    uvicorn.Server(config_of(FakeModel(options.latency_ms).app(), options.port)).run()
 
 
 if __name__ == "__main__":

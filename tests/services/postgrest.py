@@ -12,20 +12,17 @@ import hashlib
 import hmac
 import json
 import re
-import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from context_builder.engines.engine import LOOPBACK, free_port
-from tests.services.waiting import wait_until
+from tests.services.app_server import AppServer
 
 SECRET_KEY = "sb_secret_of-this-project"  # gitleaks:allow
 """A key as Supabase issues them now, which is no JWT."""
@@ -80,13 +77,11 @@ def api_key(role: str) -> str:
     return (signed + b"." + encode(hmac.digest(SECRET, signed, hashlib.sha256))).decode()
 
 
-class PostgrestFront:
-    """Serves ``database_url`` at ``url``, in a thread."""
+class PostgrestFront(AppServer):
+    """An API as PostgREST's for ``database_url``, served from a thread."""
 
     def __init__(self, database_url: str) -> None:
         self._database_url = database_url
-        self.port = free_port()
-        self.url = f"http://{LOOPBACK}:{self.port}"
         self.requests: list[str] = []
         self.max_rows = 1_000
         """What a project's API returns at most."""
@@ -96,20 +91,8 @@ class PostgrestFront:
             Route("/rest/v1/{table}", self._insert, methods=["POST"]),
             Route("/rest/v1/{table}", self._delete, methods=["DELETE"]),
         ]
-        app = Starlette(routes=routes, exception_handlers={PostgrestError: _shaped, asyncpg.PostgresError: _shaped})
-        self._server = uvicorn.Server(uvicorn.Config(app, LOOPBACK, self.port, log_level="error"))
-        self._thread = threading.Thread(target=self._server.run, name="postgrest", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    @property
-    def started(self) -> bool:
-        return self._server.started
-
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(10)
+        shaped = {PostgrestError: _shaped, asyncpg.PostgresError: _shaped}
+        super().__init__(Starlette(routes=routes, exception_handlers=shaped))
 
     async def _read(self, request: Request) -> Response:
         async with self._as_caller(request) as connection:
@@ -209,11 +192,8 @@ async def make_project(database_url: str) -> None:
 async def serving_project(database_url: str) -> AsyncIterator[PostgrestFront]:
     """Make the database a Supabase project's, and serve it."""
     await make_project(database_url)
-    front = PostgrestFront(database_url)
-    front.start()
-    await wait_until(lambda: front.started, "the HTTP front listens")
-    yield front
-    front.stop()
+    with PostgrestFront(database_url) as front:
+        yield front
 
 
 async def _known_table(connection: asyncpg.Connection, request: Request) -> tuple[str, Sequence[str]]:

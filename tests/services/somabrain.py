@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from context_builder.engines.engine import LOOPBACK, free_port
+from tests.services.app_server import AppServer
 
 
-class SomaBrainServer:
-    """Serves at ``url``, in a thread. Memories are found by the words they share with the query.
+class SomaBrainServer(AppServer):
+    """SomaBrain, served from a thread. Memories are found by the words they share with the query.
 
     ``misbehaviour`` holds what the next requests get instead of an answer, one each: a status, ``"hang"`` or
     ``"nonsense"``. ``requests`` are the paths and bodies that came, ``headers`` those of the last.
     """
 
     def __init__(self) -> None:
-        self.port = free_port()
-        self.url = f"http://{LOOPBACK}:{self.port}"
         self.memories: dict[str, list[dict[str, Any]]] = {}
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.headers: dict[str, str] = {}
@@ -35,21 +31,7 @@ class SomaBrainServer:
             Route("/recall", self._evaluate, methods=["POST"]),
             Route("/memory/remember/batch", self._remember, methods=["POST"]),
         ]
-        config = uvicorn.Config(Starlette(routes=routes), LOOPBACK, self.port, log_level="critical", lifespan="off")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, name="somabrain", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    @property
-    def started(self) -> bool:
-        return self._server.started
-
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._server.force_exit = True
-        self._thread.join(10)
+        super().__init__(Starlette(routes=routes))
 
     async def _evaluate(self, request: Request) -> Response:
         body = await request.json()

@@ -15,8 +15,7 @@ from redis import Redis as BlockingRedis
 from context_builder.session.client import SessionClient, spoken
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.session.store.session_copy import SessionRestore, read_shared, restore_shared, take_snapshot
-from context_builder.storage.redis import check_server, client_for
-from context_builder.storage.redis_durability import durability_of
+from context_builder.storage.redis import check_server, client_for, durability_of
 from tests.services.command import command
 from tests.services.daemon import ROOT, Daemon
 from tests.services.redis_server import RedisServer

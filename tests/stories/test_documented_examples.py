@@ -9,7 +9,7 @@ import logging
 import re
 import shlex
 import types
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,9 @@ def examples(page: str) -> list[str]:
 
 
 @pytest.fixture
-async def somabrain() -> AsyncIterator[SomaBrainServer]:
-    server = SomaBrainServer()
-    server.start()
-    await wait_until(lambda: server.started, "SomaBrain listens")
-    yield server
-    server.stop()
+def somabrain() -> Iterator[SomaBrainServer]:
+    with SomaBrainServer() as server:
+        yield server
 
 
 async def test_the_pipelines_usage_example(somabrain: SomaBrainServer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -14,19 +14,15 @@ from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from context_builder.settings.settings import load_settings
 from context_builder.wiring.builders import builder_of
 from tests.services.somabrain import SomaBrainServer
-from tests.services.waiting import wait_until
 
 TURN = {"tenant_id": "lab", "session_id": "monday", "user_id": "ida", "user_message": "How deep is the mooring?"}
 SAID = Memory("m-1", "the mooring is forty metres deep", session_id="friday", speaker="Bo", time=datetime.now(UTC))
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[SomaBrainServer]:
-    server = SomaBrainServer()
-    server.start()
-    await wait_until(lambda: server.started, "SomaBrain listens")
-    yield server
-    server.stop()
+def server() -> Iterator[SomaBrainServer]:
+    with SomaBrainServer() as server:
+        yield server
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import regex
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind, Quote
 from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part, value_of
-from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
+from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, People, is_one_of, names_in
 from context_builder.analysis.evidence.negation import (
     SENTENCE_END,
     makes_certain,
@@ -24,7 +24,6 @@ from context_builder.analysis.evidence.negation import (
     sentences_around,
 )
 from context_builder.analysis.evidence.overlap import Terms
-from context_builder.analysis.evidence.people import People, is_one_of
 from context_builder.analysis.evidence.quotes import MessageWords
 from context_builder.analysis.evidence.words import (
     ACCEPTING,

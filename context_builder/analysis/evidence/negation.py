@@ -7,7 +7,7 @@ from typing import Final
 
 import regex
 
-from context_builder.analysis.evidence.words import TABLES, Vocabulary, words_of
+from context_builder.analysis.evidence.words import TABLES, Vocabulary, joined, words_of
 
 _NEGATING: Final = Vocabulary(TABLES["negations"], TABLES["negation_parts"])
 _NO_NEGATION: Final = regex.compile("|".join(map(regex.escape, TABLES["not_negations"])))
@@ -132,13 +132,9 @@ def _is_hedged(text: str) -> bool:
 def sentences_around(quote: str, message: str) -> Iterator[str]:
     """Yield the quote with the rest of the sentences in which its message has it; all of them are plain."""
     words = words_of(quote)
-    ends = {_joined(words[:_FIRST_WORDS]), _joined(words[-_FIRST_WORDS:])}
+    ends = {joined(words[:_FIRST_WORDS]), joined(words[-_FIRST_WORDS:])}
     for sentence in SENTENCE_END.split(message):
         spoken = words_of(sentence)
-        if len(spoken) <= _LONGEST_SENTENCE and any(end in _joined(spoken) for end in ends):
+        if len(spoken) <= _LONGEST_SENTENCE and any(end in joined(spoken) for end in ends):
             yield sentence
     yield quote
-
-
-def _joined(words: Sequence[str]) -> str:
-    return f" {' '.join(words)} "

@@ -11,7 +11,7 @@ from typing import Final
 import regex
 
 from context_builder.analysis.evidence.negation import negates
-from context_builder.analysis.evidence.words import TABLES, plain, word_places, words_of
+from context_builder.analysis.evidence.words import TABLES, joined, plain, word_places, words_of
 
 _GAP: Final = regex.compile(r"\[?(?:…|\.{3,})\]?")
 _FILLERS: Final = frozenset(words_of(plain(filler)) for filler in TABLES["fillers"])
@@ -31,7 +31,7 @@ class MessageWords:
     def __init__(self, text: str) -> None:
         self._plain = text
         self._talk = _Talk(words_of(text))
-        self._joined = _joined(self._talk.words)
+        self._joined = joined(self._talk.words)
         self._looked_up: dict[str, str | None] = {}
 
     def said(self, quote: str) -> str | None:
@@ -45,7 +45,7 @@ class MessageWords:
 
     def _said(self, quote: str) -> str | None:
         pieces = [words for piece in _GAP.split(quote) if (words := words_of(plain(piece)))]
-        if len(pieces) == 1 and _joined(pieces[0]) in self._joined:
+        if len(pieces) == 1 and joined(pieces[0]) in self._joined:
             return plain(quote)
         if not pieces or not all(word in self._talk.places for piece in pieces for word in piece):
             return None
@@ -150,7 +150,3 @@ def _begins(first: tuple[str, ...], again: tuple[str, ...]) -> bool:
     if len(first) != len(again) or first[:-1] != again[:-1]:
         return False
     return first[-1] == again[-1] or (again[-1].startswith(first[-1]) and not negates(first[-1]))
-
-
-def _joined(words: tuple[str, ...]) -> str:
-    return f" {' '.join(words)} "

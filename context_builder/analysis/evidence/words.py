@@ -52,6 +52,11 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text) if _UNUSUAL.search(text) else _SIGNS.sub(" ", text).split())
 
 
+def joined(words: Iterable[str]) -> str:
+    """Return words in a row with a blank before and after each, so that one is found as a whole."""
+    return f" {' '.join(words)} "
+
+
 def word_places(text: str) -> list[tuple[int, int]]:
     """Return where each of the words of a :func:`plain` text begins and ends."""
     return [match.span() for match in _WORD.finditer(text)]

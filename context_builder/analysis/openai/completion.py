@@ -110,7 +110,7 @@ def prompt_tokens(request: Mapping[str, Any], count: Callable[[str], int]) -> in
 
 
 MOST_TOKENS: Final = 10_000_000
-"""More than any model's window: a server that says that a call took more does not know."""
+"""Tokens that no model's window holds: a server that counts more for a call counts wrongly."""
 
 
 def _none_if_odd(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:

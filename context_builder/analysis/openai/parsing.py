@@ -28,8 +28,8 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
 )
 from context_builder.analysis.evidence import Doubt, EvidenceCheck, check_rewritten, is_told_in
+from context_builder.analysis.evidence.names import speaker_of
 from context_builder.analysis.evidence.overlap import Terms, caseless_words
-from context_builder.analysis.evidence.people import speaker_of
 from context_builder.analysis.evidence.words import CheckedText
 from context_builder.analysis.openai.schemas import (
     MAX_PREFERENCES,

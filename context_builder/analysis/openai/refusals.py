@@ -75,7 +75,7 @@ _NO_SUCH_PATH: Final = re.compile(
     r"unexpected endpoint(?: or method)?|unknown (?:endpoint|path|url)|404 page not found|"
     r"\"(?:detail)?\": \"not found\"$|cannot post /"
 )
-"""How a server answers, LM Studio's with status 200, that nothing is at this address: mostly, ``/v1`` is missing."""
+"""Answers that there is nothing at an address, LM Studio's with status 200: mostly, ``/v1`` is missing."""
 
 _STATUS_OF_WORD: Final[Mapping[str, int]] = {
     "resource_exhausted": 429,

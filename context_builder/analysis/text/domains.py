@@ -20,13 +20,13 @@ from context_builder.analysis.text.words import plain_words, stem
 from context_builder.domains import DOMAINS
 
 MAX_CHARACTERS: Final = 30_000
-"""Of one message; its field is plain by then."""
+"""Most characters of a message that are scored; its field is clear by then."""
 
 RECENCY: Final = 0.9
 """Weight of a message relative to the one after it."""
 
 SHARPNESS: Final = 1.2
-"""How much a lead in evidence counts: softmax exponent of its square root."""
+"""Softmax exponent of the square root of evidence, by which a lead in it counts."""
 
 DOUBT: Final = 4.0
 """Evidence that halves the confidence when it is all there is: one typical term (2 squared)."""

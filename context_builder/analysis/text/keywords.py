@@ -28,13 +28,13 @@ LONGEST_PHRASE: Final = 5
 """Words in a phrase; a longer run is a list or a title and keeps its last words, where the head is."""
 
 MAX_CHARACTERS: Final = 30_000
-"""Of one message; what matters is named by then."""
+"""Most characters of a message that are read; what matters is named by then."""
 
 SHORT: Final = 1_000
-"""Characters of a text of which is remembered what it says by itself ..."""
+"""Most characters of a text whose reading is remembered."""
 
 REMEMBERED: Final = 10_000
-"""... of so many texts, about 10 MB: a message is read for its keywords, and with others for each of two domains."""
+"""Texts whose readings are remembered, about 10 MB: a message is read for its keywords, and twice for domains."""
 
 _POSSESSIVE: Final = re.compile(r"['’]s?$")
 _BEFORE_NOUNS: Final = frozenset(

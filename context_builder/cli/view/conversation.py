@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from context_builder.cli.view.palette import ASSISTANT, UNBOUNDED, SpeakerColours, domain_colour, short_name
-from context_builder.cli.view.published import PublishedMessage, spoken
+from context_builder.cli.view.published import PublishedMessage, published_message
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -104,7 +104,10 @@ class ConversationView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         height = options.height or UNBOUNDED
-        newest = [spoken(entry) for entry in islice(chain(reversed(self._messages), reversed(self._earlier)), height)]
+        newest = [
+            published_message(entry)
+            for entry in islice(chain(reversed(self._messages), reversed(self._earlier)), height)
+        ]
         if not newest:
             yield Text("nothing in the buffer", style="dim italic")
         for message in reversed(newest):

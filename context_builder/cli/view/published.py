@@ -152,7 +152,7 @@ class Published:
         return max(0.0, now - start) if start is not None else None
 
 
-def spoken(entry: Mapping[str, Any]) -> PublishedMessage:
+def published_message(entry: Mapping[str, Any]) -> PublishedMessage:
     """Return a buffer entry as the view shows it."""
     return PublishedMessage(
         speaker=plain(entry.get("speaker") or "Unknown", 40),

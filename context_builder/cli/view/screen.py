@@ -17,7 +17,6 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.view.conversation import ConversationView, DomainBars, domain_line, keyword_line
-from context_builder.cli.view.memory import SummaryView, memory_line
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import (
@@ -31,6 +30,7 @@ from context_builder.cli.view.status import (
     running,
     silence_clock,
 )
+from context_builder.cli.view.summary import SummaryView, summary_line
 
 if TYPE_CHECKING:
     from context_builder.session.client import Snapshot
@@ -155,7 +155,7 @@ def _one_column(page: Published, view: View, height: int) -> Layout:
         memory = _framed(SummaryView(page.points, view.colours), "memory", _memory_note(page))
         lines += [Layout(Padding(keywords, (0, 1)), size=1), Layout(memory, ratio=2)]
     else:
-        lines.append(Layout(Padding(memory_line(page.points, _memory_note(page)), (0, 1)), size=1))
+        lines.append(Layout(Padding(summary_line(page.points, _memory_note(page)), (0, 1)), size=1))
     body.split_column(Layout(_conversation(page, view), ratio=3), *lines)
     return body
 

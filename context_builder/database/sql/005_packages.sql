@@ -722,7 +722,8 @@ BEGIN
             'hash', substr(a.reason, 13), 'is_kept', h.package_id IS NOT NULL OR a.revision = 1,
             'is_found', coalesce(
                 h.request_id = p.request_id AND p.revision <= h.revision AND p.day BETWEEN h.first_day - 1 AND h.day + 1
-                AND (p.revision > 1 OR h.created_at = p.created_at), true),
+                AND (p.revision > 1 OR h.created_at = p.created_at), true)
+                AND (d.package_id = a.package_id AND d.revision = a.revision) IS NOT FALSE,
             'told', CASE WHEN r.id IS NOT NULL AND p.id IS NOT NULL AND d.id IS NOT NULL THEN context_package_told(r, p, d) END,
             'contents', (SELECT coalesce(jsonb_agg(jsonb_build_array(
                              c.ref, encode(c.digest, 'hex'), c.title, c.heading, c.content)), '[]')

@@ -27,7 +27,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.values import value
 
 SHARE: Final = 0.5
-"""What an inference counts for at least; a more confident one counts for as much as its confidence."""
+"""Least weight of an inference; a more confident one has its confidence as its weight."""
 
 ENTER: Final = 0.3
 """Smoothed confidence from which a domain becomes active."""
@@ -45,7 +45,7 @@ MAX_ACTIVE: Final = 6
 """Most domains active at once: up to four that a model names, and those that are held beside them."""
 
 SLOW_SHARE: Final = 0.1
-"""What an inference counts for in ``subject``: half of it is as old as seven inferences, several minutes."""
+"""Weight of an inference in ``subject``, half of which is older than seven inferences, or several minutes."""
 
 BELONGS: Final = 0.2
 """Confidence in ``subject`` from which a domain belongs to it: found three or four times."""

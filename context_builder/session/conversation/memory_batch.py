@@ -90,7 +90,7 @@ def _withdraws(preference: Preference, memory: Memory) -> bool:
 
 
 _FIELDS: Final = ("id", "text", "kind", "speaker", "time", "position", "tags", "metadata")
-"""Of a memory, in the order in which an outbox entry lists their values; new ones go to the end."""
+"""Fields of a memory in the order in which an outbox entry lists their values; new ones go to the end."""
 
 POINT: Final = "point"
 """The kind of memory that a point becomes."""

@@ -40,15 +40,15 @@ from context_builder.session.summary.rolling_summary import Summary
 _NOTHING: Final = LedgerUpdate()
 
 MOST_STRUCK: Final = 100
-"""Newest messages that were struck, which those who look on are told of."""
+"""Newest struck messages whose ids viewers of the session are told."""
 
 MOST_NAMES: Final = 500
-"""How many of the newest renamed speakers are remembered."""
+"""Most renamed speakers that are remembered, the newest."""
 
 
 @dataclass(slots=True)
-class _Told:
-    """Collects what archive and memory are to be told; summaries ``since`` a number no longer hold."""
+class _Notices:
+    """Collects what archive and memory are to be told of; summaries from the number ``since`` on no longer hold."""
 
     update: LedgerUpdate = _NOTHING
     amended: dict[str, Amendment] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Revisions:
         self._summary = summary
         self._domain_tracker = domain_tracker
         self._scheduler = scheduler
-        self._told = _Told()
+        self._told = _Notices()
         self._meanwhile: dict[int, CitedChange] = {}
         self._renamed_meanwhile: dict[str, str] = {}
 
@@ -159,7 +159,7 @@ class Revisions:
 
     def flush(self, topic: Sequence[str], changes: Changes) -> None:
         """Put what archive and memory are to be told into ``changes``."""
-        told, self._told = self._told, _Told()
+        told, self._told = self._told, _Notices()
         if told.since is not None:
             row = self._summary.next_row(self._session_id, topic, told.since, strikes=bool(told.struck))
             if self._rules.archives:

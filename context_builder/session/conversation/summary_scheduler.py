@@ -83,7 +83,7 @@ class DegradedBacklog:
 
 
 DEGRADED_PARTS: Final = 10
-"""So many summary calls' worth of messages are at hand to be summarized again."""
+"""Summary calls that the messages of the last resort fill which are kept to be summarized again."""
 
 
 class SummaryScheduler:

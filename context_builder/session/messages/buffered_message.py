@@ -15,7 +15,7 @@ from context_builder.quoting import LONGEST_NAME
 from context_builder.session.messages.message import Message, identity_of, stamp_of
 
 BYTES_PER_TOKEN: Final = 3
-"""Of talk; ``o200k_base`` takes four of English and at least three of any other language that was tried."""
+"""Bytes of talk in a token, at least: in ``o200k_base`` four of English, and three or more of every language tried."""
 
 
 class BufferedMessage:

@@ -80,7 +80,7 @@ class Message:
 
 
 Delivered = Message | StrikeRequest | SpeakerRename
-"""What a delivery may hold."""
+"""The contents that a delivery may have."""
 
 
 def decode(raw: bytes, now: Instant, *, max_bytes: int) -> Delivered:

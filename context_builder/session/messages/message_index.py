@@ -41,7 +41,7 @@ SPEAKERS: Final = "speakers"
 MOST_SPEAKERS: Final = 1_000
 
 STRUCK: Final = b'"struck"'
-"""What is held of a message that was struck."""
+"""Value in the index of a message that was struck."""
 
 
 _NONE: Final = (1.0, 0.0)

@@ -226,7 +226,7 @@ class Committed:
 
 
 RECENT: Final = 2000
-"""So many identities are kept for a process that continues the session."""
+"""Identities that are kept for a process that continues the session."""
 
 RECENT_MS: Final = 60_000
 """Longer than what a Redis that falls back may lose."""

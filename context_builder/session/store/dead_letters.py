@@ -26,7 +26,7 @@ from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
 KEPT_BYTES: Final = WHOLE_BYTES
-"""Of a larger delivery a dead letter keeps the beginning."""
+"""Most bytes that a dead letter keeps: of a larger delivery, the beginning."""
 
 
 Origin = Literal["input"] | Receiver

@@ -23,7 +23,7 @@ WHOLE_BYTES: Final = 4 * 1024 * 1024
 """Deliveries up to this size are kept whole, also as dead letters: base64 grows, and Redis holds 512 MiB at most."""
 
 BEGINNING_BYTES: Final = 64 * 1024
-"""So much is read of a delivery that is larger, and than a message may be: on a slow network, all of it would hold up
+"""Bytes that are read of a larger delivery that is too large for a message: on a slow network, all of it would hold up
 what comes after it."""
 
 
@@ -63,10 +63,10 @@ def position_after(position: bytes, delivery: bytes) -> bytes:
 
 
 READ_BYTES: Final = 8 * 2**20
-"""So much is read at once, if it is more than one item: well within a command's time limit."""
+"""Most bytes that are read at once, but for a single larger item: well within a command's time limit."""
 
 READ_ITEMS: Final = 2000
-"""So many items are read at once, which holds up Redis for some milliseconds."""
+"""Most items that are read at once, which holds up Redis for some milliseconds."""
 
 MOST_LISTS: Final = 32
 """Lists read at once."""
@@ -177,7 +177,7 @@ LOOK_SECONDS: Final = 0.05
 """Time between two looks at a list where nothing blocks: a message is heard in a tenth of the time it may take."""
 
 HANG_UPS: Final = 3
-"""So often in a row a connection is closed on the blocking command alone before it counts as one that there is not."""
+"""Connections in a row that close on the blocking command alone, after which it counts as not supported."""
 
 AT_ONCE: Final = 0.5
 """Seconds within which a proxy hangs up at a command that it does not know; a Redis that goes away takes any time."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 import psutil
 
 _START_TICKS: Final = 19
-"""Where field 22 is among those that follow the name, the second."""
+"""Index of field 22, the start in ticks, among the fields after the process's name, which is the second."""
 
 
 def this_holder(since: float) -> dict[str, Any]:

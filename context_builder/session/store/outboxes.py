@@ -61,7 +61,7 @@ class Outbox:
 
 
 Revise = Callable[[bytes], bytes]
-"""Returns an item as it is to be; empty, where it is to go."""
+"""A function that returns an item as it is to be, or nothing if the item is to be removed."""
 
 
 class WaitingItems:

@@ -1,4 +1,4 @@
-"""What a Redis that comes back without its last commits needs is remembered here, and what may be written over.
+"""Commits are remembered here for a Redis that comes back without the last ones, and whose may be written over.
 
 :class:`Lineage` is the part of a session's history that a process knows. The commit history remembers the last commits;
 :class:`UnidentifiedDeliveries` recognizes deliveries without identity that such a Redis gives again.
@@ -78,7 +78,7 @@ class StoredSession:
 
 
 ANCESTORS: Final = 32
-"""So many earlier writers are named. What Redis holds of one before them counts as a stranger's."""
+"""Most earlier writers that a lineage names. What Redis holds of an earlier one counts as a stranger's."""
 
 
 @value
@@ -138,13 +138,13 @@ class Lineage:
 
 
 SECONDS: Final = 3.0
-"""With ``appendfsync everysec`` Redis loses a second at a power cut, two when the disk is busy; one to spare.
+"""Time that Redis may lose at a power cut: one second with ``appendfsync everysec``, two on a busy disk, one to spare.
 
 The checkpoint keeps the positions of as many seconds, for a process that continues the session.
 """
 
 MOST_POSITIONS: Final = 2000
-"""Positions of unidentified deliveries that are remembered at most."""
+"""Most positions of unidentified deliveries that are remembered."""
 
 BYTES: Final = 16 * 2**20
 """Most bytes of list entries that are remembered, whatever the number of commits."""
@@ -197,7 +197,7 @@ class UnidentifiedDeliveries:
         self.take((position.encode() for position in orjson.loads(encoded)), now)
 
 
-class _Given(NamedTuple):
+class _ListEntries(NamedTuple):
     """What a commit at ``moment`` (monotonic) put into lists; everything else is in the conversation."""
 
     revision: int
@@ -214,7 +214,7 @@ class CommitHistory:
     def __init__(self) -> None:
         self.unidentified = UnidentifiedDeliveries()
         self.position = b""
-        self._given: deque[_Given] = deque()
+        self._given: deque[_ListEntries] = deque()
         self._size = 0
         self._identities: OrderedDict[bytes, float] = OrderedDict()
 
@@ -228,7 +228,7 @@ class CommitHistory:
 
     def begin(self, snapshot: StoredSession, now: Instant) -> None:
         """Continue from another process' commits, should Redis fall back behind them."""
-        self._add(_Given(snapshot.revision, now.monotonic, snapshot.newest), snapshot.identities)
+        self._add(_ListEntries(snapshot.revision, now.monotonic, snapshot.newest), snapshot.identities)
         self.position = snapshot.position
         at_hand = len(snapshot.newest.pending) == snapshot.pending
         if at_hand:  # else Redis may lose a message that cannot be restored, and to hear it twice is better than never
@@ -240,14 +240,14 @@ class CommitHistory:
         """Remember what a commit that Redis has acknowledged put into ``lists``, and the deliveries that it took in: by
         their ``identities``, or by their positions where they have none.
         """
-        self._add(_Given(revision, now.monotonic, lists), identities)
+        self._add(_ListEntries(revision, now.monotonic, lists), identities)
         self.unidentified.take(unidentified, now)
 
     def lists_after(self, revision: int) -> Lists:
         """Return what was put into lists since the commit with this revision, as far as it is remembered."""
         return reduce(add, (given.lists for given in self._given if given.revision > revision), Lists())
 
-    def _add(self, given: _Given, identities: Sequence[bytes]) -> None:
+    def _add(self, given: _ListEntries, identities: Sequence[bytes]) -> None:
         self._given.append(given)
         self._size += given.lists.size
         self._identities.update(dict.fromkeys(identities, given.moment))

@@ -35,8 +35,8 @@ MARK_CHARS: Final = 16
 """Characters of a mark for each time that the session was forgotten."""
 
 MARKS: Final = 8
-"""So many times are told from each other: a Redis that falls back behind more of them looks like one in which it
-was forgotten again."""
+"""Most times of forgetting that are distinguished: a Redis that falls back behind more of them looks like one in which
+the session was forgotten again."""
 
 MARK_BYTES: Final = MARKS * (MARK_CHARS + 1) - 1
 
@@ -134,7 +134,7 @@ class SessionRegistry:
             raise WrongKeyType(f"{SESSIONS} is no sorted set; delete or rename the key") from None
 
     async def unusable(self) -> list[str]:
-        """Return what was pushed to as if it were a session, but no session can have as its id."""
+        """Return the ids of inputs that were pushed to although no session can have them."""
         return sorted(name for name in await self._pushed_to() if not is_session_id(name))
 
     async def _pushed_to(self) -> set[str]:

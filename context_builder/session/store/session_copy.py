@@ -39,7 +39,7 @@ AT_ONCE: Final = 500
 """Items that are read or written at once."""
 
 TOKENS_APART: Final = 1_000_000
-"""By so many the counter of fencing tokens is ahead of the backup's after a restore: no process was given one since."""
+"""Fencing tokens that a restore skips beyond the backup's counter, so that no process was given one of them since."""
 
 ANSWER: Final = 60.0
 """Seconds that Redis may take to copy a large session."""

@@ -33,7 +33,7 @@ END_REQUEST: Final = "end"
 """Value that another process writes to ``control`` to have the owner end the session."""
 
 NEWEST: Final = 2000
-"""So many of what was put into a list last are read when a session is continued."""
+"""Newest items of each list that are read when a session is continued."""
 
 SLOWEST: Final = 1_000_000
 """Bytes a second; what sends more is given more time."""

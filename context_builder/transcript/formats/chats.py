@@ -13,19 +13,19 @@ from context_builder.transcript.utterance import Transcript, name_of
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
-    """Is a program: whether a list holds its messages, and how they are read."""
+class DocumentFormat:
+    """A format of documents in JSON: ``matches`` tells whether one is in it, ``read`` returns what it says."""
 
     name: str
-    matches: Callable[[object], bool]
-    read: Callable[[object, Source], Transcript]
+    matches: Callable[[Any], bool]
+    read: Callable[[Any, Source], Transcript]
 
 
 CHATS: Final = (
-    Chat("Matrix", matrix.is_matrix, matrix.read_matrix),
-    Chat("Discord", discord.is_discord, discord.read_discord),
-    Chat("Telegram and others", messengers.is_messages, messengers.read_messages),
-    Chat("Slack", slack.is_slack, slack.read_slack),
+    DocumentFormat("Matrix", matrix.is_matrix, matrix.read_matrix),
+    DocumentFormat("Discord", discord.is_discord, discord.read_discord),
+    DocumentFormat("Telegram and others", messengers.is_messages, messengers.read_messages),
+    DocumentFormat("Slack", slack.is_slack, slack.read_slack),
 )
 
 _LISTS: Final = ("messages", "chunk", "events", "value", "posts", "zerver_message", "requests")
@@ -44,7 +44,7 @@ def read_chat(document: Any, source: Source) -> Transcript | None:
     return None
 
 
-def chat_of(messages: object) -> Chat | None:
+def chat_of(messages: object) -> DocumentFormat | None:
     return next((one for one in CHATS if one.matches(messages)), None)
 
 

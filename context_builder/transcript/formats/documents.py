@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import yaml
@@ -18,41 +17,31 @@ from context_builder.transcript.formats import (
     turns,
     whisper,
 )
-from context_builder.transcript.formats.chats import CHATS, read_chat
+from context_builder.transcript.formats.chats import CHATS, DocumentFormat, read_chat
 from context_builder.transcript.formats.exchanges import exchanges_in
 from context_builder.transcript.formats.html_exports import is_html
 from context_builder.transcript.formats.json_lines import read_json_lines
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript
 
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """Is a kind of document: whether one is of it, and how it is read."""
-
-    name: str
-    matches: Callable[[Any], bool]
-    read: Callable[[Any, Source], Transcript]
-
-
 __all__ = ["is_json", "read_document", "read_parsed"]
 
 SPEECH: Final = (
-    Format("Deepgram", speech_utterances.is_deepgram, speech_utterances.read_deepgram),
-    Format("Watson", speech_words.is_watson, speech_words.read_watson),
-    Format("Google", google_speech.is_google, google_speech.read_google),
-    Format("Speechmatics", speech_words.is_speechmatics, speech_words.read_speechmatics),
-    Format("Azure", speech_utterances.is_azure, speech_utterances.read_azure),
-    Format("Amazon Transcribe", speech_words.is_aws, speech_words.read_aws),
-    Format("Rev", speech_words.is_rev, speech_words.read_rev),
-    Format("Soniox", speech_words.is_soniox, speech_words.read_soniox),
-    Format("ElevenLabs", speech_words.is_elevenlabs, speech_words.read_elevenlabs),
-    Format("3Play", speech_words.is_three_play, speech_words.read_three_play),
-    Format("iFlytek", speech_utterances.is_iflytek, speech_utterances.read_iflytek),
-    Format("YouTube", speech_utterances.is_json3, speech_utterances.read_json3),
-    Format("AssemblyAI", speech_utterances.is_assemblyai, speech_utterances.read_assemblyai),
-    Format("whisper.cpp", whisper.is_whisper_cpp, whisper.read_whisper_cpp),
-    Format("Whisper", whisper.is_whisper, whisper.read_whisper),
+    DocumentFormat("Deepgram", speech_utterances.is_deepgram, speech_utterances.read_deepgram),
+    DocumentFormat("Watson", speech_words.is_watson, speech_words.read_watson),
+    DocumentFormat("Google", google_speech.is_google, google_speech.read_google),
+    DocumentFormat("Speechmatics", speech_words.is_speechmatics, speech_words.read_speechmatics),
+    DocumentFormat("Azure", speech_utterances.is_azure, speech_utterances.read_azure),
+    DocumentFormat("Amazon Transcribe", speech_words.is_aws, speech_words.read_aws),
+    DocumentFormat("Rev", speech_words.is_rev, speech_words.read_rev),
+    DocumentFormat("Soniox", speech_words.is_soniox, speech_words.read_soniox),
+    DocumentFormat("ElevenLabs", speech_words.is_elevenlabs, speech_words.read_elevenlabs),
+    DocumentFormat("3Play", speech_words.is_three_play, speech_words.read_three_play),
+    DocumentFormat("iFlytek", speech_utterances.is_iflytek, speech_utterances.read_iflytek),
+    DocumentFormat("YouTube", speech_utterances.is_json3, speech_utterances.read_json3),
+    DocumentFormat("AssemblyAI", speech_utterances.is_assemblyai, speech_utterances.read_assemblyai),
+    DocumentFormat("whisper.cpp", whisper.is_whisper_cpp, whisper.read_whisper_cpp),
+    DocumentFormat("Whisper", whisper.is_whisper, whisper.read_whisper),
 )
 """By an object."""
 
@@ -220,7 +209,7 @@ def _text_in(document: Any) -> str:
     return ""
 
 
-def _speech_of(document: Any) -> Format | None:
+def _speech_of(document: Any) -> DocumentFormat | None:
     """Return the kind of a document, if it is of speech."""
     if not isinstance(document, dict):
         return None

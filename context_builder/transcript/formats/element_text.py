@@ -94,7 +94,7 @@ def _opens_quote(name: str) -> bool:
 
 
 class _Days:
-    """Knows the beginnings of days as they are written, in any language; each is parsed once."""
+    """Beginnings of days by how they are written, in any language; each is parsed once."""
 
     def __init__(self) -> None:
         self._known: dict[str, datetime] = {}

@@ -83,8 +83,7 @@ def read_json_lines(source: Source) -> Transcript:
                 started = _zoned(entry["timestamp"], at - seconds)
             if entry["text"].strip():
                 utterances.append(_utterance(entry, seconds))
-    if unsaid:
-        source.notes.append(f"{unsaid} {'line' if unsaid == 1 else 'lines'} of tools and settings, not said, not read")
+    source.left_out(unsaid, "line", "of tools and settings, not said,")
     if not utterances and (chat := chat_of(events)) is not None:
         return chat.read(events, source)
     said = [replace(one, key=None) for one in grown(utterances)]

@@ -149,7 +149,7 @@ _SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Is a line of text with its number, and the times before it."""
+    """A line of text with its number, and the times before it."""
 
     number: int
     text: str
@@ -193,8 +193,7 @@ def read_lines(source: Source) -> Transcript:
             said[-1] = Utterance(last.speaker, f"{last.text} {one.text}".strip(), last.at, until=last.until)
         elif one.text:
             above += 1
-    if above and said:
-        source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
+    source.left_out(above if said else 0, "line", "above the first speaker")
     heading += [line.text for line in lines[:above]]
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
 

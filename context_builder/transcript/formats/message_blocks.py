@@ -55,7 +55,7 @@ _UNSAID: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Heading:
-    """Is where a message begins and its text does, by line, who wrote it, and when."""
+    """The heading of a message: the line where it begins, the line where its text does, who wrote it, and when."""
 
     line: int
     text: int

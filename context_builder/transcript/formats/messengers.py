@@ -24,7 +24,7 @@ Names = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Is what a message says: ``at`` is a moment as the program writes it, ``edits`` that of the message it edits."""
+    """What a message says: ``at`` is a moment as the program writes it, ``edits`` that of the message it edits."""
 
     who: object
     text: object
@@ -34,7 +34,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Messenger:
-    """Is a program, the fields by which a message of it is known, and what one says; joins and the like say nothing."""
+    """A chat program: ``fields`` are in its messages alone, ``said`` yields what one says; joins say nothing."""
 
     name: str
     fields: tuple[str, ...]

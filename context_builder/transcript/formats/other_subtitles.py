@@ -73,7 +73,7 @@ def read_ass(source: Source) -> Transcript:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Is a kind, as the library calls it, how a file of it begins, and what one of its lines is."""
+    """A format by the name that pysubs2 has for it; ``begins`` matches its files, and ``line`` each of their lines."""
 
     name: str
     begins: re.Pattern[str]

@@ -65,8 +65,7 @@ def read_parliament(source: Source) -> Transcript:
                 headings += 1
             else:
                 said.append(Utterance(speaker, text))
-    if headings:
-        source.notes.append(f"{headings} {'line' if headings == 1 else 'lines'} of headings not read")
+    source.left_out(headings, "line", "of headings")
     return Transcript(said)
 
 
@@ -105,8 +104,7 @@ def speeches(told: Iterable[Utterance | str], source: Source) -> Transcript:
             said[-1] = Utterance(said[-1].speaker, f"{said[-1].text} {plain(one)}")
         else:
             above += 1
-    if above:
-        source.notes.append(f"{above} {'line' if above == 1 else 'lines'} above the first speaker not read")
+    source.left_out(above, "line", "above the first speaker")
     return Transcript(said)
 
 
@@ -145,7 +143,7 @@ def _without_numbers(lines: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Is a parliament's way: the first line of a speech, and whether who speaks must be written as a name."""
+    """How a parliament reports: the first line of a speech, and whether who speaks must be written as a name."""
 
     parliament: str
     speech: re.Pattern[str]

@@ -69,7 +69,7 @@ _UNSAID: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Heading:
-    """Is where a block begins and its text does, by line, who speaks in it, and when."""
+    """The heading of a block: the line where it begins, the line where its text does, who speaks, and when."""
 
     line: int
     text: int
@@ -104,7 +104,7 @@ _LONGEST: Final = 360_000
 
 @dataclass(frozen=True, slots=True)
 class _InWords:
-    """Is a line with a time in words: who speaks, if it says so, the seconds, and whether figures beside say the same.
+    """A line with a time in words: who speaks, if it says so, the seconds, and whether figures beside say the same.
 
     The seconds are None where there is no such time.
     """

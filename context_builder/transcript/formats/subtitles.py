@@ -86,7 +86,7 @@ _BEYOND_UNICODE: Final = re.compile(r"&#[0-9]{8,};?")
 
 @dataclass(slots=True)
 class Cue:
-    """Is what a line of times stands above."""
+    """A cue: its times in seconds, and the lines below its line of times."""
 
     at: float | None
     until: float | None

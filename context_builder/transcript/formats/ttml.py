@@ -36,7 +36,7 @@ DEEPEST: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Is where an element stands: from when on, until when, and who speaks."""
+    """The place of an element: from when on it is shown, until when, and who speaks."""
 
     begin: float
     end: float | None

@@ -160,8 +160,7 @@ def _read_bundestag(root: Element, source: Source) -> Transcript:
             speaker = _orator(element)
         elif local(element) == "p" and (words := plain("".join(element.itertext()))):
             said.append(Utterance(speaker, words))
-    if aside:
-        source.notes.append(f"{aside} {'remark' if aside == 1 else 'remarks'} beside the speeches not read")
+    source.left_out(aside, "remark", "beside the speeches")
     return Transcript(said)
 
 

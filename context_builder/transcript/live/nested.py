@@ -17,7 +17,7 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utteran
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """Is a service: whether a message is of it, and the text that is final in one with what tells it from others."""
+    """A service: ``final`` returns the text that is final in a message, and what tells that text from others."""
 
     name: str
     matches: Callable[[Message], bool]

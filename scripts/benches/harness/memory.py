@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import random
@@ -18,15 +17,17 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from operator import mul
 from pathlib import Path
-from threading import Thread
 from typing import Final
 
 import asyncpg
 import httpx
 import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.postgres import PostgresEngine
@@ -37,6 +38,7 @@ from context_builder.memory.options import EmbeddingOptions
 from context_builder.memory.postgres import PostgresMemory
 from scripts.benches.harness.report import progress
 from scripts.benches.harness.stage import wait_until
+from tests.services.app_server import AppServer
 
 PATIENCE: Final = 60.0
 """Seconds for a statement, or for a query's embedding, on a machine that may be busy."""
@@ -214,28 +216,13 @@ def serve_random_embeddings() -> Iterator[str]:
     """The URL of an OpenAI-compatible API that gives random embeddings."""
     embedder = RandomEmbedder()
 
-    class Answer(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = orjson.loads(self.rfile.read(int(self.headers["content-length"])))
-            embeddings = asyncio.run(embedder.embed(asked["input"]))
-            data = [{"index": place, "embedding": embedding} for place, embedding in enumerate(embeddings)]
-            body = orjson.dumps({"data": data})
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    async def embed(request: Request) -> Response:
+        embeddings = await embedder.embed((await request.json())["input"])
+        data = [{"index": place, "embedding": embedding} for place, embedding in enumerate(embeddings)]
+        return Response(orjson.dumps({"data": data}), media_type="application/json")
 
-        def log_message(self, *_: object) -> None:
-            return None
-
-    server = ThreadingHTTPServer((LOOPBACK, 0), Answer)
-    Thread(target=server.serve_forever, name="random embeddings", daemon=True).start()
-    try:
-        yield f"http://{LOOPBACK}:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with AppServer(Starlette(routes=[Route("/v1/embeddings", embed, methods=["POST"])])) as server:
+        yield f"{server.url}/v1"
 
 
 def _unit(vector: Sequence[float]) -> list[float]:

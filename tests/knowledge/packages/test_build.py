@@ -130,7 +130,9 @@ async def test_nobody_rates_what_they_may_not_see(lab: Lab) -> None:
     await lab.put("artifact:closed", "Clips are labelled by hand!", sensitivity=Sensitivity.RESTRICTED)
     package = await lab.build("how are clips labelled", ADMIN)
     assert {one.ref for one in package.sources} == {"artifact:open", "artifact:closed"}
-    await lab.service.feedback(BOB, package.context_package_id, 1.0, {"artifact:open": 1.0, "artifact:closed": 0.0}, "")
+    helped = {"artifact:open": 1.0, "artifact:closed": 0.0, "artifact:none": 1.0}
+    unknown = await lab.service.feedback(BOB, package.context_package_id, 1.0, helped, "")
+    assert unknown == ["artifact:closed", "artifact:none"]
     after = {one.ref: one.signals for one in (await lab.build("how are clips labelled", ADMIN)).sources}
     assert after["artifact:open"]["reuse"] > 0
     assert after["artifact:closed"]["quality"] == package.sources[0].signals["quality"]

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 import asyncpg
 import pytest
@@ -384,3 +385,54 @@ async def test_what_the_application_s_role_may_call_removes_nothing_that_the_aud
     assert await record.audit("lab", "cpk_1") == before
     whole = await report(record)
     assert (whole.is_intact, whole.rows) == (True, 9)
+
+
+COLUMNS = """SELECT table_name, column_name, udt_name FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = ANY ($1) ORDER BY 1, ordinal_position"""
+FORGED_AS = {
+    "text": "coalesce({0}, '') || 'x'",
+    "_text": "{0} || '{{x}}'",
+    "int4": "coalesce({0}, 0) + 1",
+    "int8": "coalesce({0}, 0) + 1",
+    "date": "{0} + 1",
+    "timestamptz": "{0} + interval '1 hour'",
+    "bytea": "sha256({0})",
+    "bool": "NOT {0}",
+    "jsonb": "CASE jsonb_typeof({0}) WHEN 'array' THEN {0} - 0 ELSE {0} || '{{\"denied\": 7}}' END",
+}
+"""What a column's value becomes, by its type."""
+
+TELL_NOTHING: Final = frozenset(
+    {
+        *(("context_build_requests", column) for column in ("status", "reason", "begun_at", "erasures_are_kept")),
+        *(("context_package_contents", column) for column in ("session_id", "last_day")),
+        *(("context_package_heads", column) for column in ("day", "first_day", "refs", "revision")),
+        *(("context_package_erasures", column) for column in ("tenant_id", "ref", "erased_at")),
+        ("policy_audit_heads", "day"),
+    }
+)
+"""Columns by which something is found, kept or erased: no audit tells of them."""
+
+
+async def test_every_column_that_an_audit_tells_from_is_named_where_it_is_forged(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await record.maintain("lab")
+    tables = [one for one in RECORD if one not in ("policy_audit_20211123", "context_package_retention")]
+    unseen = []
+    for table, column, kind in await database.fetch(COLUMNS, tables):
+        before = [await record.audit("lab", f"cpk_{number}") for number in range(3)]
+        await database.execute(f"CREATE TEMP TABLE kept AS TABLE {table}")
+        forged = f"UPDATE {table} SET {column} = {FORGED_AS[kind].format(column)} WHERE true"
+        try:
+            await tampered(database, forged)
+        except (asyncpg.IntegrityConstraintViolationError, asyncpg.ObjectNotInPrerequisiteStateError):
+            pass  # there is another row, or no partition for it
+        else:
+            after = [await record.audit("lab", f"cpk_{number}") for number in range(3)]
+            if (await report(record)).is_intact:
+                unseen.append((table, column, before != after))
+        await tampered(database, f"DELETE FROM {table}; INSERT INTO {table} TABLE kept; DROP TABLE kept")
+        assert (await report(record)).is_intact
+    assert [one for one in unseen if one[:2] not in TELL_NOTHING or one[2]] == [], unseen

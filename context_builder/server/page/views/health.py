@@ -36,9 +36,8 @@ from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.dead_letters import ORIGINS, DeadLetter, DeadLetters, Origin
 from context_builder.session.store.registry import SessionRegistry
-from context_builder.storage.redis import clock_skew, server_info
+from context_builder.storage.redis import clock_skew, durability_of, server_info
 from context_builder.storage.redis_availability import translated
-from context_builder.storage.redis_durability import durability_of
 
 if TYPE_CHECKING:
     from context_builder.fleet.status import FleetStatus

@@ -29,7 +29,7 @@ MOST_LINES: Final = 4
 """Lines of one point; a longer one is cut."""
 
 
-def memory_line(points: Sequence[PublishedPoint], note: str) -> Text:
+def summary_line(points: Sequence[PublishedPoint], note: str) -> Text:
     """Return the summary in one line: ``note``, and its newest point."""
     if not points:
         return Text("memory: nothing summarized yet", style="dim italic")
