@@ -253,7 +253,7 @@ async def test_on_a_phone_troubles_stand_with_the_summary_and_a_sign_leads_there
     await redis.lpush(Keys("monday").dead, b"{}")  # type: ignore[misc]
     page = await opened(redis, visitor, PHONE)
     top = await page.locator(".talk").evaluate("(one) => one.getBoundingClientRect().top")
-    assert top < 0.4 * PHONE["height"]
+    assert top < 0.35 * PHONE["height"]
     await page.get_by_role("button", name="Summary 14 to look at").click()
     await expect(page.locator(".summary .trouble")).to_have_count(2)
     leads = page.get_by_role("link", name="See why, and put them back")
