@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
 from context_builder.fleet import process
 from context_builder.fleet.process import collect_seldom
 from tests.services.waiting import wait_until
+
+
+@pytest.fixture(autouse=True)
+def nothing_set_aside() -> Iterator[None]:
+    """Nothing is set aside at first; in the end all is again, or every later collection looks through all of it."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 class Ring:
