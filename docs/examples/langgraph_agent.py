@@ -1,6 +1,6 @@
 """A LangGraph graph that answers from a conversation and keeps what it learns: python langgraph_agent.py "Who counts?"
 
-Needs `pip install 'context-builder[embedded,langchain]'` and a session that runs: `context-builder run monday`.
+Needs `pip install '.[embedded,langchain]'` in the checkout and a session that runs: `context-builder run monday`.
 """
 
 import asyncio

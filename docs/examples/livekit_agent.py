@@ -1,6 +1,6 @@
 """A LiveKit agent that takes part in a conversation: python livekit_agent.py console
 
-Needs `pip install 'context-builder[embedded,livekit]'`, the plugins of your models, and a session that runs:
+Needs `pip install '.[embedded,livekit]'` in the checkout, the plugins of your models, and a session that runs:
 `context-builder run monday`. In a room, LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET say where that is.
 """
 

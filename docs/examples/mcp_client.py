@@ -1,6 +1,6 @@
 """An MCP client that reads a conversation by `context-builder mcp`: python mcp_client.py monday
 
-Needs `pip install 'context-builder[embedded,server]'` and a session that runs: `context-builder run monday`.
+Needs `pip install '.[embedded,server]'` in the checkout and a session that runs: `context-builder run monday`.
 """
 
 import asyncio

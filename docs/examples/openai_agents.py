@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK that takes part in a conversation: python openai_agents.py "What did we decide?"
 
-Needs `pip install 'context-builder[embedded,openai-agents]'`, OPENAI_API_KEY, and a session that runs:
+Needs `pip install '.[embedded,openai-agents]'` in the checkout, OPENAI_API_KEY, and a session that runs:
 `context-builder run monday`.
 """
 

@@ -1,6 +1,6 @@
 """A Pipecat pipeline that takes part in a conversation; give it your transport and services.
 
-Needs `pip install 'context-builder[embedded,pipecat]'` and a session that runs: `context-builder run monday`.
+Needs `pip install '.[embedded,pipecat]'` in the checkout and a session that runs: `context-builder run monday`.
 """
 
 from pipecat.pipeline.pipeline import Pipeline

@@ -52,14 +52,12 @@ TOLD = {
 
 def extras_of(example: str) -> set[str]:
     """The extras that the header names."""
-    (extras,) = re.findall(
-        r"pip install 'context-builder\[([a-z,-]+)\]'", (EXAMPLES / f"{example}.py").read_text("utf-8")
-    )
+    (extras,) = re.findall(r"pip install '\.\[([a-z,-]+)\]'", (EXAMPLES / f"{example}.py").read_text("utf-8"))
     return set(extras.split(","))
 
 
 def installed_by(extras: set[str]) -> set[str]:
-    """The distributions that ``pip install 'context-builder[…]'`` brings, as far as they are here."""
+    """The distributions that ``pip install '.[…]'`` brings, as far as they are here."""
     found: dict[str, set[str]] = {}
     waiting = [("context-builder", frozenset(extras))]
     while waiting:

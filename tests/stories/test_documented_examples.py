@@ -193,6 +193,12 @@ async def test_the_prompts_examples(migrated_url: str) -> None:
 
 
 @pytest.mark.engines
+def test_pages_install_the_checkout_and_not_a_namesake() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs/examples").glob("*.py")]
+    by_name = re.compile(r"pip install [^`\n]*context-builder(?!\[…)")  # PyPI has another project under this name
+    assert [page.name for page in pages if by_name.search(page.read_text("utf-8"))] == []
+
+
 async def test_the_other_programs_of_the_contract(redis_server: RedisServer, redis: Redis) -> None:
     listener, with_the_package = examples("docs/how-to/write-a-listener.md")
     (orchestrator,) = examples("docs/how-to/write-an-orchestrator.md")
