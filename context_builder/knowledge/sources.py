@@ -118,6 +118,13 @@ class PackageFindings:
     described: Sequence[KnowledgeNode] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def offered(self) -> int:
+        """Return how many candidates the lists have, which take a while to make."""
+        similar = self.similar.found if self.similar else ()
+        near = self.near.nodes if self.near else ()
+        return len(self.pinned) + len(similar) + len(near) + len(self.described)
+
     def lists(self) -> list[list[Candidate]]:
         """Return what each source offers for the package."""
         return [
@@ -177,7 +184,7 @@ class PackageSources:
             described=answers.get(METADATA, ()),
             missing={**missing, **{one.name: one.told for one in failures}},
         )
-        report(self._metrics, "observe_retrieval", time.perf_counter() - started, sum(map(len, findings.lists())))
+        report(self._metrics, "observe_retrieval", time.perf_counter() - started, findings.offered)
         self.health.learn(failures, answers.keys(), HealthState.NORMAL, began)
         return findings
 
