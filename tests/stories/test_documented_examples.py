@@ -199,15 +199,19 @@ def test_pages_install_the_checkout_and_not_a_namesake() -> None:
     assert [page.name for page in pages if by_name.search(page.read_text("utf-8"))] == []
 
 
-async def test_the_other_programs_of_the_contract(redis_server: RedisServer, redis: Redis) -> None:
+async def test_the_other_programs_of_the_contract(
+    redis_server: RedisServer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_PORT", str(redis_server.port))
+    monkeypatch.delenv("REDIS_PASSWORD", raising=False)
     listener, with_the_package = examples("docs/how-to/write-a-listener.md")
     (orchestrator,) = examples("docs/how-to/write-an-orchestrator.md")
     (monitor,) = examples("docs/how-to/write-a-delivery-monitor.md")
-    listens, answers, waits = [await ran(page, at=redis_server.url) for page in (listener, orchestrator, monitor)]
+    listens, answers, waits = [await ran(page) for page in (listener, orchestrator, monitor)]
     listens["push"]("session-123", "Alice", "Hello there")
     assert answers["state_of"]("session-123") is None
     answers["say"]("session-123", "From a Biology perspective", priority="P0")
-    await ran(with_the_package, at=redis_server.url)
+    await ran(with_the_package)
     pushed = [json.loads(raw) for raw in reversed(await redis.lrange(Keys("session-123").input, 0, -1))]
     assert [validator("message").is_valid(fields) for fields in pushed] == [True] * 3
     assert [from_fields(fields, SystemClock().now()).consilience for fields in pushed] == [False, True, False]
@@ -225,10 +229,9 @@ def shell(line: re.Match[str] | None, **values: str) -> str:
     return told.stdout
 
 
-async def ran(example: str, names: dict[str, Any] | None = None, *, at: str = "") -> dict[str, Any]:
-    """The names that the example leaves, run as in ``python -m asyncio``, with the Redis there."""
+async def ran(example: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The names that the example leaves, run as in ``python -m asyncio``."""
     names = names if names is not None else {}
-    example = example.replace("redis://localhost:6379/0", at)
     code = compile(example, "example", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     returned = eval(code, names)
     if inspect.isawaitable(returned):
