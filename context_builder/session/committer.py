@@ -55,12 +55,14 @@ class _Attempt:
 class Committer:
     """Writes a conversation's changes under this process's lease.
 
-    Redis being away is waited for, unless ``told_to_stop``; then it ends the attempt.
+    Redis being away is waited for, unless ``told_to_stop``; then it ends the attempt. A key of another type is not
+    waited for while it ``hands_over``: that Redis is there, and the other sessions are waiting for the last to leave.
     """
 
     def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder | None, history: CommitHistory) -> None:
         self.store = store
         self.told_to_stop = asyncio.Event()
+        self.hands_over = False
         self._clock = clock
         self._recorder = recorder
         self._history = history
@@ -252,7 +254,7 @@ class Committer:
             log.error("store.wrong_type", error=self._wrong_key, advice="delete or rename the key; the session waits")
         self._away_since = self._away_since or self._clock.now()
         self._vain_tries += 1
-        return not self.told_to_stop.is_set()
+        return not (self.told_to_stop.is_set() or (self.hands_over and isinstance(error, WrongKeyType)))
 
     def _is_back(self) -> None:
         """Log that Redis is back, if it was away for long enough."""

@@ -23,7 +23,7 @@ from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, Instant, SystemClock
 from context_builder.concurrency import share
 from context_builder.costs import NO_USAGE
-from context_builder.errors import LeaseLost, SessionOwned, StoreError, StoreUnavailable
+from context_builder.errors import LeaseLost, SessionOwned, StoreError, StoreUnavailable, WrongKeyType
 from context_builder.memory.memory import TenantMemory
 from context_builder.session.committer import Committer
 from context_builder.session.config import SessionConfig
@@ -167,11 +167,13 @@ class Session:
         self._events.put_nowait(None)
 
     def hand_over(self) -> None:
-        """Leave once Redis has taken one more commit, for which a Redis that is away is waited for.
+        """Leave once Redis has taken one more commit, for which a Redis that is away is waited for, but no key of
+        another type.
 
         Should Redis have lost what this process committed, that commit restores it; who comes next could not.
         """
         self._leaving = "handing over"
+        self._committer.hands_over = True
         self._attend()
 
     def end(self) -> None:
@@ -318,7 +320,9 @@ class Session:
                 if leaving == "ending" and await self._has_ended():
                     return
                 await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0)
-            except StoreUnavailable:
+            except StoreUnavailable as error:
+                if leaving == "handing over" and isinstance(error, WrongKeyType):
+                    raise
                 self._uncommitted.is_due = True  # which waits until Redis is back, and restores what it lost
 
     @property

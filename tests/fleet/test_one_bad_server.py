@@ -79,6 +79,28 @@ async def test_keys_of_another_type_are_named_and_stop_no_other_session(
     await fleet.hears("monday", "broken")
 
 
+@pytest.mark.parametrize("key", ["pending", "checkpoint", "owner", "seen", "control"])
+async def test_a_key_of_another_type_does_not_keep_the_others_from_being_taken_again(
+    start_worker: StartWorker, fleet: Fleet, key: str
+) -> None:
+    worker = start_worker()
+    await ready(worker)
+    await fleet.say("monday", "tuesday")
+    await fleet.hears("monday", "tuesday")
+    name = getattr(Keys("monday"), key)
+    await fleet.redis.delete(name)
+    await (fleet.redis.set if key == "pending" else fleet.redis.lpush)(name, "a mistake")
+    await fleet.say("monday")
+    await wait_until(lambda: said(worker, "store.wrong_type"), "the log names the key", timeout=20)
+    await fleet.redis.config_set("maxmemory", "1000000")
+    try:
+        await wait_until(lambda: said(worker, "fleet.server_away"), "all sessions are handed over", timeout=20)
+    finally:
+        await fleet.redis.config_set("maxmemory", "0")
+    await fleet.say("tuesday")
+    await fleet.hears("tuesday")
+
+
 async def test_an_id_that_no_session_can_have_is_named(start_worker: StartWorker, fleet: Fleet) -> None:
     await fleet.redis.zadd(SESSIONS, {b"\xff": 1, b"a b": 1})  # the sweep comes upon them
     worker = start_worker()
