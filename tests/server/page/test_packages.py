@@ -14,7 +14,7 @@ import pytest
 from playwright.async_api import expect
 
 from context_builder.server.access.caller import Role
-from tests.server.page.accessibility import check_in_every_dress
+from tests.server.page.accessibility import PHONE, check_in_every_dress
 from tests.server.page.conftest import logged_in, token_in, visiting_as
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
@@ -109,6 +109,10 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     ):
         await expect(row.locator(f"[data-label='{name}']")).to_contain_text(told)
     await check_in_every_dress(page)
+    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    box = await row.get_by_role("link", name=INTENT).bounding_box()
+    assert box is not None
+    assert box["height"] >= 24
     await row.get_by_role("link", name=INTENT).click()
     await expect(page.get_by_role("heading", name=INTENT)).to_be_visible()
     await expect(page.get_by_text("Asked by for a test at")).to_have_count(1)

@@ -17,7 +17,7 @@ from context_builder.server.access.caller import Role
 from context_builder.session.keys import SESSIONS
 from tests.cli.publishing import publish
 from tests.cli.samples import entries, sample, sample_state
-from tests.server.page.accessibility import PHONE, check_in_every_dress
+from tests.server.page.accessibility import PHONE, RULES, check_in_every_dress, faults, load_axe
 from tests.server.page.conftest import logged_in, token_in
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import TENANT, ApiServer
@@ -101,6 +101,8 @@ async def test_on_a_phone_a_prompt_takes_few_screens(memory: PostgresMemory, ses
     assert await page.evaluate("document.documentElement.scrollHeight") <= 3 * PHONE["height"]
     await page.get_by_role("heading", name="As it would go out").click()
     await expect(page.locator("article.outgoing").first).to_be_visible()
+    await load_axe(page)
+    assert await faults(page, RULES) == []
     await expect(page.locator("#taken table").first).to_be_hidden()
     await page.locator("#drag").fill("300")
     await expect(page.get_by_role("heading", name="4,000 → 300 tokens")).to_be_visible()
