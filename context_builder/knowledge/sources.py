@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from context_builder.assembly.candidate import Candidate
@@ -275,7 +275,7 @@ async def similar(vectors: VectorMemory, query: PackageQuery, asked: SemanticRet
         list,
         await asyncio.gather(
             _alike(vectors, query, asked, sensitivities=allowed_of),
-            _alike(vectors, replace(query, longest=0), few, sensitivities=denied_of) if denied_of else _nothing(),
+            _alike(vectors, query, few, sensitivities=denied_of) if denied_of else _nothing(),
         ),
     )
     without: set[str] = set()
