@@ -48,6 +48,9 @@ from context_builder.session.messages.revision import Revision
 from context_builder.session.summary.rolling_summary import Summary
 from context_builder.session.summary.token_budget import TokenBudget
 
+MOST_COMPACTIONS: Final = 2
+"""Rewritings after one summary, each of other points."""
+
 T = TypeVar("T", KeywordTask, DomainTask, SummaryTask, CompactionTask)
 
 KEYWORD_CONTEXT: Final = 2
@@ -86,6 +89,7 @@ class Conversation:
         self._recurrence = Recurrence()
         self.domain_tracker = DomainTracker(rules, self.buffer, now)
         self._may_compact = self._compacting = False
+        self._compacted: list[frozenset[int]] = []
         self._summary_scheduler = SummaryScheduler(rules, self.buffer, count_tokens)
         self._under_way: dict[int, AnalysisTask] = {}
         self._dismissed: dict[int, AnalysisTask] = {}
@@ -344,15 +348,16 @@ class Conversation:
     def next_compaction_task(self) -> CompactionTask | None:
         """Return the oldest points of the summary as a task, where a summary has brought it near its budget.
 
-        It is asked for once after each summary, and never beside another one: a second reply to what the first one left
-        hardly saves anything.
+        It is asked for after each summary, and where points stay hidden, at once for others than those asked about,
+        up to :data:`MOST_COMPACTIONS` times; never beside another one.
         """
         if not self._may_compact or self._compacting:
             return None
         self._may_compact = False
-        request = self.summary.ledger.compaction()
+        request = self.summary.ledger.compaction(apart=frozenset().union(*self._compacted))
         if request is None:
             return None
+        self._compacted.append(frozenset(point.id for point in request.points))
         self._compacting, self._compaction_is_stale = True, False
         return self._begun(CompactionTask(request))
 
@@ -471,7 +476,7 @@ class Conversation:
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
-        self._may_compact = True
+        self._may_compact, self._compacted = True, []
         if self.rules.archives:
             self._changes.archive(self.summary.row(self.session_id, entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
@@ -482,6 +487,7 @@ class Conversation:
 
     def _fold_compaction(self, task: CompactionTask, result: CompactionResult, now: Instant) -> None:
         self._compacting = False
+        self._may_compact = self._may_compact or len(self._compacted) < MOST_COMPACTIONS
         if self._compaction_is_stale:
             return
         earlier = self.summary.sources

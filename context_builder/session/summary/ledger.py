@@ -28,16 +28,14 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.point import Point, PointQuote, rendered
 from context_builder.session.summary.token_budget import cost_of, fit, is_binding, with_dates_that_fit
 
-RESERVE: Final = 2.0
-"""Budgets that the points may have at most, those that are hidden among them: a model may rewrite them until they fit,
-or the budget grows."""
+RESERVE: Final = 1.5
+"""Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
 
-COMPACT_FROM: Final = 0.97
-"""Part of the budget from which on a model rewrites points: the next summary would hide some."""
+COMPACT_FROM: Final = 0.95
+"""Part of the budget from which on a model rewrites points: soon after what it saves, a summary adds a tenth again."""
 
-COMPACT_TO: Final = 0.82
-"""Part of the budget that the points are to take once they were rewritten: one summary more then fits as it is, and a
-sentence is not written anew after each."""
+COMPACT_TO: Final = 0.88
+"""Part of the budget that the points are to take once they were rewritten: room that stays empty is lost to readers."""
 
 MOST_SAVED: Final = 0.2
 """Part of the budget that one rewriting is to save at most: asked for more, a model cuts causes and reasons, too."""
@@ -177,7 +175,7 @@ class Ledger:
             old = [point for point in there if point.id in draft.replaces or point.was(draft.replaces)]
             self.points = [point for point in self.points if point not in old]
             gone += [point for point in old if point not in gone]
-            point = self._point(draft, text, entries, old, there)
+            point = self._point(draft, text, entries, old)
             if place is None:
                 self._insert(point)
             else:
@@ -222,9 +220,10 @@ class Ledger:
         self.points = fit(self.points, int(RESERVE * self._budget), self._count)
         self.shown = fit(self.points, self._budget, self._count)
 
-    def compaction(self) -> CompactionRequest | None:
+    def compaction(self, apart: Set[int] = frozenset()) -> CompactionRequest | None:
         """Return points to be rewritten as fewer sentences; None while there is room.
 
+        Those ``apart`` were asked about already: others are asked about only where something is hidden all the same.
         No more is to be saved at once than :data:`MOST_SAVED`. Of the old points those come first whose kind takes
         more than its share of the budget, then those that were rewritten least often, so that no words are written
         anew again and again; of these the oldest. The rest are shown beside them, since they may tell what no longer
@@ -232,7 +231,7 @@ class Ledger:
         """
         costs = {point.id: cost_of(point, self._count) for point in self.points}
         whole = sum(costs.values())
-        if whole <= COMPACT_FROM * self._budget:
+        if whole <= COMPACT_FROM * self._budget or (apart and len(self.shown) == len(self.points)):
             return None
         excess = min(whole - int(COMPACT_TO * self._budget), int(MOST_SAVED * self._budget))
         taken = Counter[PointKind]()
@@ -244,7 +243,7 @@ class Ledger:
         )
         chosen: dict[int, int] = {}
         for point in old:
-            if sum(chosen.values()) < SHORTER * excess:
+            if sum(chosen.values()) < SHORTER * excess and point.id not in apart:
                 chosen[point.id] = costs[point.id]
         if len(chosen) < 2:
             return None
@@ -279,18 +278,13 @@ class Ledger:
         return True
 
     def _point(
-        self,
-        draft: DraftPoint,
-        text: str,
-        entries: Mapping[int, BufferedMessage],
-        old: Sequence[Point],
-        there: Sequence[Point],
+        self, draft: DraftPoint, text: str, entries: Mapping[int, BufferedMessage], old: Sequence[Point]
     ) -> Point:
         cited = [entries[cite] for cite in draft.cites]
         numbers = [entry.number for entry in cited if entry.number is not None and not entry.consilience]
         speakers = dict.fromkeys(quoted_name(entry.speaker) for entry in cited)
         new = [_quoted(quote, entries[quote.message]) for quote in draft.evidence]
-        leaned_on = [one for one in there if one.id in draft.rests_on or one.was(draft.rests_on)]
+        leaned_on = [one for one in self.points if one.id in draft.rests_on or one.was(draft.rests_on)]
         kind = PointKind.CONSILIENCE if all(entry.consilience for entry in cited) else draft.kind
         by = tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers)
         point = Point(

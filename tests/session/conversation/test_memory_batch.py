@@ -128,7 +128,7 @@ def test_an_entry_comes_out_of_the_outbox_as_it_went_in_and_is_hardly_larger_tha
 
 
 def test_a_point_that_leaves_the_summary_stays_in_the_memory(clock: ManualClock) -> None:
-    subject = conversation(clock, feed_memory=True, summary_budget=4)
+    subject = conversation(clock, feed_memory=True, summary_budget=6)
     hear(subject, clock, 1)
     told = "the helicase unwinds the double helix of the DNA"
     part = summarize_as(subject, clock, DraftPoint(told, quoting(1)))
@@ -193,6 +193,22 @@ def test_points_that_were_rewritten_stay_in_the_memory_until_they_are_replaced(c
     assert {*part.superseded} & {*kept} == {*[*kept][:2]}
 
 
+@pytest.mark.parametrize(("budget", "times"), [(190, 2), (198, 1)])
+def test_where_points_stay_hidden_a_rewriting_is_asked_for_once_more_about_others(
+    clock: ManualClock, budget: int, times: int
+) -> None:
+    subject = conversation(clock, summary_budget=budget)
+    for number in range(1, 33):
+        hear(subject, clock, number)
+        summarize_as(subject, clock, DraftPoint(f"enzyme K{number} cuts strand {number}", quoting(number)))
+    asked: list[set[int]] = []
+    while (task := subject.next_compaction_task()) is not None:
+        asked.append({point.id for point in task.request.points})
+        subject.finish(task, CompactionResult((), "stub"), clock.now())
+    assert len(asked) == times
+    assert len(set[int]().union(*asked)) == sum(map(len, asked)), "others each time"
+
+
 def test_what_is_summarized_again_gives_new_points_and_no_message_twice(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, 1)
@@ -253,14 +269,3 @@ def test_what_waits_says_what_was_corrected_and_renamed_since() -> None:
     corrected = part.followed_by(MemoryBatch("monday", amended=later, renamed=names))
     assert [(one.text, one.speaker) for one in corrected.memories] == [("new", "Ann")]
     assert corrected.amended == (Amendment("m2", "old", "Ann"),)
-
-
-def test_after_a_summary_a_rewriting_is_asked_for_once(clock: ManualClock) -> None:
-    subject = conversation(clock, summary_budget=160)
-    for number in range(1, 33):
-        hear(subject, clock, number)
-        summarize_as(subject, clock, DraftPoint(f"enzyme K{number} cuts strand {number}", quoting(number)))
-    task = subject.next_compaction_task()
-    assert task is not None
-    subject.finish(task, CompactionResult((), "stub"), clock.now())
-    assert subject.next_compaction_task() is None

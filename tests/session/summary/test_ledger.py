@@ -180,7 +180,7 @@ def test_what_was_written_down_is_taken_over() -> None:
 
 def test_over_the_budget_whole_points_leave_claims_first_and_the_oldest_of_them() -> None:
     made = ledger(
-        point("a claim of old that is told in many words", 1),
+        point("a claim of old", 1),
         point("a decision of old", 2, kind=DECISION),
         point("a proposal of old", 3, kind=PROPOSAL),
         point("a claim of late", 4),
@@ -266,10 +266,17 @@ def test_a_ledger_with_room_asks_for_nothing() -> None:
 
 def test_points_are_to_be_rewritten_before_any_is_hidden() -> None:
     told = [point(f"people measured gene TP{n}", n) for n in range(1, 13)]  # 60 tokens, without the heading
-    assert ledger(*told, budget=62, about=heard(12)).compaction() is None
-    made = ledger(*told, budget=61, about=heard(12))
+    assert ledger(*told, budget=64, about=heard(12)).compaction() is None
+    made = ledger(*told, budget=63, about=heard(12))
     request = made.compaction()
     assert (request is not None, made.shown) == (True, made.points)
+
+
+def test_what_was_asked_about_just_now_is_left_apart() -> None:
+    request = near_the_budget(budget=55).compaction(apart=frozenset({1, 2}))
+    assert request is not None
+    assert [known.id for known in request.points] == [3, 4, 5, 6]
+    assert near_the_budget().compaction(apart=frozenset(range(1, 6))) is None, "one point alone"
 
 
 def test_near_the_budget_the_oldest_points_are_to_be_rewritten_and_the_newest_left_alone() -> None:
