@@ -237,14 +237,16 @@ async def _stage(home: Path) -> AsyncIterator[tuple[Redis, Mapping[str, str]]]:
 
     surroundings = surroundings_without(definitions()) | {"CONTEXT_BUILDER_HOME": str(home), "FEED_MEMORY": "false"}
     engine = redis_engine(load_settings(surroundings, env_file=None))
-    address = await asyncio.to_thread(engine.ensure)
+    starting = asyncio.create_task(asyncio.to_thread(engine.ensure), name="start Redis")
     try:
+        address = await asyncio.shield(starting)
         redis = client_for(address.url)
         try:
             yield redis, {**surroundings, "REDIS_URL": address.url}
         finally:
             await redis.aclose()
     finally:
+        await asyncio.wait([starting])  # what an interrupt leaves half started would outlive the demonstration
         stop = [sys.executable, "-m", "context_builder", "engines", "stop", "--yes"]
         await asyncio.to_thread(
             subprocess.run, stop, cwd=home, env=dict(surroundings), capture_output=True, check=False

@@ -117,7 +117,7 @@ async def serve_app(
     try:
         listener = listen(host, port)
     except EngineError as error:
-        raise SettingError(f"SERVE_PORT: {error}") from None
+        raise SettingError(f"SERVE_HOST and SERVE_PORT: {error}") from None
     options: dict[str, Any] = {
         "log_config": None,
         "access_log": False,

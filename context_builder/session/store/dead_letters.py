@@ -29,6 +29,8 @@ KEPT_BYTES: Final = WHOLE_BYTES
 """Most bytes that a dead letter keeps: of a larger delivery, the beginning."""
 
 
+FOREIGN: Final = "no dead letter: another program wrote it"
+
 Origin = Literal["input"] | Receiver
 """Where dead letters come from, and are put back: the input, or the outbox for a receiver."""
 
@@ -82,9 +84,13 @@ class DeadLetter:
 
     @classmethod
     def decode(cls, encoded: bytes) -> DeadLetter:
-        fields = orjson.loads(encoded)
-        raw = base64.b64decode(fields["raw"])
-        return cls(fields["reason"], fields["time"], raw, fields.get("size", len(raw)))
+        """Return the letter; for what another program left in its place, one that says so and cannot be put back."""
+        try:
+            fields = orjson.loads(encoded)
+            raw = base64.b64decode(fields["raw"])
+            return cls(str(fields["reason"]), float(fields["time"]), raw, int(fields.get("size", len(raw))))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            return cls(FOREIGN, 0.0, b"", max(1, len(encoded)))
 
 
 def without_words(encoded: bytes, ids: Container[int], numbers: Container[int]) -> bytes:

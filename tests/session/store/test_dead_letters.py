@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -11,8 +12,9 @@ from redis.asyncio import Redis
 
 from context_builder.clock import SystemClock
 from context_builder.errors import SessionIdError, StoreError
+from context_builder.session.keys import Keys
 from context_builder.session.store import dead_letters
-from context_builder.session.store.dead_letters import DeadLetter, DeadLetters, without_words
+from context_builder.session.store.dead_letters import FOREIGN, DeadLetter, DeadLetters, without_words
 from context_builder.session.store.deliveries import CutDelivery
 from tests.services.running import published, push, running, state
 from tests.services.waiting import wait_until
@@ -205,3 +207,11 @@ def test_the_beginning_of_a_large_delivery_may_be_of_a_correction_and_goes_with_
     kept = [DeadLetter.decode(without_words(one, {7}, {7})).raw for one in letters]
     assert kept == [b"", whole]
     assert DeadLetter.decode(without_words(letters[1], {2}, {2})).raw == b""
+
+
+async def test_what_another_program_left_among_dead_letters_is_shown_as_such(redis: Redis) -> None:
+    letters = DeadLetters(redis, "s-1")
+    for foreign in (b"{}", b"[]", b"\xff", b'{"reason": "x", "time": "soon", "raw": "!"}'):
+        await cast("Awaitable[int]", redis.rpush(Keys("s-1").dead, foreign))
+    found = await letters.all()
+    assert [(one.reason, one.is_whole) for one in found] == [(FOREIGN, False)] * 4
