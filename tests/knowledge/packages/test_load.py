@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
+from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import AT_ONCE
 from context_builder.knowledge.services import VectorDocument, VectorMemory
@@ -16,20 +17,24 @@ REQUEST = ContextBuildRequest(intent="Which clips are labelled?", token_budget=5
 
 
 class Slowed:
-    """A vector memory that first awaits ``before``, which is given the number of the call."""
+    """A vector memory that first awaits ``before``, which is given the number of the call; what the caller may not see,
+    which is looked for beside it, is found at once.
+    """
 
     def __init__(self, memory: VectorMemory, before: Callable[[int], Awaitable[None]]) -> None:
         self._memory = memory
         self._before = before
         self.calls = self.running = self.most = 0
 
-    async def search(self, *asked: Any) -> list[VectorDocument]:
+    async def search(self, *asked: Any, sensitivities: Collection[str] = (), **more: Any) -> list[VectorDocument]:
+        if sensitivities and Sensitivity.INTERNAL not in sensitivities:
+            return list(await self._memory.search(*asked, sensitivities=sensitivities, **more))
         self.calls += 1
         self.running += 1
         self.most = max(self.most, self.running)
         try:
             await self._before(self.calls)
-            return list(await self._memory.search(*asked))
+            return list(await self._memory.search(*asked, sensitivities=sensitivities, **more))
         finally:
             self.running -= 1
 
