@@ -71,7 +71,7 @@ async def _dead(session_id: str, verb: DeadLetterAction, which: str, *, raw: boo
     async with redis_with(session_id) as redis:
         lists = {origin: DeadLetters(redis, session_id, origin) for origin in ORIGINS}
         chosen = await _chosen(lists, verb, which)
-        if not chosen and not as_json:
+        if not chosen and (verb is DeadLetterAction.REQUEUE or not as_json):
             typer.echo(f"Session {session_id} has no dead letters.")
         elif verb is DeadLetterAction.REQUEUE:
             for origin, letters in lists.items():
@@ -162,7 +162,7 @@ def _print_list(chosen: list[Numbered]) -> None:
     excerpt = min(EXCERPT, max(console.width - BESIDE_EXCERPT, 12))
     for one in chosen:
         letter = one.letter
-        when = datetime.fromtimestamp(letter.time).strftime("%Y-%m-%d %H:%M:%S")
+        when = datetime.fromtimestamp(letter.time).strftime("%Y-%m-%d %H:%M:%S") if letter.time else "–"
         begins = Text(plain(one.begins, excerpt))
         table.add_row(one.name, when, Text(plain(letter.reason)), f"{letter.size:,}", begins)
     console.print(table)

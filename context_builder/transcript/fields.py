@@ -82,8 +82,8 @@ def _as_people_write(text: str) -> Any:
         raise ValueError(f"not what Python prints: {error}") from None
 
 
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _DIGITS else math.inf
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _DIGITS else digits
 
 
 def objects(value: object, name: str) -> Sequence[Object]:

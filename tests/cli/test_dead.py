@@ -98,7 +98,12 @@ def test_one_is_put_back(store: Redis) -> None:
 def test_all_are_put_back_in_the_order_in_which_they_came(store: Redis) -> None:
     assert "Put back 2 of 2" in invoke("monday", "requeue", "all").output
     assert queued(store)[::-1] == [b"hello", HOSTILE]
-    for arguments in (["monday"], ["monday", "requeue", "all"], ["monday", "requeue", "memory:all"]):
+    for arguments in (
+        ["monday"],
+        ["monday", "requeue", "all"],
+        ["monday", "requeue", "memory:all"],
+        ["monday", "requeue", "all", "--json"],
+    ):
         assert invoke(*arguments).output == "Session monday has no dead letters.\n"
 
 

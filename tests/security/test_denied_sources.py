@@ -224,6 +224,12 @@ async def test_no_guess_of_what_a_confidential_session_hides_is_told_from_anothe
     await put(admin, "session:monday", "", sensitivity="confidential")
     answers = [(await writer.get("/memories/search", params={"q": guess})).json() for guess in (SECRET, *GUESSES)]
     assert answers == [{"memories": []}] * len(answers)
+    memory = PostgresMemory(api.database_url)
+    heard = [Memory(f"o{n}", f"We heard of {SECRET} by mail.", session_id="open", position=n) for n in (1, 2)]
+    await memory.remember(tenant, heard)
+    await memory.close()
+    found = (await writer.get("/memories/search", params={"q": SECRET, "limit": 1})).json()["memories"]
+    assert [one["sessionId"] for one in found] == ["open"], "what is masked takes no place"
     assert (await writer.get("/memories/search", params={"q": "password"})).json()["memories"]
 
 

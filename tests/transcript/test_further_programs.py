@@ -774,6 +774,8 @@ def test_lines_and_pages_of_further_programs(tmp_path: Path) -> None:
     assert heard(tmp_path, "b.txt", "".join(stamped)) == TALK
     logged = f"2023-05-03T09:00:00  *** ida has joined #a\n2023-05-03T09:00:01  <ida> {ASKED}\n"
     assert heard(tmp_path, "c.log", logged) == [f"ida | {ASKED}"]
+    goes_on = f"{logged}2023-05-03T09:00:02  *** bo has joined #a\ntomorrow?\n"
+    assert heard(tmp_path, "i.log", goes_on) == [f"ida | {ASKED} tomorrow?"]
     copied = [f"[5/3 9:0{int(at)} AM] {who}\n{text}\n\n" for who, text, at in TURNS]
     assert heard(tmp_path, "d.txt", "".join(copied)) == TALK
     line = [f"{half}09:01\t{who}\t{text}\n" for half, (who, text, _) in zip(("上午", "下午"), TURNS, strict=True)]

@@ -427,6 +427,9 @@ def test_assemblyais_speaker_revision_corrects_who_said_turns() -> None:
         ("Speaker A", "Well."),
         ("corrects", None, "Speaker B"),
     ]
+    odd = {"type": "SpeakerRevision", "revisions": [{"turn_order": [], "speaker_label": "B"}]}
+    with pytest.raises(ValueError, match="turn_order"):
+        LiveSpeech().read(json.dumps(odd))
     held = turn("Well.", 0, formatted=False, speaker_label="A")
     revised = {"type": "SpeakerRevision", "revisions": [{"turn_order": 0, "speaker_label": "B"}]}
     assert heard(LiveSpeech(), held, revised, turn("Next.", 1)) == [("Speaker B", "Well."), ("Unknown", "Next.")]

@@ -175,7 +175,8 @@ class ConversationReader:
             waiting=head["waiting"],
             now=time.time(),
         )
-        troubles = undelivered(self._session_id, status, head["waiting"], head["dead"])
+        waiting, dead, is_masked = head["waiting"], head["dead"], self._session.is_redacted
+        troubles = undelivered(self._session_id, status, waiting, dead, is_masked=is_masked)
         troubles += troubles_of(self._state, is_run=status.is_run, has_model=self._has_model)
         return {"status": status, "is_run": status.is_run, "troubles": [one.as_json() for one in troubles]}
 

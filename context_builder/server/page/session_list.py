@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from redis.asyncio import Redis
@@ -37,7 +37,8 @@ MOST_CHARS: Final = 80
 @dataclass(frozen=True, slots=True)
 class SessionRow:
     """Describes a session for people. ``rate`` is messages a minute; ``waiting`` how many messages it is behind;
-    ``last_spoke`` an epoch second; ``dead`` what could not be delivered; ``failing`` the tasks that fail.
+    ``last_spoke`` an epoch second; ``dead`` what could not be delivered; ``failing`` the tasks that fail; ``is_masked``
+    says that who looks sees it masked.
     """
 
     session_id: str
@@ -58,6 +59,7 @@ class SessionRow:
     tokens: int
     analyst: str
     failing: tuple[str, ...] = ()
+    is_masked: bool = False
 
     def fits(self, words: str) -> bool:
         """Return whether each word of a search is in the name, a speaker, a domain or the status."""
@@ -184,7 +186,11 @@ class SessionLister:
 async def as_seen(services: Services, caller: Caller, found: SessionList) -> SessionList:
     """Return the list without the sessions that the caller may not see, and without counting them."""
     access = await access_to_sessions(services, caller, [row.session_id for row in found.rows])
-    rows = tuple(row for row in found.rows if access[row.session_id] is not Access.DENIED)
+    rows = tuple(
+        replace(row, is_masked=access[row.session_id] is not Access.READ)
+        for row in found.rows
+        if access[row.session_id] is not Access.DENIED
+    )
     return SessionList(rows, found.total - (len(found.rows) - len(rows)))
 
 

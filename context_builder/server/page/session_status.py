@@ -94,15 +94,20 @@ def troubles_of(state: JsonObject, *, is_run: bool, has_model: bool) -> list[Tro
     return [*_failing(state), *_stood_in(state, is_run=is_run, has_model=has_model)]
 
 
-def undelivered(session_id: str, status: SessionActivity, waiting: int, dead: int) -> list[Trouble]:
-    """Return what keeps messages from their place: ``waiting`` were not taken in, ``dead`` could not be delivered."""
+def undelivered(
+    session_id: str, status: SessionActivity, waiting: int, dead: int, *, is_masked: bool = False
+) -> list[Trouble]:
+    """Return what keeps messages from their place: ``waiting`` were not taken in, ``dead`` could not be delivered.
+
+    Who sees the session masked may not read the latter.
+    """
     found = []
     if status is SessionActivity.NOT_RUNNING:
         waits = f"{_counted(waiting, 'message')} {'waits' if waiting == 1 else 'wait'}." if waiting else ""
         commands = (run_command(session_id), "context-builder fleet")
         found.append(Trouble("warn", "Nobody runs this session", details=(waits,) * bool(waits), commands=commands))
     if dead:
-        view = f"dead/{quote(session_id, safe='')}"
+        view = "" if is_masked else f"dead/{quote(session_id, safe='')}"
         found.append(Trouble("bad", f"{_counted(dead, 'message')} could not be read or delivered", view=view))
     return found
 

@@ -39,6 +39,9 @@ LONGEST_NAME: Final = 500
 _ROUNDS: Final = 3
 """Further searches without the sessions that the caller may not see."""
 
+_WIDER: Final = 4
+"""Times as many memories that are looked for as are wanted: some may be found by what the caller does not see."""
+
 _MOST_ASKED: Final = 1_000
 
 
@@ -138,18 +141,20 @@ async def found_memories(services: Services, caller: Caller, query: MemoryQuery)
         sensitivities=tuple(sorted(await services.packages.viewer.sensitivities(caller.agent))),
         without_kinds=() if Role.ADMIN in caller.roles else (PREFERENCE,),
     )
-    asked = replace(query, filter=where)
+    # Looked for more widely from the start, so that neither the answer nor its time tells what was masked.
+    asked = replace(query, limit=min(_WIDER * query.limit, _MOST_ASKED), filter=where)
     for last in (False,) * _ROUNDS + (True,):
         found = await services.memory.search(caller.tenant_id, asked)
         seen, hidden = await _seen(services, caller, found)
-        is_full = len(seen) >= query.limit and not any(hidden)
-        if last or not hidden or is_full or len(found) < asked.limit >= _MOST_ASKED:
+        shown = [await _answer(services, query, one, how) for one, how in seen]
+        answers = [one for one in shown if one is not None]
+        is_full = len(answers) >= query.limit and not any(hidden)
+        was_masked = len(answers) < len(shown) and len(found) == asked.limit
+        if last or not (hidden or was_masked) or is_full or len(found) < asked.limit >= _MOST_ASKED:
             break
         without = tuple(sorted({*asked.filter.without_sessions, *filter(None, hidden)}))
-        more = min(4 * asked.limit, _MOST_ASKED)
+        more = min(_WIDER * asked.limit, _MOST_ASKED)
         asked = replace(asked, limit=more, filter=replace(asked.filter, without_sessions=without))
-    shown = [await _answer(services, query, one, how) for one, how in seen]
-    answers = [one for one in shown if one is not None]
     return sorted(answers, key=lambda one: -one.score)[: query.limit] if query.text.strip() else answers[: query.limit]
 
 

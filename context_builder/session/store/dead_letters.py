@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 import orjson
@@ -88,8 +89,9 @@ class DeadLetter:
         try:
             fields = orjson.loads(encoded)
             raw = base64.b64decode(fields["raw"])
-            return cls(str(fields["reason"]), float(fields["time"]), raw, int(fields.get("size", len(raw))))
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            datetime.fromtimestamp(fields["time"], UTC)  # raises where it cannot be shown
+            return cls(fields["reason"], fields["time"], raw, fields.get("size", len(raw)))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
             return cls(FOREIGN, 0.0, b"", max(1, len(encoded)))
 
 

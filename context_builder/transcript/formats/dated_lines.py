@@ -124,13 +124,21 @@ def read_stamped(source: Source) -> Transcript:
     return of_chat(_stamped(source))
 
 
+def _is_of_server(line: str) -> bool:
+    """Return whether a server of IRC wrote the line, as that somebody has joined: what follows goes on with what was
+    said before it.
+    """
+    found = _MOMENT.match(line)
+    return found is not None and found["rest"].startswith("*** ")
+
+
 def _stamped(source: Source) -> Iterator[tuple[float, Utterance]]:
     def begins(line: str) -> tuple[re.Match[str], str] | None:
         found = _MOMENT.match(line)
         return (found, found["rest"]) if found else None
 
+    source.text = "\n".join("" if _is_of_server(line) else line for line in source.text.split("\n"))
     entries = source.entries(begins, "text without a moment before it")
-    entries = [one for one in entries if not one[2][0].startswith("*** ")]  # of a server of IRC
     first = [lines[0] for *_, lines in entries]
     labels = Labels(first)
     spoken = [labels.line(line) for line in first]

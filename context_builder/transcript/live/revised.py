@@ -106,8 +106,10 @@ def read_turn(message: Message, stream: Stream) -> Iterator[Heard]:
 def read_revision(message: Message, stream: Stream) -> Iterator[Heard]:
     """Yield what a revision says of the speakers of turns. Raises :class:`ValueError`."""
     for one in objects(message.get("revisions") or [], "revisions"):
-        turn = ("turn", stream.session, one.get("turn_order"))
         if (label := one.get("speaker_label")) is not None:
+            if not isinstance(order := one.get("turn_order"), int):
+                raise ValueError('a revision has no "turn_order"')
+            turn = ("turn", stream.session, order)
             stream.relabel(turn, speaker_name(label))
             yield from stream.corrected(turn, speaker=speaker_name(label))
 

@@ -227,3 +227,17 @@ def test_a_bar_names_the_unit_though_the_last_look_measured_nothing() -> None:
     history.note(40.0, [Check("Redis", "bad", "")])
     (bar,) = history.bars("Redis", 50.0)
     assert (bar.state, bar.most, bar.unit) == ("bad", 5.0, "ms")
+
+
+async def test_dead_letters_of_a_session_that_is_seen_masked_are_counted_and_not_linked(redis: Redis) -> None:
+    services = services_on(redis)
+
+    async def masked(_: Any, sources: Sequence[Any]) -> list[Access]:
+        return [Access.REDACTED for _ in sources]
+
+    services.packages.viewer.access = masked
+    await redis.zadd(SESSIONS, {"monday": 1})
+    await redis.set(KEYS.owner, orjson.dumps({"token": 1, "host": "here", "pid": 1, "since": 1}))
+    await redis.hset(KEYS.checkpoint, mapping={"head": orjson.dumps({"counters": {"dead_letters": 1}})})
+    report = await health_report(services, CALLER)
+    assert [(row.session_id, row.dead, row.is_masked) for row in report.dead or ()] == [("monday", 1, True)]

@@ -211,7 +211,7 @@ def test_the_beginning_of_a_large_delivery_may_be_of_a_correction_and_goes_with_
 
 async def test_what_another_program_left_among_dead_letters_is_shown_as_such(redis: Redis) -> None:
     letters = DeadLetters(redis, "s-1")
-    for foreign in (b"{}", b"[]", b"\xff", b'{"reason": "x", "time": "soon", "raw": "!"}'):
+    for foreign in (b"{}", b"[]", b"\xff", b'{"reason": "x", "time": 1e300, "raw": ""}'):
         await cast("Awaitable[int]", redis.rpush(Keys("s-1").dead, foreign))
     found = await letters.all()
     assert [(one.reason, one.is_whole) for one in found] == [(FOREIGN, False)] * 4

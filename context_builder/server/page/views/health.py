@@ -22,7 +22,7 @@ from starlette.responses import RedirectResponse, Response
 from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
 from context_builder.errors import ContextBuilderError
 from context_builder.memory.memory import MemoryQuery
-from context_builder.server.access.caller import Caller
+from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER, CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.page.health_history import STATES, Check, HealthHistory
@@ -388,6 +388,7 @@ async def dead(
     session_id: SessionId,
     request: Request,
     redis: OwnRedis,
+    caller: CallerHere,
     put: Annotated[str, Query(max_length=32)] = "",
     done: Annotated[int | None, Query(ge=0, le=10**9)] = None,
 ) -> Response:
@@ -406,6 +407,7 @@ async def dead(
         put=put if asked else "",
         asked=asked,
         done=done,
+        may_put_back=Role.WRITER in caller.roles,
     )
 
 
