@@ -238,7 +238,7 @@ class SomaBrainStore:
             await self._client.remember_batch({"tenant_id": tenant_id, "memories": batch})
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
-        where = replace(query.filter, sensitivities=(), without_kinds=())  # which nearly all that is found passes
+        where = replace(query.filter, sensitivities=())  # which nearly all that is found passes
         is_narrow = where != MemoryFilter(session_id=where.session_id, persona_id=where.persona_id)
         asked: Payload = {
             "tenant_id": tenant_id,

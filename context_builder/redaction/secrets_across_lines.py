@@ -35,9 +35,10 @@ _BEFORE: Final = 120
 _MOST_PIECES: Final = 8
 """Pieces behind a break that are looked at together."""
 _LEAST: Final = 12
-_LONGEST_HELD: Final = 20_000
-"""Characters that wait for what comes next."""
+_LONGEST_HELD: Final = 2_000
+"""Characters that wait for what comes next, and are looked through at each line."""
 _NO_KEY: Final = re.compile(r"[^A-Za-z0-9_+/=.:~-]+")
+_SIGNS: Final = re.compile(r"(?:\n[>|#* \t]{1,16})+\Z")
 _ANY_LINE_END: Final = re.compile(f"[{LINE_ENDS}]")
 _LONGEST_RANDOM: Final = 60
 """Characters of the pieces of what only looks random: lines of 64 and 76 are those of certificates and files."""
@@ -91,7 +92,12 @@ def _in_lines(text: str) -> Iterator[Secret]:
 
 
 def known_until(text: str) -> int:
-    """Return where the text may be cut so that no secret goes across: behind a line, once the next one is known."""
+    """Return where the text may be cut so that no secret goes across: behind a line, once the next one is known.
+
+    A line that has but the signs of a quotation so far may have the next piece.
+    """
+    if (begins := _SIGNS.search(text)) is not None:
+        text = text[: begins.start()]
     seed_phrase = may_go_on_from(text)
     begun = len(text) if seed_phrase == len(text) else text.rfind("\n", 0, seed_phrase) + 1
     cut = min(begun, _unbroken_until(text))

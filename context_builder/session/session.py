@@ -321,8 +321,8 @@ class Session:
                     return
                 await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0)
             except StoreUnavailable as error:
-                if leaving == "handing over" and isinstance(error, WrongKeyType):
-                    raise
+                if self._committer.hands_over and isinstance(error, WrongKeyType):
+                    raise  # also where the hand-over began within the commit: its changes would not be written again
                 self._uncommitted.is_due = True  # which waits until Redis is back, and restores what it lost
 
     @property

@@ -167,6 +167,7 @@ def test_a_long_message_is_quoted_across_its_pieces() -> None:
         ("We gave the quarter to three people.", "The quarter was given to 2:45 people.", False),
         ("We gave the quarter to three people.", "The quarter was given to three people.", True),
         ("We meet at a quarter to eleven.", "They meet at 10:45.", True),
+        ("Take the quarter past ten train.", "The train is at 10:15.", True),
         ("We meet at ten to eleven percent.", "They meet at 10 to 11 percent.", True),
         ("Wir beginnen um zehn Uhr dreißig.", "Beginn ist um 10:30 Uhr.", True),
         ("Wir beginnen um halb elf.", "Beginn ist um 10.30 Uhr.", True),

@@ -215,6 +215,7 @@ async def test_forgetting_by_id_and_by_filter_counts(memory: PostgresMemory) -> 
     await memory.remember("acme", talk() + talk("session-2"))
     assert await memory.forget("acme") == 0
     assert await memory.forget("acme", ids=["session-1-1", "nobody"]) == 1
+    assert await memory.forget("acme", filter=MemoryFilter(sensitivities=("confidential",))) == 0
     assert await memory.forget("acme", filter=MemoryFilter(session_id="session-1")) == 3
     assert await memory.forget("acme", filter=MemoryFilter()) == 4
     assert await texts(memory, "tortoise") == []

@@ -102,6 +102,28 @@ def test_a_stream_gives_the_same_wherever_it_is_cut(text):
         assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close() == whole
 
 
+@pytest.mark.parametrize("sign", ["> ", "| ", "# ", "- ", ""])
+def test_a_stream_gives_the_same_wherever_a_quotation_is_cut(sign):
+    secret = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    text = "key ghp_" + "".join(f"\n{sign}{secret[place : place + 4]}" for place in range(0, 36, 4)) + "\n"
+    for cut in range(len(text)):
+        stream = REDACTOR.stream()
+        told = stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close()
+        assert told == REDACTOR.redact(text) == "key §§secret(GITHUB_TOKEN)\n"
+
+
+def test_words_behind_a_secret_in_groups_stay():
+    secret = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    groups = " ".join(secret[place : place + 4] for place in range(0, 40, 4))
+    assert REDACTOR.redact(f"{groups} no, keep it") == "§§secret(GITHUB_TOKEN) no, keep it"
+
+
+def test_a_stream_holds_back_little_of_short_and_long_lines():
+    stream, talk = REDACTOR.stream(), "Yes.\nThe meeting is on Tuesday in the big room.\n" * 200
+    told = "".join(map(stream.feed, talk.splitlines(keepends=True)))
+    assert len(talk) - len(told) < 2_100
+
+
 def test_a_stream_gives_the_same_character_by_character():
     text = "\n".join((*MASKED, *PLAIN))
     stream = REDACTOR.stream()

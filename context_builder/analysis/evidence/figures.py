@@ -76,7 +76,8 @@ def _without_myriads(match: regex.Match[str]) -> str:
 
 _CLOCK: Final = regex.compile(
     r"(?<![\w-])(?:(?P<minutes>five|ten|twenty(?:[\s-]five)?|fünf|zehn|zwanzig)\s(?P<away>past|nach|vor)\s(?P<halved>halb\s)?"
-    r"|(?<!\b(?:the|this|that|last|next|each|every|das|dieses|letzte|jedes)\s)"  # a part of something or of a year
+    # "the quarter" is a part of something, or of a year, and may be given "to three people"
+    r"|(?:(?<!\b(?:the|this|that|last|next|each|every|das|dieses|letzte|jedes)\s)|(?=\w+\s(?:past|nach|vor)\b))"
     r"(?P<quarter>(?:drei\s?)?viertel|quarter)(?P<after>\s(?:past|to|nach|vor))?\s"
     r"|(?P<half>half\spast|halb)\s)(?P<hour>\p{L}+|\p{Nd}{1,2})(?![\w-]|[.,:]\d|\s(?:"
     r"prozent|percent|sekunden|minuten|stunden?|tage[n]?|wochen?|monate[n]?|jahre[n]?|seconds|minutes|hours|days|weeks|months|years))"

@@ -340,7 +340,7 @@ BEGIN
         PERFORM context_package_strike(tenant, session, coalesce(said, '{}'));
     END IF;
     EXECUTE format('DELETE FROM context_memories AS m WHERE m.tenant_id = $1 AND ($2 IS NULL OR m.id = ANY ($2)) AND %s',
-                   context_memory_condition(coalesce(condition, '{}')))
+                   context_memory_condition(coalesce(condition, '{}') || jsonb_build_object('tenant', tenant)))
         USING tenant, ids;
     GET DIAGNOSTICS gone = ROW_COUNT;
     IF ids IS NULL AND condition ? 'session_id' AND condition - 'session_id' = '{}' AND strpos(tenant, chr(31)) = 0 THEN

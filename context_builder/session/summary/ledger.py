@@ -175,7 +175,7 @@ class Ledger:
             old = [point for point in there if point.id in draft.replaces or point.was(draft.replaces)]
             self.points = [point for point in self.points if point not in old]
             gone += [point for point in old if point not in gone]
-            point = self._point(draft, text, entries, old)
+            point = self._point(draft, text, entries, old, there)
             if place is None:
                 self._insert(point)
             else:
@@ -278,13 +278,18 @@ class Ledger:
         return True
 
     def _point(
-        self, draft: DraftPoint, text: str, entries: Mapping[int, BufferedMessage], old: Sequence[Point]
+        self,
+        draft: DraftPoint,
+        text: str,
+        entries: Mapping[int, BufferedMessage],
+        old: Sequence[Point],
+        there: Sequence[Point],
     ) -> Point:
         cited = [entries[cite] for cite in draft.cites]
         numbers = [entry.number for entry in cited if entry.number is not None and not entry.consilience]
         speakers = dict.fromkeys(quoted_name(entry.speaker) for entry in cited)
         new = [_quoted(quote, entries[quote.message]) for quote in draft.evidence]
-        leaned_on = [one for one in self.points if one.id in draft.rests_on or one.was(draft.rests_on)]
+        leaned_on = [one for one in there if one.id in draft.rests_on or one.was(draft.rests_on)]
         kind = PointKind.CONSILIENCE if all(entry.consilience for entry in cited) else draft.kind
         by = tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers)
         point = Point(

@@ -438,3 +438,16 @@ def test_who_asked_is_named_once_where_the_answer_alone_is_new() -> None:
     exchange = "Alice: How fast is it? – Bob: Very."
     made = ledger(point(exchange, 2, by=("Alice", "Bob"), spoken=True), about=about)
     assert made.points[0].render() == exchange
+
+
+def test_a_point_keeps_what_it_rests_on_though_another_of_its_reply_takes_that_points_place() -> None:
+    for turned in (False, True):
+        made = ledger(point("The pump costs 412 euros.", 1), about=heard(9))
+        first = made.points[0].id
+        drafts = [
+            point("The pump costs 398 euros.", 2, replaces=(first,)),
+            DraftPoint("Two pumps would have cost 824 euros.", quoting(3), rests_on=(first,)),
+        ]
+        made.add(drafts[::-1] if turned else drafts, heard(9))
+        [two] = [one for one in made.points if one.text.startswith("Two")]
+        assert two.ids == (1, 3)
