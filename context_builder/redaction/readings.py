@@ -227,7 +227,8 @@ def _in_groups(text: str) -> Iterator[tuple[int, int, str]]:
             groups.append(group)
             continue
         if len(groups) >= _LEAST_GROUPS - 1:
-            if group and length < begun and _TELLING.search(group.group()):  # else it is a word: "no", "ok"
+            is_address = any("@" in one.group() for one in groups)  # which may end in "org"
+            if group and length < begun and (is_address or _TELLING.search(group.group())):  # else a word: "no", "ok"
                 groups.append(group)
             word = "".join(one.group() for one in groups)
             if len(groups) >= _LEAST_GROUPS and _TELLING.search(word) and not word.isdigit():
