@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 
+from context_builder.fleet.sleepers import POSTPONED
 from scripts.campaign.account import Account, hostile_name
 from scripts.campaign.audit import Places
 from scripts.campaign.daemon import ROOT, SETTINGS, Daemon, command
@@ -27,6 +28,9 @@ from scripts.campaign.world import World
 
 PATIENCE = 60.0
 """Seconds within which everything must have recovered: a busy machine starts workers slowly."""
+
+SURELY = 10.0
+"""Seconds after which the lease of a worker that was killed has run out, and what still runs is seen to run."""
 
 PUSHES_TOLD = ("--notify-keyspace-events", "El")
 SLEEP = {"SESSION_SLEEP": "6"}
@@ -159,15 +163,19 @@ class Fleet:
         return {one.daemon.pid for one in self.workers if one.daemon.status is None} - self.bystanders
 
     async def elsewhere(self, names: set[str], pid: int, began: float) -> None:
-        """Wait until each of these sessions is run by another process, and note how many seconds that took it."""
-        left = set(names)
+        """Wait until each of these sessions is run by another process, and note how many seconds that took it; one that
+        had gone to sleep just before is not.
+        """
+        left = {one.session_id: one for one in self.sessions if one.session_id in names}
 
         async def moved() -> bool:
-            for name in [*left]:
+            for name, session in [*left.items()]:
                 seen = self.watch.owned[name]
                 if seen.pid != pid and seen.pid in self.pids and seen.commits:
                     self.tally.after_kill.append(time.monotonic() - began)
-                    left.discard(name)
+                    del left[name]
+                elif seen.pid is None and time.monotonic() - began > SURELY and await self._is_well(session):
+                    del left[name]
             return not left
 
         await self.wait(moved, lambda: f"{sorted(left)} are run elsewhere", poll=0.02)
@@ -201,7 +209,10 @@ class Fleet:
         seen = self.watch.owned[session.session_id]
         if seen.pid is not None:
             return seen.pid in self.pids and seen.commits
-        return not await session.host.redis.exists(session.keys.input, session.keys.pending, session.keys.outbox)
+        if await session.host.redis.exists(session.keys.input, session.keys.pending):
+            return False
+        waits = await session.host.redis.exists(session.keys.outbox)
+        return not waits or await session.host.redis.zscore(POSTPONED, session.session_id) is not None
 
     async def wait(self, predicate: Callable[[], Awaitable[bool]], what: Callable[[], str], *, poll: float) -> None:
         """Until ``predicate`` holds. Raises :class:`Stuck`."""
