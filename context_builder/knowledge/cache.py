@@ -36,23 +36,27 @@ CACHED: Final = frozenset({Sensitivity.PUBLIC, Sensitivity.INTERNAL})
 TEXTS: Final = ("title", "heading", "content")
 """What a source says, and is said of it in words."""
 
-_PATIENCE: Final = 0.25
+PATIENCE: Final = 0.25
 """Seconds; a cache that takes longer costs more than it saves."""
 
 
 class PackageCache:
-    """Keeps packages as JSON under ``context_builder:package:{contextPackageId}``. No call raises."""
+    """Keeps packages as JSON under ``context_builder:package:{contextPackageId}``. No call raises.
 
-    def __init__(self, redis: Redis | None, secret: SharedSecret) -> None:
+    ``patience`` is how many seconds Redis has for an answer.
+    """
+
+    def __init__(self, redis: Redis | None, secret: SharedSecret, patience: float = PATIENCE) -> None:
         self._redis = redis
         self._secret = secret
+        self._patience = patience
 
     async def answers(self) -> bool:
         """Return whether Redis is there."""
         if self._redis is None:
             return False
         try:
-            await asyncio.wait_for(self._redis.ping(), _PATIENCE)
+            await asyncio.wait_for(self._redis.ping(), self._patience)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
             return False
@@ -65,7 +69,7 @@ class PackageCache:
             return None
         try:
             asked = self._redis.mget(PACKAGE + package_id, PACKAGE_SIGNATURE + package_id)
-            found: list[Any] = await asyncio.wait_for(asked, _PATIENCE)
+            found: list[Any] = await asyncio.wait_for(asked, self._patience)
             cached, signature = found
             if cached is None:
                 return None
@@ -85,7 +89,7 @@ class PackageCache:
         if self._redis is None or not package_ids:
             return
         try:
-            await asyncio.wait_for(self._redis.delete(*(PACKAGE + one for one in package_ids)), _PATIENCE)
+            await asyncio.wait_for(self._redis.delete(*(PACKAGE + one for one in package_ids)), self._patience)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
 
@@ -107,7 +111,7 @@ class PackageCache:
         pipeline.set(PACKAGE + package_id, body, ex=seconds)
         pipeline.set(PACKAGE_SIGNATURE + package_id, signature, ex=seconds)
         try:
-            await asyncio.wait_for(pipeline.execute(), _PATIENCE)
+            await asyncio.wait_for(pipeline.execute(), self._patience)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
             return False

@@ -67,7 +67,7 @@ class Lab:
         return PackageService(
             PackageServices(**parts),
             self.record,
-            PackageCache(self.redis, self.secret),
+            PackageCache(self.redis, self.secret, patience=10),
             ContextBuilderMetrics(),
             count_tokens,
             self.clock,
