@@ -74,7 +74,7 @@ class Places:
     """The tokens in each place a message can be. They are disjoint when nothing is doubled.
 
     ``unarchived`` are numbers of summaries, ``unremembered`` tokens of messages that their receivers refused for good;
-    ``to_remember`` are on their way to the memory.
+    ``to_remember`` are on their way to the memory, and ``recalled`` are known to be summarized from the memory alone.
     """
 
     waiting: Counter[str]
@@ -93,6 +93,7 @@ class Places:
     struck: int = 0
     again: Counter[str] = field(default_factory=Counter)
     shown: frozenset[str] = frozenset()
+    recalled: frozenset[str] = frozenset()
 
     @classmethod
     async def read(cls, redis: Redis, session_id: str) -> Places:
@@ -162,7 +163,8 @@ class Places:
         """
         remembered = {*remembered_in(memories), *self.to_remember, *self.unremembered}
         remembered -= {*self.buffer, *self.pending, *gone}
-        return replace(self, summarized=self.summarized | Counter(remembered))
+        recalled = frozenset(remembered.difference(self.summarized))
+        return replace(self, summarized=self.summarized | Counter(remembered), recalled=recalled)
 
     @property
     def received(self) -> int:
@@ -194,7 +196,8 @@ def judge(places: Places, acknowledged: Iterable[str], sent: Sent, excused: Excu
         returned={*taken_in, *places.waiting} & sent.forgotten - sent.attempted,
     )
     if not places.queued:  # every revision that was acknowledged is applied
-        findings.returned |= {*taken_in} & sent.struck
+        leaving = places.recalled if places.undelivered else frozenset()
+        findings.returned |= {*taken_in} & sent.struck - leaving
         findings.expect("shown although corrected", places.shown & sent.outdated, set())
     if findings.doubled:
         findings.disagreements.append(f"doubled: {places.where(min(findings.doubled))}")
@@ -203,13 +206,16 @@ def judge(places: Places, acknowledged: Iterable[str], sent: Sent, excused: Excu
     findings.expect("published, not in the buffer", set(places.published) - set(places.buffer), set())
     if places.head and not findings.doubled:
         counters = places.head["counters"]
+        leave = min(places.struck, len(places.recalled & sent.strikes))  # struck, and still to leave the memory
+        received = counters["received_messages"] - places.struck
+        present = taken_in.total() - places.dead.total()
         findings.expect(
             f"received_messages, with {len({*places.waiting} & {*taken_in})} of those taken in waiting, too",
-            counters["received_messages"] - places.struck,
-            taken_in.total() - places.dead.total(),
+            received,
+            min(max(received, present - leave), present),
         )
         beyond = places.summary.get("message_count", 0) - places.summarized.total()
-        findings.expect("message_count beyond what is summarized", beyond, min(max(beyond, 0), places.struck))
+        findings.expect("message_count beyond what is summarized", beyond, min(max(beyond, -leave), places.struck))
         findings.expect("dead_letters", counters["dead_letters"], places.dead.total())
         findings.expect("figures of cost", [f for f in _figures(counters.get("cost")) if not 0 <= f < _MOST], [])
     return findings

@@ -153,3 +153,14 @@ def test_a_struck_message_may_be_nowhere() -> None:
     assert not judge(replace(places(A, B), queued=1), {A, B}, sent)
     assert judge_memory(places(B), [("message", A), ("message", B), ("point", B)], sent).returned == {A}
     assert judge_archive(places(B), [row(1, A), row(2, B)], sent).returned == {A}
+
+
+def test_a_struck_message_may_still_have_to_leave_the_memory() -> None:
+    sent = Sent(attempted={A, B}, acknowledged={A, B}, struck={A}, strikes={A})
+    head = {"counters": {"received_messages": 2, "dead_letters": 0}}
+    memories = [("message", A), ("message", B)]
+    struck = replace(places(B), head=head, struck=1, undelivered=1).with_memories(memories, set())
+    assert not judge(struck, {A, B}, sent)
+    assert judge(replace(struck, struck=0), {A, B}, sent).returned == set()
+    assert judge(replace(struck, undelivered=0), {A, B}, sent).returned == {A}
+    assert judge(replace(struck, recalled=frozenset()), {A, B}, sent).disagreements
