@@ -17,7 +17,7 @@ from context_builder.database.migrations import migrations
 from context_builder.engines.embeddings import EmbeddingEngine, is_available
 from context_builder.session.keys import SESSIONS
 from context_builder.testing import InMemoryArchive
-from context_builder.wiring.embedded import Described
+from context_builder.wiring.part_description import PartDescription
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -78,7 +78,9 @@ def test_it_says_what_embeds_and_how_quickly(
 
 
 def test_an_archive_that_has_no_migrations_is_not_told_to_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context_builder.wiring.stores.archive_of", lambda *_: (InMemoryArchive(), Described("a file")))
+    monkeypatch.setattr(
+        "context_builder.wiring.stores.archive_of", lambda *_: (InMemoryArchive(), PartDescription("a file"))
+    )
     assert advice() == ""
 
 
