@@ -212,7 +212,7 @@ class Committer:
         committed = await self.store.commit(commit)
         self._wrong_key = ""  # a commit looks at all of them
         now = self._clock.now()
-        self._history.position = committed.position
+        self._history.acknowledged(committed.position)
         (self._history.unidentified.fell_back if commit.rewrite else self._history.unidentified.held)(now)
         if commit.head:
             kept = attempt.changes
