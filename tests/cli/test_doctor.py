@@ -27,6 +27,8 @@ NEWEST = list(migrations())[-1]
 
 @pytest.fixture(autouse=True)
 def settings(redis_server: RedisServer, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Redis.from_url(redis_server.url) as redis:
+        redis.flushall()  # what another test's sessions were refused would be told
     monkeypatch.setenv("REDIS_URL", redis_server.url)
     monkeypatch.setenv("DATABASE_URL", database_url)
 
@@ -86,7 +88,6 @@ def test_an_archive_that_has_no_migrations_is_not_told_to_migrate(monkeypatch: p
 
 def test_it_tells_of_what_archive_and_memory_refused_for_good(migrated_url: str, redis_server: RedisServer) -> None:
     with Redis.from_url(redis_server.url) as redis:
-        redis.flushall()
         for session_id, counts in (("monday", {"archive_dead": 1}), ("tuesday", {"archive_dead": 2, "memory_dead": 1})):
             redis.hset(f"context_builder:{session_id}:checkpoint", mapping=counts)
             for name, count in counts.items():

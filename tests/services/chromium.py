@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.storage.bounded_http import trusted_authorities
@@ -25,6 +25,8 @@ NAMES = (HEADLESS, "chromium", "chromium-browser", "google-chrome", "google-chro
 MISSING = "no Chromium: `apt-get install chromium-headless-shell`, or `brew install --cask chromium`"
 PATIENCE = 10_000
 """Milliseconds that a page may take for anything."""
+
+expect.set_options(timeout=PATIENCE)
 
 OPTIONS = (
     "--headless=new",
