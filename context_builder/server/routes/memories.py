@@ -84,7 +84,7 @@ async def found_memories(services: Services, caller: Caller, query: MemoryQuery)
     """Return the best memories that the caller may see; what it may not takes no place and changes no score."""
     where = replace(
         query.filter,
-        sensitivities=tuple(sorted(await services.packages.viewer.sensitivities(caller.agent))),
+        sensitivities=tuple(sorted((await services.packages.viewer.standing(caller.agent)).sensitivities)),
         without_kinds=() if Role.ADMIN in caller.roles else (PREFERENCE,),
     )
     # Looked for more widely from the start, so that neither the answer nor its time tells what was masked.
