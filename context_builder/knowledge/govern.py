@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from context_builder.analysis.bounded_process import Helpers, TookTooLong
+from context_builder.analysis.processes import Helpers, TookTooLong
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.govern import Access, AccessQuestion, Redacted, RedactionPolicy, Ruling
 from context_builder.assembly.health import told_failure

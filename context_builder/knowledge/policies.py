@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
+from context_builder.analysis.processes import Runner, TookTooLong, in_thread
 from context_builder.database.database import Database
 from context_builder.errors import DatabaseUnavailable, PolicyError
 from context_builder.knowledge.governance import (

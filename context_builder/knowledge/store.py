@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import orjson
 import structlog
 
-from context_builder.analysis.bounded_process import Runner, TooBusy, TookTooLong, in_thread
+from context_builder.analysis.processes import Runner, TooBusy, TookTooLong, in_thread
 from context_builder.database.database import Database
 from context_builder.errors import (
     ArtifactChanged,

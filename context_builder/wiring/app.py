@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 from redis.asyncio import Redis
 
-from context_builder.analysis.text.process import AnalysisProcess
+from context_builder.analysis.processes import AnalysisProcess
 from context_builder.errors import DatabaseError, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
 from context_builder.recording.file import FileRecorder, RecordingWriter, file_name

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from redis.asyncio import Redis
 
-from context_builder.analysis.bounded_process import IN_THREADS, Helpers
+from context_builder.analysis.processes import IN_THREADS, Helpers
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, Final
 
-from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, Helpers
+from context_builder.analysis.processes import BoundedProcess, BoundedProcesses, Helpers
 from context_builder.assembly.build_turn import BuiltContext
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.concurrency import Background, TenantBackground

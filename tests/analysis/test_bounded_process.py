@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from context_builder.analysis.bounded_process import BoundedProcess, BoundedProcesses, TooBusy, TookTooLong
+from context_builder.analysis.processes import BoundedProcess, BoundedProcesses, TooBusy, TookTooLong
 from context_builder.concurrency import share
 from context_builder.errors import PolicyError
 from tests.services.waiting import wait_until

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from context_builder.analysis.bounded_process import Helpers, TookTooLong
+from context_builder.analysis.processes import Helpers, TookTooLong
 from context_builder.knowledge.govern import LONG, MUCH, BoundedRedaction
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
 

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from pydantic import ValidationError
 
-from context_builder.analysis.bounded_process import TooBusy
+from context_builder.analysis.processes import TooBusy
 from context_builder.errors import ArtifactChanged, DatabaseRejected, DatabaseUnavailable
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link, Sensitivity, Status
 from context_builder.knowledge.store import LONG, ArtifactFilter, KnowledgeStore, document_space

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
+from context_builder.analysis.processes import BoundedProcess, TookTooLong
 from context_builder.errors import TranscriptError
 from context_builder.knowledge.ingest.conversion import Converter, NotReadable, convert
 from context_builder.transcript import archive

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import Any, Final
 
-from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
+from context_builder.analysis.processes import BoundedProcess, TookTooLong
 
 LARGEST: Final = 30_000_000
 """Bytes of a file that is converted."""

@@ -10,7 +10,7 @@ from functools import cache
 from html.parser import HTMLParser
 from typing import Final, TypeVar
 
-from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
+from context_builder.analysis.processes import BoundedProcess, TookTooLong
 from context_builder.transcript.fields import plain
 from context_builder.transcript.moments import iso, of_chat
 from context_builder.transcript.source import Source

@@ -16,10 +16,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from context_builder.analysis import processes as analysis_process
 from context_builder.analysis.analyst import SummaryRequest
-from context_builder.analysis.text import process as analysis_process
+from context_builder.analysis.processes import NICE, AnalysisProcess
 from context_builder.analysis.text.analyst import TextAnalyst
-from context_builder.analysis.text.process import NICE, AnalysisProcess
 from tests.analysis.text.test_analyst import backlog
 from tests.services.waiting import wait_until
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.engines
 
 PARENT = """
 import os, signal
-from context_builder.analysis.text.process import AnalysisProcess
+from context_builder.analysis.processes import AnalysisProcess
 if __name__ == "__main__":
     print(AnalysisProcess().submit(os.getpid).result(), flush=True)
     signal.pause()

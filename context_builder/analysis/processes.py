@@ -1,6 +1,9 @@
-"""Work that may take long runs in a process of its own, which is killed when it takes too long.
+"""Functions run in processes of their own, so that the event loop goes on.
 
-A thread would not do: much of it is one call of C or Rust, which neither lets the event loop run nor can be stopped.
+A thread would not do: much of it is one call of C or Rust, which neither lets the loop run nor can be stopped.
+:class:`AnalysisProcess` is an executor for many short calls, text analysis for a process with many sessions, and ended
+where it stands still. :class:`BoundedProcess` is for calls that may take long, with anybody's text: each has a
+limit, after which it is ended.
 """
 
 from __future__ import annotations
@@ -8,14 +11,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from threading import Event, Lock, Thread
 from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from context_builder.analysis.text.process import begin_helper
 from context_builder.concurrency import FairTurns
 
 P = ParamSpec("P")
@@ -31,6 +36,14 @@ _STARTING: Final = 60.0
 """Seconds in which a process has to be there, on a machine that may be busy."""
 
 _CONTEXT: Final = get_context("spawn")
+
+NICE: Final = 5
+"""The loops that messages wait for come first."""
+
+FROZEN_SECONDS: Final = 15.0
+"""Time in which no function was done, though each takes some milliseconds."""
+
+_LOOK_SECONDS: Final = 1.0
 
 
 class TookTooLong(Exception):
@@ -194,3 +207,72 @@ def _serve(connection: Connection, parent: int, limit: float, begin: Callable[[]
             answer = (False, error)
         signal.setitimer(signal.ITIMER_PROF, 0)
         connection.send(answer)
+
+
+class AnalysisProcess(Executor):
+    """Runs functions of text analysis one after the other, in a process that starts at the first and again when killed.
+
+    What was under way when it was killed raises ``BrokenProcessPool``. One that stands still for :data:`FROZEN_SECONDS`
+    is killed. The process ends with ``shutdown``, and by itself when the one that started it is gone.
+    """
+
+    def __init__(self) -> None:
+        self._pool = _pool()
+        self._lock = Lock()
+        self._under_way = 0
+        self._moved_at = 0.0
+        self._over = Event()
+        self._watcher: Thread | None = None
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        pool = self._pool
+        try:
+            future = pool.submit(fn, *args, **kwargs)
+        except BrokenProcessPool:
+            with self._lock:
+                if self._pool is pool:
+                    self._pool = _pool()
+            future = self._pool.submit(fn, *args, **kwargs)
+        self._count(1)
+        future.add_done_callback(lambda _: self._count(-1))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 as Executor has it
+        if not self._over.is_set():  # it is watched until it has ended
+            self._pool.shutdown(wait, cancel_futures=cancel_futures)
+            self._over.set()
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            if more < 0 or not self._under_way:
+                self._moved_at = time.monotonic()
+            self._under_way += more
+            if self._watcher is None:
+                self._watcher = Thread(target=self._watch, name="analysis watcher", daemon=True)
+                self._watcher.start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            with self._lock:
+                is_frozen = self._under_way > 0 and time.monotonic() - self._moved_at > FROZEN_SECONDS
+                processes = [*(getattr(self._pool, "_processes", None) or {}).values()] if is_frozen else []
+                self._moved_at = time.monotonic() if is_frozen else self._moved_at
+            for process in processes:
+                process.kill()
+
+
+def _pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, _CONTEXT, begin_helper, (os.getpid(),))
+
+
+def begin_helper(parent: int) -> None:
+    """Leave Ctrl-C to the process that started this one, make way for it, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICE)
+    Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> Any:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os._exit(0)
