@@ -93,7 +93,7 @@ class PackageRecord:
         rows = await self._call(
             "context_package_latest", tenant_id, package=storable(package_id), oldest=self._oldest()
         )
-        return _recorded(rows[0]) if rows else None
+        return _package_of(rows[0]) if rows else None
 
     async def listing(
         self,
@@ -261,7 +261,7 @@ def _described(revision: PackageRevision) -> orjson.Fragment:
     return orjson.Fragment(text)
 
 
-def _recorded(row: Mapping[str, Any]) -> RecordedPackage:
+def _package_of(row: Mapping[str, Any]) -> RecordedPackage:
     fields = {name: value for name, value in row.items() if name not in ("caller", "roles", "created_at")}
     caller = RecordedCaller(row["caller"], tuple(row["roles"]))
     return RecordedPackage(caller=caller, created_at=_time(row["created_at"]), **fields)

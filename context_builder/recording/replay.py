@@ -142,7 +142,11 @@ _PHASES: dict[str, Callable[[Conversation, Instant], Any]] = {
 
 
 def rebuild(recording: Recording, until: float = float("inf")) -> RebuiltState:
-    """Return the state readers saw at epoch second ``until``. Raises :class:`RecordingError` without one."""
+    """Return the state readers saw at epoch second ``until``. Raises :class:`RecordingError` without one.
+
+    It plays all that led there, once. For one instant after the other there is ``library.Timeline``, which keeps copies
+    on the way and is tested against this.
+    """
     mark = recording.published(until)
     return next(state for line, state in rebuild_each(recording, run=mark.run) if line.number == mark.number)
 
