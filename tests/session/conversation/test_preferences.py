@@ -14,9 +14,9 @@ from context_builder.session.conversation import memory_batch as preferring
 from context_builder.session.conversation.memory_batch import of_message, preferences_in
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
-from context_builder.testing import InMemoryStore, ManualClock
+from context_builder.testing import InMemoryStore
 from tests.session.live import TENANT, Live
-from tests.session.saying import ARRIVAL, advice, conversation, hear, message, spoken, summarize
+from tests.session.saying import ARRIVAL, advice, message, spoken
 
 
 def told(*messages: Message) -> list[tuple[str | None, str]]:
@@ -81,13 +81,6 @@ def test_a_message_whose_preferences_cannot_be_told_keeps_no_other_from_being_re
         assert told(message(1, "I prefer coffee."), message(2, "I prefer tea.")) == [("Alice", "Prefers tea")]
     assert [(entry["event"], entry["kind"]) for entry in logs] == [("preferences.failed", "IndexError")]
     assert "coffee" not in str(logs)
-
-
-def test_what_no_memory_is_fed_with_is_not_looked_at(clock: ManualClock) -> None:
-    subject = conversation(clock, feed_memory=False)
-    hear(subject, clock, 1)
-    summarize(subject, clock)
-    assert subject.take_changes().memory_outbox == []
 
 
 async def kept(memory: MemoryStore, *messages: Message) -> list[str]:
