@@ -24,7 +24,7 @@ pytestmark = pytest.mark.engines
 
 @pytest.fixture
 async def archive(database_url: str) -> AsyncIterator[PostgresArchive]:
-    archive = PostgresArchive(PostgresDatabase(database_url, timeout=0.5))
+    archive = PostgresArchive(PostgresDatabase(database_url))
     yield archive
     await archive.close()
 
@@ -105,7 +105,7 @@ async def test_a_network_that_goes_dead_does_not_hang_the_archive_and_is_survive
 ) -> None:
     async with Proxy(postgres_server.port).serving() as proxy:
         archive = PostgresArchive(
-            PostgresDatabase(migrated_url.replace(str(postgres_server.port), str(proxy.port)), timeout=0.2)
+            PostgresDatabase(migrated_url.replace(str(postgres_server.port), str(proxy.port)), timeout=1.0)
         )
         await archive.deliver(summary(1))
         proxy.flowing.clear()
@@ -113,7 +113,7 @@ async def test_a_network_that_goes_dead_does_not_hang_the_archive_and_is_survive
             started = time.monotonic()
             with pytest.raises(DatabaseUnavailable, match="does not answer in time"):
                 await archive.deliver(summary(2))
-            assert time.monotonic() - started < 1.0
+            assert time.monotonic() - started < 5.0
         proxy.flowing.set()
         await archive.deliver(summary(2))
         assert await archive.forget("session-1") == 2

@@ -151,9 +151,9 @@ async def test_a_tenant_with_many_calls_delays_no_other(make_analyst: MakeAnalys
 
 
 async def test_a_cancelled_call_frees_its_place(make_analyst: MakeAnalyst, model: FakeModel) -> None:
-    model.latency = {"keywords": 5.0}
+    model.latency = {"keywords": 15.0}
     analyst = make_analyst(concurrency=1)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(10):
         call = asyncio.create_task(analyst.extract_keywords(said(TEXTS[0])))
         await wait_until(lambda: model.in_flight, "the call is in flight")
         call.cancel()
