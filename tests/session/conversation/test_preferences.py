@@ -187,3 +187,18 @@ async def test_the_newest_preference_of_a_session_is_in_the_next_prompt(live: Li
     assert "Prefers short answers" in prompt
     assert "long answers" not in prompt
     assert "Ann" in prompt
+
+
+@pytest.mark.engines
+async def test_what_was_stated_in_the_future_is_replaced_by_what_is_stated_later(live: Live) -> None:
+    session = await live.start(feed_memory=True)
+    await live.push({**spoken(1, "I prefer long answers."), "timestamp": "2099-01-01T00:00:00"})
+    await live.shows(1)
+    live.clock.advance(1)
+    await live.push(spoken(2, "On second thoughts I prefer short answers."))
+    await live.shows(1, 2)
+    session.end()
+    await live.gone(session)
+    builder = ContextBuilder.new(live.memory).for_tenant(TENANT).with_strategy(UserPreferencesStrategy())
+    context = await builder.for_user("Alice").build()
+    assert context.user_preferences == "- Prefers short answers"
