@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -194,9 +196,14 @@ async def test_what_was_stated_in_the_future_is_replaced_by_what_is_stated_later
     session = await live.start(feed_memory=True)
     await live.push({**spoken(1, "I prefer long answers."), "timestamp": "2099-01-01T00:00:00"})
     await live.shows(1)
-    live.clock.advance(1)
-    await live.push(spoken(2, "On second thoughts I prefer short answers."))
-    await live.shows(1, 2)
+    session.end()
+    await live.gone(session)
+    live.clock.advance(3_600)
+    session = await live.start("tuesday", feed_memory=True)
+    later = datetime.fromtimestamp(live.clock.now().wall, UTC).isoformat()
+    said = {**spoken(1, "On second thoughts I prefer short answers."), "timestamp": later}
+    await live.push(said, session_id="tuesday")
+    await live.until("it is heard", session_id="tuesday", received_messages=1)
     session.end()
     await live.gone(session)
     builder = ContextBuilder.new(live.memory).for_tenant(TENANT).with_strategy(UserPreferencesStrategy())
