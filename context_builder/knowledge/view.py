@@ -186,17 +186,19 @@ class Viewer:
             return {}
         return {one.ref: one.access for one in report.decisions}
 
-    async def sensitivities(self, agent: Agent, intent: str = "") -> frozenset[str]:
-        """Return the sensitivities of what the agent may see, where nothing else tells sources apart, and it may see
-        what is internal, but not all. Empty otherwise, and where no decision can be had.
+    async def sensitivities(self, agent: Agent, intent: str = "", *, of_known: bool = False) -> frozenset[str]:
+        """Return the sensitivities of what the agent may see, or ``of_known`` may know of, where nothing else tells
+        sources apart, and that is what is internal, but not all. Empty otherwise, and where no decision can be had.
         """
-        asked = [GovernedSource("", agent.tenant, sensitivity=one) for one in Sensitivity]
+        if of_known and agent.knows_all:
+            return frozenset()
+        asked = [GovernedSource(one.value, agent.tenant, sensitivity=one) for one in Sensitivity]
         try:
             report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
         except ContextBuilderError:
             return frozenset()
-        pairs = zip(asked, report.decisions, strict=True)
-        allowed = frozenset(one.sensitivity for one, how in pairs if how.access is not Access.DENIED)
+        known = report.known if of_known else frozenset[str]()
+        allowed = frozenset(one.ref for one in report.decisions if one.access is not Access.DENIED or one.ref in known)
         is_part = Sensitivity.INTERNAL in allowed and len(allowed) < len(asked)
         return allowed if report.by_sensitivity and is_part else frozenset()
 
@@ -241,7 +243,7 @@ class ViewerAdmission:
         return await self._viewer.decided(self._agent, sources, self._intent) if sources else {}
 
     async def sensitivities(self) -> frozenset[str]:
-        return await self._viewer.sensitivities(self._agent, self._intent)
+        return await self._viewer.sensitivities(self._agent, self._intent, of_known=True)
 
     async def begins(self, refs: Sequence[str]) -> frozenset[str]:
         return await self._viewer.begins(self._agent, refs, self._intent)
