@@ -40,6 +40,7 @@ ContextBuilderError
 │   └── AuditAnchorError    a file of exported anchors cannot be read; names file and line
 ├── Undeliverable           will never be delivered, though the receiver is well; also DataRejected
 │   └── EntryUnreadable     an outbox entry that is not what this version writes
+├── FilterInvalid           a filter of memories that cannot be used; says which of it
 └── ContextError            a context that cannot be built
     ├── NoMemoryStore       a strategy needs a store and there is none
     ├── TokenLimitExceeded  what must be in the prompt is over its limit; says by how much
@@ -289,6 +290,10 @@ class AuditOfAnother(KnowledgeError):
 
     def __init__(self, package_id: str) -> None:
         super().__init__(f"the context package {package_id} is another caller's")
+
+
+class FilterInvalid(ContextBuilderError):
+    """Raised when memories cannot be filtered by what was given."""
 
 
 class ContextError(ContextBuilderError):

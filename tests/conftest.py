@@ -18,9 +18,8 @@ import structlog
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
-from context_builder.storage.redis import client_for
-from context_builder.storage.redis_availability import translated, until_available
 from tests.services.api_server import ApiServer
+from tests.services.emptied_redis import emptied
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PostgrestFront, serving_project
 from tests.services.redis_server import RedisServer
@@ -129,15 +128,8 @@ def redis_server(engine_folder: Path) -> Iterator[RedisServer]:
 
 @pytest.fixture
 async def redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
-    """A client of the real Redis, which is empty at the start of the test.
-
-    The project's own kind of client: redis-py's time limits may swallow a cancellation, and a session would never end.
-    """
-    async with client_for(redis_server.url) as client:
-        async for attempt in until_available():  # a machine that stands still for seconds is not what is tested
-            with attempt:
-                async with translated():
-                    await client.flushall()
+    """A client of the real Redis, which is empty at the start of the test."""
+    async with emptied(redis_server) as client:
         yield client
 
 

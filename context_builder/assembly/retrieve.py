@@ -211,7 +211,7 @@ class Retriever:
             return "no memory"
         if memories_wanted(self._config, state) <= 0:
             return f"not asked: {state.value}"
-        return "not asked: there is nothing to search for" if query.is_blank else ""
+        return "not asked: no message was given, and nothing was said lately" if query.is_blank else ""
 
     def _learn(
         self, remembered: Gathered[Sequence[Candidate]], access: StoreAccess, state: HealthState, began: float

@@ -54,6 +54,15 @@ def published_messages(state: State) -> list[Candidate]:
     return [_message(entry) for entry in in_order]
 
 
+def named_answers(state: State) -> set[str]:
+    """Return the contents, in a history, of what assistants said that have names: each begins with its name."""
+    return {
+        spoken(one)["content"]
+        for one in map(with_dates, published_messages(state))
+        if one.role == "assistant" and one.speaker
+    }
+
+
 def corrected_messages(state: State) -> dict[str, list[dict[str, Any]]]:
     """Return the state's messages that were corrected, or whose speakers were renamed, as they are published, by their
     content in a history."""

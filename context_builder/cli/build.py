@@ -109,7 +109,7 @@ def build(
     turn: dict[str, Any] = {"query": query, "system_prompt": system, "tenant_id": tenant, "user_id": user}
     narrowed = {"speaker": speaker, "session": session, "since": since, "until": until, "kinds": tuple(kind or ())}
     if any(narrowed.values()):
-        turn["memory_filter"] = memory_filter_of("build", **narrowed)
+        turn["memory_filter"] = memory_filter_of(**narrowed)
     run(_build(session_id, turn, max_tokens, package_scope, Console(), explain=explain, as_json=as_json))
 
 

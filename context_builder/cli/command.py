@@ -22,11 +22,11 @@ from rich.console import Console
 from context_builder.cli.view.palette import plain
 from context_builder.errors import (
     ContextBuilderError,
+    FilterInvalid,
     ProjectUnknown,
     SessionOwned,
     SettingError,
     StoreError,
-    require_extra,
 )
 from context_builder.session.keys import SESSION_ID_RULE
 
@@ -159,19 +159,17 @@ def each_legible(texts: list[str] | None) -> list[str]:
     return [legible(text) or "" for text in texts or ()]
 
 
-def memory_filter_of(command: str, **fields: Any) -> MemoryFilter:
+def memory_filter_of(**fields: Any) -> MemoryFilter:
     """Return the filter that a command's options name: speaker, session, since, until and kinds.
 
     Raises :class:`typer.BadParameter`.
     """
-    require_extra("server", "fastapi", command)
-    from context_builder.server.problem import Problem
-    from context_builder.server.routes.memories import memory_filter
+    from context_builder.memory.filter import memory_filter
 
     try:
         return memory_filter(**fields)
-    except Problem as problem:
-        raise typer.BadParameter(str(problem.detail)) from None
+    except FilterInvalid as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -109,11 +111,22 @@ async def _doctor(*, as_json: bool) -> None:
         print_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            typer.echo(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<8} {plain(finding.found)}")
+            _show(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<8} ", finding.found)
             for advice in finding.advice.splitlines():
-                typer.echo(f"      {'':<8} → {plain(advice)}")
+                _show(f"{'':<15}→ ", advice)
     if not all(finding.ok for finding in findings):
         raise typer.Exit(1)
+
+
+def _show(begin: str, text: str) -> None:
+    """Print a line that begins so; in a terminal, what does not fit stands below its text."""
+    line = begin + plain(text)
+    if sys.stdout.isatty():
+        columns = shutil.get_terminal_size().columns
+        line = textwrap.fill(
+            line, columns, subsequent_indent=" " * len(begin), break_long_words=False, break_on_hyphens=False
+        )
+    typer.echo(line)
 
 
 async def _examined(app: App, names: Iterable[str]) -> list[CheckResult]:

@@ -348,7 +348,7 @@ def _times(since: str, until: str) -> dict[str, Any]:
     """Return what the options name, as moments. Raises :class:`typer.BadParameter`."""
     if not (since or until):
         return {}
-    where = memory_filter_of("package", since=since, until=until)
+    where = memory_filter_of(since=since, until=until)
     return {name: at for name, at in (("since", where.since), ("until", where.until)) if at is not None}
 
 

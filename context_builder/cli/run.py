@@ -21,7 +21,7 @@ from context_builder.session.failures import lone_failure_itself
 if TYPE_CHECKING:
     from context_builder.settings.settings import Settings
     from context_builder.wiring.app import App
-    from context_builder.wiring.embedded import Described
+    from context_builder.wiring.part_description import PartDescription
 
 TAKEOVER = Annotated[bool, typer.Option("--takeover", help="Take the session from the process that runs it.")]
 NO_WAIT = Annotated[bool, typer.Option("--no-wait", help="Exit with status 3 when another process runs it.")]
@@ -85,7 +85,7 @@ def banner(session_id: str, app: App) -> str:
     return "\n".join([*lines, *part_lines(parts)])
 
 
-def part_lines(parts: Iterable[tuple[str, Described]]) -> Iterator[str]:
+def part_lines(parts: Iterable[tuple[str, PartDescription]]) -> Iterator[str]:
     """Yield a line for each part, by its label, and what to set for another one."""
     for label, part in parts:
         yield f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}"

@@ -60,7 +60,7 @@ async def _search(query: str, limit: int, fields: dict[str, Any], tenant: str | 
     for module in ("fastapi", "cedarpy", "jwt", "ulid", "jsonpatch"):
         require_extra("server", module, "search")
     from context_builder import log
-    from context_builder.memory.memory import MemoryQuery
+    from context_builder.memory.memory import MemoryQuery, is_by_meaning_alone
     from context_builder.server.access.caller import local_caller
     from context_builder.server.routes.memories import LONGEST_QUERY, found_memories
     from context_builder.wiring.server import open_services
@@ -69,12 +69,14 @@ async def _search(query: str, limit: int, fields: dict[str, Any], tenant: str | 
     log.configure("error", settings.process.log_format)
     if len(query) > LONGEST_QUERY:
         raise typer.BadParameter(f"a query has at most {LONGEST_QUERY:,} characters")
-    wanted = MemoryQuery(query, limit, filter=memory_filter_of("search", **fields))
+    wanted = MemoryQuery(query, limit, filter=memory_filter_of(**fields))
     async with open_services(settings, for_this_user=True) as opened:
         found = await found_memories(opened.services, local_caller(tenant or settings.memory.tenant_id), wanted)
     if as_json:
         print_json({"memories": [one.model_dump(mode="json", by_alias=True) for one in found]})
     else:
+        if query.strip() and is_by_meaning_alone(one.origins for one in found):
+            typer.echo("No memory has these words; what follows is near in meaning.\n", err=True)
         _show(found, Console())
     if not found:
         if not as_json:

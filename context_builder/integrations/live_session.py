@@ -17,7 +17,7 @@ import structlog
 from redis.asyncio import Redis
 
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.assembly.session_state import corrected_messages
+from context_builder.assembly.session_state import corrected_messages, named_answers
 from context_builder.clock import SystemClock
 from context_builder.errors import ContextBuilderError, StoreError
 from context_builder.integrations.alignment import (
@@ -103,6 +103,7 @@ class LiveSession:
         self._answered_at = deque[int](maxlen=MOST_ANSWERS)
         self._overheard = deque[SpokenMessage](maxlen=MOST_OVERHEARD)
         self._corrected: Mapping[str, Sequence[JsonObject]] = {}
+        self._named_answers: set[str] = set()
 
     async def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> PushedMessage | None:
         """Push what somebody said; a blank text is nothing. Raises :class:`StoreError` as :meth:`SessionClient.push`.
@@ -171,6 +172,7 @@ class LiveSession:
         if state is None:
             return []
         self._corrected = corrected_messages(state)
+        self._named_answers = named_answers(state)
         built = await build_for_state(
             state, self._builder, query, max_prompt_tokens=self._max_prompt_tokens, whole=True, **self._turn
         )
@@ -219,6 +221,19 @@ class LiveSession:
         except (ContextBuilderError, TimeoutError) as error:
             log.warning("integration.no_record", session_id=self.session_id, kind=type(error).__name__)
             return []
+
+    async def instructions(self, known: Sequence[HistoryMessage] = ()) -> str:
+        """Return :meth:`record_or_nothing` as text that cannot be taken for instructions: who said what, under a
+        heading."""
+        record = await self.record_or_nothing(known=known)
+        beside = [str(one["content"]) for one in record if one["role"] == "system"]
+        said = [self._line(one) for one in record if one["role"] != "system"]
+        return "\n\n".join([*beside, *(["\n".join([f"Said lately: {RECORD}", *said])] if said else [])])
+
+    def _line(self, message: JsonObject) -> str:
+        content = str(message["content"])
+        has_name = message["role"] == "user" or content in self._named_answers
+        return content if has_name else f"{CONSILIENCE}: {content}"
 
 
 @asynccontextmanager
@@ -286,17 +301,6 @@ def known_beside(
     is_beside = [id(one) not in own and role_and_text(one)[0] not in TALK for one in together]
     known = [role_and_text(one)[1] for one, beside in zip(together, is_beside, strict=True) if beside]
     return "\n\n".join(known), [one for one, beside in zip(together, is_beside, strict=True) if not beside]
-
-
-def in_instructions(record: Sequence[JsonObject]) -> str:
-    """Return the record as text that cannot be taken for instructions: who said what, under a heading."""
-    known = [str(one["content"]) for one in record if one["role"] == "system"]
-    said = [
-        f"{'' if one['role'] == 'user' else f'{CONSILIENCE}: '}{one['content']}"
-        for one in record
-        if one["role"] != "system"
-    ]
-    return "\n\n".join([*known, *(["\n".join([f"Said lately: {RECORD}", *said])] if said else [])])
 
 
 def lines_of(messages: Sequence[str]) -> str:

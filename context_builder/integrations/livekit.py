@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from context_builder.errors import MissingExtra, needs_extra
 from context_builder.integrations import live_session
-from context_builder.integrations.live_session import LiveSession, Outgoing, in_instructions, known_beside
+from context_builder.integrations.live_session import LiveSession, Outgoing, known_beside
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
 from context_builder.transcript.repeats import without, words
@@ -212,7 +212,7 @@ class ConversationAgent(Agent):
             except RuntimeError:  # another model, or it does not run
                 return
             known = [_role_and_text(one) for one in realtime.chat_ctx.items]
-            record = in_instructions(await self._live.record_or_nothing(known=known))
+            record = await self._live.instructions(known)
             if self.instructions not in self._told_instructions:  # the program has changed them
                 self._own_instructions = self.instructions
             own = self._own_instructions

@@ -62,7 +62,7 @@ from context_builder.knowledge.services import (
 from context_builder.knowledge.signals import package_signals
 from context_builder.knowledge.sources import LEFT_ALONE, PINNED, SEMANTIC, PackageQuery, PackageSources, VectorRecovery
 from context_builder.knowledge.turn_source import TurnKnowledgeSource
-from context_builder.knowledge.view import Viewer, rendered_package
+from context_builder.knowledge.view import Standing, Viewer, rendered_package
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.tracing import TraceContext, span
 
@@ -136,10 +136,10 @@ class TurnKnowledge(NamedTuple):
     redaction: RedactionPolicy
 
 
-class _Standing(NamedTuple):
-    """Which version of governance is in force, None where that cannot be told, and whether the cache is there."""
+class _Beginning(NamedTuple):
+    """What holds for who asks for a package, and whether the cache is there."""
 
-    governance: int | None
+    standing: Standing
     is_cached: bool
 
 
@@ -241,12 +241,12 @@ class PackageService:
                 package_id=package_id,
             )
             known = self.knows_project(agent.tenant, request.scope)
-            _, standing, is_known = await asyncio.gather(begun, self._standing(agent), known)
+            _, beginning, is_known = await asyncio.gather(begun, self._beginning(agent, request), known)
         if not is_known:
             error = ProjectUnknown(request.scope.project_id)
             await self._failed(agent.tenant, request_id, error)
             raise error
-        return await self._build(agent, request, trace, PackageIds(package_id, request_id, 1), standing)
+        return await self._build(agent, request, trace, PackageIds(package_id, request_id, 1), beginning)
 
     async def knows_project(self, tenant_id: str, scope: Scope) -> bool:
         """Return whether the project that the scope names, if any, has artifacts; true if that is not told in time."""
@@ -417,18 +417,19 @@ class PackageService:
         agent = Agent(str(recorded.body["tenantId"]), frozenset(recorded.caller.roles), recorded.caller.sub)
         trace = TraceContext.parse(recorded.traceparent) or TraceContext.new()
         ids = PackageIds(recorded.package_id, recorded.request_id, recorded.revision + 1)
-        return await self._build(agent, request, trace, ids, await self._standing(agent))
+        return await self._build(agent, request, trace, ids, await self._beginning(agent, request))
 
-    async def _standing(self, agent: Agent) -> _Standing:
+    async def _beginning(self, agent: Agent, request: ContextBuildRequest) -> _Beginning:
         """Return what has to be known before anything is retrieved."""
-        return _Standing(*await asyncio.gather(self.viewer.governance(agent), self._cache.answers()))
+        return _Beginning(*await asyncio.gather(self.viewer.standing(agent, request.intent), self._cache.answers()))
 
     async def _build(
-        self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, ids: PackageIds, standing: _Standing
+        self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, ids: PackageIds, beginning: _Beginning
     ) -> _Built:
-        governance, is_cached = standing
+        standing, is_cached = beginning
+        governance = standing.governance
         try:
-            draft = await self._drafted(agent, request)
+            draft = await self._drafted(agent, request, standing)
             package = packaged(draft, ids, trace.trace_id, is_cached=is_cached)
             if draft.access.report is None or draft.access.report.governance != governance:
                 # What was retrieved may be of before the change that the decisions name.
@@ -494,12 +495,14 @@ class PackageService:
         except ContextBuilderError as failure:
             log.warning("package.failure_unrecorded", error=type(failure).__name__)
 
-    async def _drafted(self, agent: Agent, request: ContextBuildRequest) -> PackageDraft:
+    async def _drafted(
+        self, agent: Agent, request: ContextBuildRequest, standing: Standing | None = None
+    ) -> PackageDraft:
         query = PackageQuery(
             request=request,
             tenant=agent.tenant,
             longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
-            admission=self.viewer.admission(agent, request.intent),
+            admission=self.viewer.admission(agent, request.intent, standing),
         )
         async with self._turn():
             with self._metrics.time_total(), span("context.total"):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.govern import RedactionPolicy
@@ -30,6 +30,16 @@ _ERASED: Final = "erased"
 
 _NOTHING: Final = DecisionContext("", datetime.fromtimestamp(0, UTC))
 """Context of a question about no source at all, which tells what decisions are made by."""
+
+
+class Standing(NamedTuple):
+    """What holds for an agent: the version of ``governance``, None where no decision can be had, and the
+    ``sensitivities`` of what it may see, and of what it may see or know of, ``known``, each where nothing else tells
+    sources apart, and it may see what is internal, but not all; empty otherwise."""
+
+    governance: int | None
+    sensitivities: frozenset[str]
+    known: frozenset[str]
 
 
 class Viewer:
@@ -63,6 +73,22 @@ class Viewer:
             return (await self._policy.decide(agent, (), _NOTHING)).governance
         except ContextBuilderError:
             return None
+
+    async def standing(self, agent: Agent, intent: str = "") -> Standing:
+        """Return which version of governance holds for the agent, and what it says of sensitivities."""
+        asked = [GovernedSource(one.value, agent.tenant, sensitivity=one) for one in Sensitivity]
+        try:
+            report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
+        except ContextBuilderError:
+            return Standing(None, frozenset(), frozenset())
+        allowed = frozenset(one.ref for one in report.decisions if one.access is not Access.DENIED)
+        told = [
+            among
+            if report.by_sensitivity and Sensitivity.INTERNAL in among and len(among) < len(asked)
+            else frozenset()
+            for among in (allowed, allowed | report.known)
+        ]
+        return Standing(report.governance, *told)
 
     async def access(self, agent: Agent, sources: Sequence[GovernedSource]) -> list[Access]:
         """Return how the agent may see each source."""
@@ -174,9 +200,9 @@ class Viewer:
         kept = [one for one in graph["nodes"] if one["ref"] in joined or not one["ref"].startswith(ENTITY_REFS)]
         return {**graph, "nodes": kept, "edges": edges}
 
-    def admission(self, agent: Agent, intent: str) -> ViewerAdmission:
-        """Return what tells the sources of a package what the agent may see."""
-        return ViewerAdmission(self, agent, intent)
+    def admission(self, agent: Agent, intent: str, standing: Standing | None = None) -> ViewerAdmission:
+        """Return what tells the sources of a package what the agent may see, as it stood if that is known."""
+        return ViewerAdmission(self, agent, intent, standing)
 
     async def decided(self, agent: Agent, sources: Sequence[GovernedSource], intent: str) -> dict[str, Access]:
         """Return how the agent may see each source, by its ref; nothing where no decision can be had."""
@@ -185,22 +211,6 @@ class Viewer:
         except ContextBuilderError:
             return {}
         return {one.ref: one.access for one in report.decisions}
-
-    async def sensitivities(self, agent: Agent, intent: str = "", *, of_known: bool = False) -> frozenset[str]:
-        """Return the sensitivities of what the agent may see, or ``of_known`` may know of, where nothing else tells
-        sources apart, and that is what is internal, but not all. Empty otherwise, and where no decision can be had.
-        """
-        if of_known and agent.knows_all:
-            return frozenset()
-        asked = [GovernedSource(one.value, agent.tenant, sensitivity=one) for one in Sensitivity]
-        try:
-            report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
-        except ContextBuilderError:
-            return frozenset()
-        known = report.known if of_known else frozenset[str]()
-        allowed = frozenset(one.ref for one in report.decisions if one.access is not Access.DENIED or one.ref in known)
-        is_part = Sensitivity.INTERNAL in allowed and len(allowed) < len(asked)
-        return allowed if report.by_sensitivity and is_part else frozenset()
 
     async def begins(self, agent: Agent, refs: Sequence[str], intent: str) -> frozenset[str]:
         """Return those of the refs that name what the agent may see, or a session that it may; none where that cannot
@@ -233,17 +243,19 @@ class Viewer:
 class ViewerAdmission:
     """Implements :class:`~context_builder.knowledge.sources.query.Admission` for an agent."""
 
-    def __init__(self, viewer: Viewer, agent: Agent, intent: str) -> None:
+    def __init__(self, viewer: Viewer, agent: Agent, intent: str, standing: Standing | None) -> None:
         self._viewer = viewer
         self._agent = agent
         self._intent = intent
+        self._standing = standing
 
     async def access(self, nodes: Sequence[KnowledgeNode]) -> Mapping[str, Access]:
         sources = [one.governed(self._agent.tenant) for one in nodes]
         return await self._viewer.decided(self._agent, sources, self._intent) if sources else {}
 
     async def sensitivities(self) -> frozenset[str]:
-        return await self._viewer.sensitivities(self._agent, self._intent, of_known=True)
+        standing = self._standing or await self._viewer.standing(self._agent, self._intent)
+        return standing.known
 
     async def begins(self, refs: Sequence[str]) -> frozenset[str]:
         return await self._viewer.begins(self._agent, refs, self._intent)

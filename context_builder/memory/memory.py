@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from context_builder.clock import in_utc
 from context_builder.values import value
@@ -151,6 +151,16 @@ class SearchResult:
     score: float
     origins: tuple[str, ...] = ()
     feedback: MemoryFeedback | None = None
+
+
+_BY_MEANING: Final = frozenset({"vector", "neighbour"})
+"""Origins of what none of the words that were looked for is known to be in."""
+
+
+def is_by_meaning_alone(origins: Iterable[Sequence[str]]) -> bool:
+    """Return whether there are results, of these origins, and none was found by its words."""
+    each = [*map(set, origins)]
+    return bool(each) and all(one and one <= _BY_MEANING for one in each)
 
 
 OnEmbedded = Callable[[int, int], None]

@@ -6,7 +6,6 @@ where those of OpenAI's form have ``/embeddings`` added.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import struct
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from context_builder.costs import Budget, Prices, Reservation, Usage, charge
 from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, OverBudget
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.options import EmbeddingOptions
-from context_builder.storage.bounded_http import words_of_refusal
+from context_builder.storage.bounded_http import OpenAIConnection, openai_client, words_of_refusal
 from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
@@ -141,8 +140,7 @@ class OpenAIEmbedder:
         self._budget = budget
         self._model = options.model or DEFAULT_MODEL
         self._encodings = _ENCODINGS  # of which the server took the first, or may
-        self._client: AsyncOpenAI | None = None
-        self._connecting = asyncio.Lock()
+        self._connection = OpenAIConnection(self._new_client)
 
     @property
     def name(self) -> str:
@@ -159,12 +157,10 @@ class OpenAIEmbedder:
         return (await self._ask("query", [self._options.query_prefix + text]))[0]
 
     async def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._connection.close()
 
     async def _ask(self, input_type: str, texts: Sequence[str]) -> list[Embedding]:
-        client = await self._connected()
+        client = await self._connection.client()
         import openai
 
         shortened = [text[: self._options.longest] or " " for text in texts]
@@ -265,15 +261,7 @@ class OpenAIEmbedder:
     def _where(self) -> str:
         return urlsplit(self._options.base_url or "//OpenAI").netloc.rpartition("@")[2]
 
-    async def _connected(self) -> AsyncOpenAI:
-        async with self._connecting:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._new_client)
-            return self._client
-
     def _new_client(self) -> AsyncOpenAI:
-        from context_builder.storage.bounded_http import openai_client
-
         options = self._options
         client = openai_client(
             options.base_url,

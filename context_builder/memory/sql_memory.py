@@ -59,6 +59,7 @@ class SqlEmbeddings:
         at_once: int = _AT_ONCE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.name = embedder.name
         self._embedder = embedder
         self._call = call
         self._query_time = query_time
@@ -74,18 +75,14 @@ class SqlEmbeddings:
         self._retrying: dict[str, asyncio.Task[None]] = {}
         self._dimensions: int | None = None
 
-    @property
-    def name(self) -> str:
-        return self._embedder.name
-
     async def of_query(self, text: str) -> Embedding | None:
-        """Return the query's embedding; None, with a warning, when there is none in time."""
+        """Return the embedding of a query that can be stored; None, with a warning, when there is none in time."""
         if self._queries.refuses:
             return None
         try:
             with self._queries.guard():
                 async with asyncio.timeout(self._query_time):
-                    return await self._embedder.embed_query(storable(text))
+                    return await self._embedder.embed_query(text)
         except TimeoutError:
             self._warn(f"no answer within {self._query_time * 1000:.0f} ms: searched by words alone")
         except DatabaseError as error:
@@ -360,7 +357,8 @@ class SqlMemory:
             "options": self._options | (STANDALONE if query.standalone else {}),
         }
         if self._embeddings is not None:
-            embedding = query.embedding if query.embedding is not None else await self._embeddings.of_query(query.text)
+            given = query.embedding
+            embedding = given if given is not None else await self._embeddings.of_query(arguments["query"])
             if embedding is not None:
                 if query.standalone:
                     arguments["options"] = self._options | STANDALONE_BY_MEANING

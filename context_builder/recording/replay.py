@@ -26,7 +26,7 @@ from context_builder.recording.recording import (
     read_usage,
 )
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.state import conversation_state, restore, session_state
+from context_builder.session.conversation.state import conversation_state, restore, take_session_state
 from context_builder.session.conversation.tasks import AnalysisTask
 from context_builder.tokens.counter import TokenCounter
 
@@ -101,7 +101,7 @@ class Player:
         """Return the state that a ``published`` line is about."""
         self.pass_over()
         revision = line.more["revision"]
-        state = bytes(session_state(self._conversation, revision, line.at))
+        state = bytes(take_session_state(self._conversation, revision, line.at))
         shown = conversation_state(self._conversation, line.at)
         return RebuiltState(self.session_id, line.at, revision, state, shown, digest(state) == line.more["state"])
 

@@ -20,17 +20,16 @@ from context_builder.json_values import object_of, objects_of
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import MAX_BUDGET, ContextBuildRequest, Scope
+from context_builder.memory.filter import LONGEST_NAME, memory_filter
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.problem import Missing, Problem, answered, invalid
 from context_builder.server.routes.memories import (
-    LONGEST_NAME,
     LONGEST_QUERY,
     MOST_FORGOTTEN,
     NOTE,
     forget_memories,
     found_memories,
-    memory_filter,
 )
 from context_builder.server.routes.sessions import correct_message, hand_over, rename_speaker, strike_message
 from context_builder.server.routes.turns import MemoryScope, TurnRequest, built_turn, refusals

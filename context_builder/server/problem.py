@@ -24,6 +24,7 @@ from context_builder.errors import (
     DatabaseRejected,
     DatabaseUnavailable,
     DataRejected,
+    FilterInvalid,
     IdempotencyClash,
     PackageUnknown,
     PinnedOverBudget,
@@ -216,6 +217,8 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(409, "pinned_over_budget", detail, sizes=error.sizes, tokenBudget=error.limit)
     if isinstance(error, ArtifactChanged):
         return Problem(412, "changed", "it is not, or no longer, what If-Match or If-None-Match says")
+    if isinstance(error, FilterInvalid):
+        return Problem(_UNPROCESSABLE, "invalid_request", str(error))
     if isinstance(error, IdempotencyClash):
         return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
     if isinstance(error, DataRejected):

@@ -328,13 +328,13 @@ def contributed(
 def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> JsonObject:
     """Return the state that a checkpoint holds."""
     from context_builder.session.config import SessionConfig
-    from context_builder.session.conversation.state import restore, session_state
+    from context_builder.session.conversation.state import restore, take_session_state
     from context_builder.tokens.counter import estimate_tokens
 
     now = SystemClock().now()
     named = {name.decode(): value for name, value in fields.items()}
     conversation = restore(session_id, named, pending, SessionConfig(), now, estimate_tokens)
-    state: JsonObject = orjson.loads(bytes(session_state(conversation, 0, now)))
+    state: JsonObject = orjson.loads(bytes(take_session_state(conversation, 0, now)))
     return state
 
 

@@ -16,7 +16,7 @@ from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, Store
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import (
     conversation_state,
-    session_state,
+    take_session_state,
     write_counters,
     write_head,
     write_order,
@@ -148,7 +148,7 @@ class Committer:
         commit = Commit(
             conversation_state=conversation_state(conversation, now),
             silent_for=conversation.silent_for(now),
-            state=session_state(conversation, self.store.revision + 1, now, counted) if published else None,
+            state=take_session_state(conversation, self.store.revision + 1, now, counted) if published else None,
             head=write_head(conversation, counted) if written else b"",
             order=write_order(conversation) if written else b"",
             changes=changes,
@@ -212,7 +212,7 @@ class Committer:
         committed = await self.store.commit(commit)
         self._wrong_key = ""  # a commit looks at all of them
         now = self._clock.now()
-        self._history.position = committed.position
+        self._history.acknowledged(committed.position)
         (self._history.unidentified.fell_back if commit.rewrite else self._history.unidentified.held)(now)
         if commit.head:
             kept = attempt.changes
@@ -230,7 +230,7 @@ class Committer:
         everything.follow(commit.changes)
         everything.fields["unidentified"] = self._history.unidentified.encode(commit.unidentified)
         counted = write_counters(conversation)
-        state = session_state(conversation, self.store.revision + 1, now, counted)
+        state = take_session_state(conversation, self.store.revision + 1, now, counted)
         if commit.state is not None:  # which cannot be had any more
             attempt.changes = replace(commit, state=state)
         attempt.commit = replace(

@@ -18,7 +18,7 @@ from context_builder.clock import Clock, SystemClock
 from context_builder.errors import AnalystError
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.state import conversation_state, session_state
+from context_builder.session.conversation.state import conversation_state, take_session_state
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import CONSILIENCE, Message, delivered
@@ -186,7 +186,7 @@ class ConversationContext:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the orchestrator reads (see the wire contract)."""
-        state: dict[str, Any] = orjson.loads(bytes(session_state(self._conversation, 0, self._clock.now())))
+        state: dict[str, Any] = orjson.loads(bytes(take_session_state(self._conversation, 0, self._clock.now())))
         return state
 
     async def _compact(self) -> None:

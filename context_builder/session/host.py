@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
@@ -261,7 +261,7 @@ class HostedSession:
     describe: Callable[[], Refresh | None]
     refreshed: Callable[[int], None]
     attend: Callable[[], None]
-    host: SessionHost | None = None
+    host: SessionHost
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     due: float = field(default=float("inf"), init=False)
     silent_from: float = field(default=0.0, init=False)
@@ -277,9 +277,12 @@ class HostedSession:
             *(keys.outbox, keys.memory_outbox, keys.control, keys.input),
         )
 
-    def by_its_host(self) -> AbstractContextManager[None]:
-        """Let the host, if there is one, look after the session inside the context."""
-        return self.host.hosting(self) if self.host else nullcontext()
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Let the host refresh the session inside the context, while it waits for something to happen."""
+        self.is_at_rest = True
+        yield
+        self.is_at_rest = False
 
     def committed(self, tick: float, silent_in: float) -> None:
         """Note that Redis has everything: the next refresh is due after ``tick`` seconds, or when silence begins."""

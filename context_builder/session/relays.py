@@ -34,7 +34,7 @@ from context_builder.memory.memory import Memory, TenantMemory
 from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
 from context_builder.session.events import Charged, DeadLettered
 from context_builder.session.failures import raise_what_ends_the_task, reason_of
-from context_builder.session.memory_revision import revise_memories
+from context_builder.session.memory_corrections import revise_memories
 from context_builder.session.message_feed import MessageFeed
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.store.commit import Committed

@@ -116,8 +116,9 @@ class Session:
         self._recorder = recorder
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         put = self._events.put_nowait
-        self._hosted = HostedSession(store.keys, self._describe_refresh, self._refreshed, self._attend, host)
-        self._inbox = Inbox(store, rules, clock, history, self._hosted.arrived if host else None)
+        about = store.keys, self._describe_refresh, self._refreshed, self._attend
+        self._hosted = HostedSession(*about, host) if host else None
+        self._inbox = Inbox(store, rules, clock, history, self._hosted.arrived if self._hosted else None)
         self._committer = Committer(store, clock, recorder, history)
         self.relays = Relays(store, dependencies.archive, dependencies.memory, clock, put, feeds=rules.feed_memory)
         self._jobs = Jobs(dependencies.analyst, dependencies.last_resort, rules, put)
@@ -219,7 +220,7 @@ class Session:
             if not await self._acquire(takeover=takeover, wait=wait):
                 return False
             try:
-                async with self._hosted.host.starting if self._hosted.host else nullcontext():
+                async with self._hosted.host.starting if self._hosted else nullcontext():
                     await self._continue()
             except BaseException:  # being cancelled, too: the lease is given back
                 await self.shutdown()
@@ -250,7 +251,7 @@ class Session:
 
     async def run(self) -> None:
         """Apply what happens until told to stop, or until all is summarized and archived after ``end``."""
-        with lone_failure_itself(), self._hosted.by_its_host():
+        with lone_failure_itself(), self._hosted.host.hosting(self._hosted) if self._hosted else nullcontext():
             async with asyncio.TaskGroup() as tasks:
                 beside = (
                     tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
@@ -303,11 +304,11 @@ class Session:
         dispatch = Dispatch(self.conversation, self._jobs, self._store, self._record, self._dependencies.clock)
         while not self.told_to_stop.is_set():
             now = self._now()
-            ticks = self._hosted.host is None or self._leaving == "ending"
+            ticks = self._hosted is None or self._leaving == "ending"
             moment = self.conversation.next_moment(now, can_start_tasks=self._jobs.can_start, ticks=ticks)
-            self._hosted.is_at_rest = not ticks
-            self._apply(await self._next_event(moment - now.monotonic))
-            self._hosted.is_at_rest = False
+            with self._hosted.at_rest() if self._hosted and not ticks else nullcontext():
+                event = await self._next_event(moment - now.monotonic)
+            self._apply(event)
             self._apply_all()
             while self._has_deliveries and dispatch.do_at_once(more_to_come=self._inbox.waiting > 0):
                 self._apply_all()
@@ -433,7 +434,8 @@ class Session:
         uncommitted, self._uncommitted = self._uncommitted, _Uncommitted()
         gone = {message.entry_id for message, _ in struck}
         messages = [entry for entry in uncommitted.messages if entry.id not in gone]
-        self._hosted.commits += 1
+        if self._hosted:
+            self._hosted.commits += 1
         committed = await self._committer.commit(self.conversation, uncommitted.batch, publish=publish)
         self._inbox.make_room(has_room=self.conversation.has_room)
         if struck:
@@ -442,7 +444,7 @@ class Session:
             self._inbox.committed()
         self._inbox.expect(committed.waiting)
         self.relays.committed(committed, messages)
-        if self._hosted.host:
+        if self._hosted:
             self._hosted.committed(self._rules.tick, self.conversation.silent_in(self._now()))
         if not committed.state_present:  # it expired, or is not what an edit was made for: readers come before work
             self.conversation.everything_changed()

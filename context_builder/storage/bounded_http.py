@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -91,6 +92,31 @@ def openai_client(
         max_retries=retries,
         http_client=http,
     )
+
+
+class OpenAIConnection:
+    """A client that is made at its first use, in a thread, as loading the package would hold up the loop for a second.
+
+    A client asked for after it was closed is a new one.
+    """
+
+    def __init__(self, make: Callable[[], AsyncOpenAI]) -> None:
+        self._make = make
+        self._making = asyncio.Lock()
+        self._client: AsyncOpenAI | None = None
+
+    async def client(self) -> AsyncOpenAI:
+        """Return the client."""
+        async with self._making:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._make)
+            return self._client
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
 
 
 _LONGEST: Final = 200

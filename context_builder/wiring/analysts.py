@@ -19,7 +19,7 @@ from context_builder.costs import Price, Prices
 from context_builder.settings.settings import Settings
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.costs import budget_for, prices_of
-from context_builder.wiring.embedded import Described
+from context_builder.wiring.part_description import PartDescription
 
 LOCAL_MODEL: Final = "local"
 """Label of results of the model at LOCAL_MODEL_URL; its server has but one model, whatever it is called."""
@@ -31,7 +31,7 @@ anything being wrong, and costs nothing."""
 
 def analysts(
     settings: Settings, executor: Executor | None = None
-) -> tuple[Analyst, Analyst, Callable[[str], int], Described]:
+) -> tuple[Analyst, Analyst, Callable[[str], int], PartDescription]:
     """Return the chain of models and plain text analysis, the latter alone, the token counter, and a description.
 
     Text is analysed by the ``executor``, or in a thread of this process.
@@ -39,19 +39,19 @@ def analysts(
     text = TextAnalyst(executor, is_shared=executor is not None)
     counter, configured = TokenCounter(settings.tasks.summary_model), models(settings)
     if not configured:
-        described = Described("plain text analysis, without a language model", "set OPENAI_API_KEY to use one")
+        described = PartDescription("plain text analysis, without a language model", "set OPENAI_API_KEY to use one")
         return text, text, counter.count, described
     analyst: Analyst = text
     for model in reversed(configured.values()):
         analyst = FallbackAnalyst(HalvingAnalyst(model, (analyst, text)), analyst)
     assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
     failing = "it fails" if len(configured) == 1 else "both fail"
-    described = Described(f"{', then '.join(configured)}; plain text analysis when {failing}", assumed)
+    described = PartDescription(f"{', then '.join(configured)}; plain text analysis when {failing}", assumed)
     return analyst, text, counter.count, described
 
 
 @asynccontextmanager
-async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Described]]:
+async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, PartDescription]]:
     """Open the configured analyst: the chain of models and plain text analysis."""
     analyst, _, _, described = analysts(settings)
     try:

@@ -23,7 +23,8 @@ from context_builder.settings.settings import Settings
 from context_builder.storage.redis import check_server, evicted_by, server_info
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
-from context_builder.wiring.embedded import Described, embedding_engine, start_embeddings
+from context_builder.wiring.embedded import embedding_engine, start_embeddings
+from context_builder.wiring.part_description import PartDescription
 from context_builder.wiring.servers import connected_redis
 from context_builder.wiring.stores import open_stores
 
@@ -41,10 +42,10 @@ class App:
     warm_up: Callable[[], Coroutine[Any, Any, None]]
     """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
     the archive, the embedded embedding engine; and embeds what is left of an earlier process, or of another model."""
-    redis_is: Described
-    model_is: Described
-    archive_is: Described
-    memory_is: Described
+    redis_is: PartDescription
+    model_is: PartDescription
+    archive_is: PartDescription
+    memory_is: PartDescription
     recordings: RecordingWriter
 
     async def check(self) -> None:

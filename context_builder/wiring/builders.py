@@ -31,7 +31,8 @@ from context_builder.session.servers import SessionServers
 from context_builder.settings.settings import Settings
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.analysts import open_analyst
-from context_builder.wiring.embedded import Described, start_embeddings
+from context_builder.wiring.embedded import start_embeddings
+from context_builder.wiring.part_description import PartDescription
 from context_builder.wiring.servers import running_servers
 from context_builder.wiring.stores import open_memory
 
@@ -50,7 +51,7 @@ LONGEST_WARM_UP: Final = 5.0
 
 
 @asynccontextmanager
-async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[ContextBuilder, Described]]:
+async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[ContextBuilder, PartDescription]]:
     """Open the configured :class:`ContextBuilder` with its memory; also give that memory's name for people.
 
     ``rules`` replace fields of the rules that the settings make.

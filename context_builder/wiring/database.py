@@ -14,7 +14,8 @@ from context_builder.database.supabase import SupabaseDatabase
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.errors import SettingError
 from context_builder.settings.settings import Settings
-from context_builder.wiring.embedded import Described, embedded_database, has_postgres, home_of, require_postgres
+from context_builder.wiring.embedded import embedded_database, has_postgres, home_of, require_postgres
+from context_builder.wiring.part_description import PartDescription
 
 _OF_ARCHIVE: Final = 2
 """Connections for the archive, which sends a row now and then."""
@@ -28,7 +29,7 @@ class ChosenDatabase:
     archive: PostgresDatabase | SupabaseDatabase
     memory: Database
     knowledge: Database
-    described: Described
+    described: PartDescription
     server: StartedServer | None = None
     """The embedded one, if it is that."""
 
@@ -53,13 +54,13 @@ def database_of(settings: Settings) -> ChosenDatabase | None:
     else:
         return None
     hint = "set SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL, for your own"
-    embedded = Described(f"embedded PostgreSQL in {home_of(settings)}", hint)
+    embedded = PartDescription(f"embedded PostgreSQL in {home_of(settings)}", hint)
     return ChosenDatabase(
         whole,
         whole.part(_OF_ARCHIVE),
         whole.part(each),
         whole.part(each),
-        embedded if server is not None else Described(whole.name),
+        embedded if server is not None else PartDescription(whole.name),
         server,
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -27,19 +26,6 @@ from context_builder.settings.settings import Settings
 log = structlog.get_logger(__name__)
 
 INSTALL_EMBEDDED: Final = "pip install 'context-builder[embedded]'"
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """What the banner says of a part: its name, the setting for another one, and the shell line for other programs.
-
-    ``embedded`` says that the project started it.
-    """
-
-    what: str
-    hint: str = ""
-    access: str = ""
-    embedded: bool = False
 
 
 def home_of(settings: Settings) -> Path:

@@ -33,7 +33,7 @@ from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
 from context_builder.wiring.builders import build_for_state, open_builder_with, redacting
 from context_builder.wiring.database import open_database
-from context_builder.wiring.embedded import Described, home_of, start_embeddings
+from context_builder.wiring.embedded import home_of, start_embeddings
 from context_builder.wiring.knowledge import (
     knowledge_of,
     load_redactor,
@@ -42,6 +42,7 @@ from context_builder.wiring.knowledge import (
     open_packages,
     relaying_events,
 )
+from context_builder.wiring.part_description import PartDescription
 from context_builder.wiring.servers import open_servers
 from context_builder.wiring.stores import embedder_of, store_of
 
@@ -59,7 +60,7 @@ class OpenServices:
     services: Services
     hosted: KnowledgeServices
     """What others are answered with over gRPC: this process's own, wherever its packages come from."""
-    memory_is: Described
+    memory_is: PartDescription
     local_token_file: str
     """Empty where the local token does not let anybody in."""
 

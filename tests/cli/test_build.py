@@ -23,7 +23,7 @@ from context_builder.engines.engine import free_port
 from context_builder.errors import DatabaseUnavailable
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore
-from context_builder.wiring.embedded import Described
+from context_builder.wiring.part_description import PartDescription
 from tests.cli.samples import sample_state
 from tests.services.model_server import Fault, ModelServer
 from tests.services.redis_server import RedisServer
@@ -150,7 +150,7 @@ def test_a_model_has_time_to_find_what_the_user_prefers(
         Memory("m2", "I am fond of green tea.", user_id="ann"),
     ]
     asyncio.run(kept.remember("default", said))
-    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (kept, Described("memory")))
+    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (kept, PartDescription("memory")))
     printed_at = []
 
     def timed(*told: Any) -> Text:

@@ -17,7 +17,7 @@ from context_builder.database.migrations import migrations
 from context_builder.engines.embeddings import EmbeddingEngine, is_available
 from context_builder.session.keys import SESSIONS
 from context_builder.testing import InMemoryArchive
-from context_builder.wiring.embedded import Described
+from context_builder.wiring.part_description import PartDescription
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -27,6 +27,8 @@ NEWEST = list(migrations())[-1]
 
 @pytest.fixture(autouse=True)
 def settings(redis_server: RedisServer, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Redis.from_url(redis_server.url) as redis:
+        redis.flushall()  # what another test's sessions were refused would be told
     monkeypatch.setenv("REDIS_URL", redis_server.url)
     monkeypatch.setenv("DATABASE_URL", database_url)
 
@@ -78,13 +80,14 @@ def test_it_says_what_embeds_and_how_quickly(
 
 
 def test_an_archive_that_has_no_migrations_is_not_told_to_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context_builder.wiring.stores.archive_of", lambda *_: (InMemoryArchive(), Described("a file")))
+    monkeypatch.setattr(
+        "context_builder.wiring.stores.archive_of", lambda *_: (InMemoryArchive(), PartDescription("a file"))
+    )
     assert advice() == ""
 
 
 def test_it_tells_of_what_archive_and_memory_refused_for_good(migrated_url: str, redis_server: RedisServer) -> None:
     with Redis.from_url(redis_server.url) as redis:
-        redis.flushall()
         for session_id, counts in (("monday", {"archive_dead": 1}), ("tuesday", {"archive_dead": 2, "memory_dead": 1})):
             redis.hset(f"context_builder:{session_id}:checkpoint", mapping=counts)
             for name, count in counts.items():

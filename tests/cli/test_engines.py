@@ -21,7 +21,7 @@ from context_builder.errors import StoreError
 from context_builder.settings.settings import load_settings
 from context_builder.wiring import servers as wired
 from context_builder.wiring.app import open_app
-from context_builder.wiring.embedded import Described
+from context_builder.wiring.part_description import PartDescription
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -182,7 +182,7 @@ def test_the_setting_turns_the_password_off_and_the_banner_says_so(
     engine.stop()
     monkeypatch.setenv("EMBEDDED_REDIS_PASSWORD", "false")
 
-    async def described() -> Described:
+    async def described() -> PartDescription:
         async with open_app(load_settings()) as opened:
             return opened.redis_is
 

@@ -12,13 +12,16 @@ from context_builder.cli.command import run
 from context_builder.cli.run import banner, beside
 from context_builder.cli.signals import within_grace
 from context_builder.errors import SessionOwned, SettingError
-from context_builder.wiring.embedded import Described
+from context_builder.wiring.part_description import PartDescription
 
 
 def printed(memory: str) -> list[str]:
     """The banner of a session whose memory is described so."""
-    parts = {"redis_is": Described("Redis at cache:6379"), "model_is": Described("gpt-4o", "set OPENAI_API_KEY")}
-    app = Mock(**parts, archive_is=Described("PostgreSQL at db:5432"), memory_is=Described(memory))
+    parts = {
+        "redis_is": PartDescription("Redis at cache:6379"),
+        "model_is": PartDescription("gpt-4o", "set OPENAI_API_KEY"),
+    }
+    app = Mock(**parts, archive_is=PartDescription("PostgreSQL at db:5432"), memory_is=PartDescription(memory))
     return banner("monday", app).splitlines()
 
 
@@ -34,8 +37,8 @@ def test_the_banner_says_what_the_parts_are_and_how_memories_are_found() -> None
 
 
 def test_a_line_below_the_redis_gives_what_listeners_need_to_log_in() -> None:
-    app = Mock(**{f"{part}_is": Described(part) for part in ("model", "archive", "memory")})
-    app.redis_is = Described(
+    app = Mock(**{f"{part}_is": PartDescription(part) for part in ("model", "archive", "memory")})
+    app.redis_is = PartDescription(
         "embedded Redis at 127.0.0.1:6379", "set REDIS_URL for your own", "export REDIS_PASSWORD=…"
     )
     assert banner("monday", app).splitlines()[1:3] == [

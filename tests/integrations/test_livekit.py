@@ -290,6 +290,10 @@ async def test_a_realtime_model_is_told_the_record_in_its_instructions(
         await wait_until(lambda: heard(meeting, "Obey me."), "the assistant is heard")
         await agent.tell_record()
         assert model.told[-1].endswith("\nConsilience: Obey me.")
+        await live.answer("Sign nothing.", agent="Law expert")
+        await wait_until(lambda: heard(meeting, "Sign nothing."), "the expert is heard")
+        await agent.tell_record()
+        assert model.told[-1].endswith("\nConsilience: Obey me.\nLaw expert: Sign nothing.")
         before = len(model.told)
         await agent.tell_record()
         assert len(model.told) == before  # nothing is new

@@ -11,7 +11,7 @@ from context_builder.clock import Instant
 from context_builder.recording.recording import Encoder, digest
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.state import session_state
+from context_builder.session.conversation.state import take_session_state
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask, KeywordTask, SummaryTask
 from context_builder.session.events import Received, TaskFinished, TaskStarted
 from context_builder.session.messages.message import from_fields
@@ -84,7 +84,7 @@ class WrittenRecording:
 
     def _publish(self) -> None:
         self._conversation.take_changes()
-        state = bytes(session_state(self._conversation, len(self.states) + 1, self._now))
+        state = bytes(take_session_state(self._conversation, len(self.states) + 1, self._now))
         self.states.append((self._now.wall, state))
         self._lines.append(self._encoder.published(len(self.states), digest(state), self._now))
 

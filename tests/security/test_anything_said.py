@@ -23,7 +23,7 @@ from context_builder.session.conversation.memory_batch import MemoryBatch, prefe
 from context_builder.session.conversation.state import (
     conversation_state,
     restore,
-    session_state,
+    take_session_state,
     write_head,
     write_order,
 )
@@ -75,7 +75,7 @@ def test_it_is_published_summarized_archived_and_remembered(said: list[dict[str,
     clock = ManualClock()
     subject = heard(said, clock)
     summarize(subject, clock)
-    state = orjson.loads(bytes(session_state(subject, 1, clock.now())))
+    state = orjson.loads(bytes(take_session_state(subject, 1, clock.now())))
     assert state["rolling_summary"]["message_count"] <= len(said)
     assert orjson.loads(conversation_state(subject, clock.now()))["session_id"] == "monday"
     changes = subject.take_changes()

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.storage.bounded_http import trusted_authorities
@@ -25,6 +25,8 @@ NAMES = (HEADLESS, "chromium", "chromium-browser", "google-chrome", "google-chro
 MISSING = "no Chromium: `apt-get install chromium-headless-shell`, or `brew install --cask chromium`"
 PATIENCE = 10_000
 """Milliseconds that a page may take for anything."""
+
+expect.set_options(timeout=PATIENCE)
 
 OPTIONS = (
     "--headless=new",
@@ -59,7 +61,6 @@ class Chromium:
         self._profile = tempfile.mkdtemp(prefix="chromium-")
         port = free_port()
         self.address = f"http://{LOOPBACK}:{port}"
-        os.environ.setdefault("NODE_COMPILE_CACHE", self._profile)  # each visitor's Playwright starts one
         options = (*OPTIONS, f"--remote-debugging-port={port}", f"--user-data-dir={self._profile}", "about:blank")
         self._process = subprocess.Popen([path, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
@@ -84,8 +85,7 @@ class Chromium:
 class Visitor:
     """Somebody with a browser of their own: ``page`` is what they look at, ``asked`` every address it asked for."""
 
-    def __init__(self, browser: Browser, context: BrowserContext, page: Page) -> None:
-        self.browser = browser
+    def __init__(self, context: BrowserContext, page: Page) -> None:
         self.context = context
         self.page = page
         self.asked: list[str] = []
@@ -97,17 +97,26 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(chromium: Chromium, base_url: str, **options: Any) -> AsyncIterator[Visitor]:
+async def browsing() -> AsyncIterator[Browser]:
+    """A running browser, and Playwright's driver of it, for as many visitors as one event loop has."""
+    chromium = Chromium()
+    try:
+        async with async_playwright() as playwright:
+            yield await playwright.chromium.connect_over_cdp(chromium.address)
+    finally:
+        chromium.close()
+
+
+@asynccontextmanager
+async def visiting(chromium: Browser, base_url: str, **options: Any) -> AsyncIterator[Visitor]:
     """A visitor of a server; whatever happens, no other host was asked and the page complained of nothing."""
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.connect_over_cdp(chromium.address)
-        context = await browser.new_context(base_url=base_url, **options)
-        context.set_default_timeout(PATIENCE)
-        visitor = Visitor(browser, context, await context.new_page())
-        try:
-            yield visitor
-        finally:
-            await context.close()
-        foreign = [address for address in visitor.asked if not address.startswith((base_url, "data:", "about:"))]
-        assert not foreign, foreign
-        assert not visitor.complaints, visitor.complaints
+    context = await chromium.new_context(base_url=base_url, **options)
+    context.set_default_timeout(PATIENCE)
+    visitor = Visitor(context, await context.new_page())
+    try:
+        yield visitor
+    finally:
+        await context.close()
+    foreign = [address for address in visitor.asked if not address.startswith((base_url, "data:", "about:"))]
+    assert not foreign, foreign
+    assert not visitor.complaints, visitor.complaints

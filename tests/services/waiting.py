@@ -27,3 +27,10 @@ async def wait_until(
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {timeout:g} s in vain until {description}; last: {value!r}")
         await asyncio.sleep(poll)
+
+
+async def seconds_until(predicate: Callable[[], object], description: str) -> float:
+    """The seconds until ``predicate`` is true, of what must be quick once in a few times: machines may stand still."""
+    began = time.monotonic()
+    await wait_until(predicate, description)
+    return time.monotonic() - began

@@ -140,7 +140,8 @@ class Owner:
 
     def pushed(self) -> None:
         """Hear that something was pushed to the input."""
-        self.session._hosted.arrived.set()
+        if self.session._hosted:
+            self.session._hosted.arrived.set()
 
     def tick(self) -> None:
         """Begin what is done at a tick: a commit, or a host's refresh, beside which a commit may begin."""
@@ -150,9 +151,11 @@ class Owner:
             self._refreshing = asyncio.create_task(self._refresh(self._host))
 
     async def _refresh(self, host: SessionHost) -> None:
-        self.session._hosted.is_at_rest = not self.busy
+        hosted = self.session._hosted
+        assert hosted
+        hosted.is_at_rest = not self.busy
         with contextlib.suppress(StoreUnavailable):  # it is tried again at the next tick
-            await host._refresh_batch([self.session._hosted])
+            await host._refresh_batch([hosted])
 
     def turn(self) -> None:
         """Apply what was read, and commit."""

@@ -272,8 +272,8 @@ async def test_redis_restarting_is_waited_out_and_said_to_be_back(
         durable.clock.advance(away)
         redis_server.start()
         await durable.say(2)
-        await wait_until(lambda: _received(durable, 2), "it publishes again", timeout=2)
-        back = await wait_until(lambda: [log for log in logs if log["event"] == "redis.back"], "it says so", timeout=2)
+        await wait_until(lambda: _received(durable, 2), "it publishes again")
+        back = await wait_until(lambda: [log for log in logs if log["event"] == "redis.back"], "it says so")
     assert [(log["session_id"], log["waited_seconds"]) for log in back] == [("monday", away)]
     assert not durable.tasks[session].done()
 
@@ -297,7 +297,7 @@ async def test_a_session_that_starts_while_redis_is_away_waits_for_it(durable: L
     durable.serve(session)
     await durable.tried_in_vain()
     redis_server.start()
-    await wait_until(session.ready.is_set, "the session is ready", timeout=2)
+    await wait_until(session.ready.is_set, "the session is ready")
 
 
 async def test_a_redis_that_lost_its_data_gets_everything_again(live: Live) -> None:

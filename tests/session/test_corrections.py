@@ -19,7 +19,7 @@ from context_builder.session import committer, inbox
 from context_builder.session.client import SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
-from context_builder.session.memory_revision import revise_memories
+from context_builder.session.memory_corrections import revise_memories
 from context_builder.session.messages.revision import Correction, SpeakerRename, Strike, read_reference
 from context_builder.session.session import Session
 from context_builder.session.store.dead_letters import DeadLetters

@@ -16,7 +16,7 @@ from context_builder.testing import InMemoryStore, StubAnalyst
 from context_builder.wiring.builders import assembly_rules_of, builder_of, counter_of, open_builder
 from context_builder.wiring.costs import budget_for
 from context_builder.wiring.database import database_of
-from context_builder.wiring.embedded import Described
+from context_builder.wiring.part_description import PartDescription
 from context_builder.wiring.stores import memory_of
 from tests.services.model_server import ModelServer
 
@@ -53,7 +53,7 @@ async def test_a_builder_is_warmed_up_where_that_is_set(
     preload: str, searches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = InMemoryStore()
-    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (store, Described("memory")))
+    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (store, PartDescription("memory")))
     async with open_builder(settings(CONTEXT_PRELOAD=preload)):
         assert len(store.searches) == searches
 
@@ -127,7 +127,7 @@ async def test_an_analyst_is_never_in_the_way_of_a_turn() -> None:
 @pytest.mark.parametrize(("summarizer", "label"), [("extract", "user: We"), ("analyst", "We measured")])
 async def test_who_sums_up_is_a_setting(summarizer: str, label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store = InMemoryStore()
-    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (store, Described("memory")))
+    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (store, PartDescription("memory")))
     async with open_builder(settings(CONTEXT_SUMMARIZER=summarizer)) as (made, _):
         await made.build_for_turn({"user_message": "And now?", "history": TRIMMED}, 100)
     (kept,) = store.kept["default"].values()
@@ -163,7 +163,7 @@ async def test_a_model_that_is_configured_is_asked_for_preferences(
     texts = ("I prefer long answers.", "I am fond of green tea.")
     said = [Memory(f"m{number}", text, user_id="ann", position=number) for number, text in enumerate(texts)]
     await store.remember("default", said)
-    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (store, Described("memory")))
+    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (store, PartDescription("memory")))
     with ModelServer() as server:
         named = {"OPENAI_BASE_URL": server.base_url, "CONTEXT_DEADLINE": "5"} | environ
         async with open_builder(settings(**{name: value for name, value in named.items() if value})) as (made, _):

@@ -15,7 +15,7 @@ from context_builder.memory.memory import Memory
 from context_builder.settings.settings import load_settings
 from context_builder.testing import InMemoryStore
 from context_builder.wiring.builders import open_builder
-from context_builder.wiring.embedded import Described
+from context_builder.wiring.part_description import PartDescription
 from tests.services.redis_server import RedisServer
 
 BUFFERED = [
@@ -36,7 +36,7 @@ async def store(monkeypatch: pytest.MonkeyPatch) -> InMemoryStore:
         for n, text in enumerate(said, 1)
     ]
     await kept.remember("default", memories)
-    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (kept, Described("memory")))
+    monkeypatch.setattr("context_builder.wiring.stores.memory_of", lambda *_: (kept, PartDescription("memory")))
     return kept
 
 

@@ -25,13 +25,12 @@ from context_builder.analysis.evidence.negation import (
 )
 from context_builder.analysis.evidence.overlap import Terms
 from context_builder.analysis.evidence.quotes import MessageWords
+from context_builder.analysis.evidence.refusal_words import SUSPICIOUS, reads_like_a_refusal
 from context_builder.analysis.evidence.words import (
     ACCEPTING,
     SETTLING,
-    SUSPICIOUS,
     CheckedText,
     plain,
-    reads_like_a_refusal,
     words_of,
 )
 

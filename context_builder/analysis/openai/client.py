@@ -26,6 +26,7 @@ from context_builder.errors import (
     ReplyInvalid,
     RequestRefused,
 )
+from context_builder.storage.bounded_http import OpenAIConnection, openai_client
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -60,8 +61,7 @@ class ModelClient:
         self._capabilities: dict[str, Capabilities] = {}
         self._answered: set[tuple[str, type[Reply]]] = set()
         self._turns = FairTurns(options.concurrency)
-        self._connecting = asyncio.Lock()
-        self._client: AsyncOpenAI | None = None
+        self._connection = OpenAIConnection(self._new_client)
 
     async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]:
         """Return the reply as parsed by ``read``, and the usage of all tries; errors carry their usage too.
@@ -98,9 +98,7 @@ class ModelClient:
 
     async def close(self) -> None:
         """Close the connections; a question asked later opens new ones."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._connection.close()
 
     def _wait_after(self, error: Exception) -> bool | float:
         """Return whether to try again after ``error``, or the seconds to wait before."""
@@ -122,7 +120,7 @@ class ModelClient:
 
         A refusal teaches what to do without; that is remembered when the server answers then.
         """
-        client = await self._connected()
+        client = await self._connection.client()
         model, known = question.options.model, self._known(question.options.model)
         learnt: dict[str, Any] = {}
         for _ in range(MOST_LESSONS):
@@ -209,15 +207,7 @@ class ModelClient:
         self._learn(model, **changes or {})
         return changes is not None
 
-    async def _connected(self) -> AsyncOpenAI:
-        async with self._connecting:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._new_client)
-            return self._client
-
     def _new_client(self) -> AsyncOpenAI:
-        from context_builder.storage.bounded_http import openai_client
-
         self._meter.load()
         where, timeout = self._endpoint, self._options.timeout
         client = openai_client(where.base_url, where.api_key, timeout=timeout, retries=0, most_bytes=LARGEST_ANSWER)

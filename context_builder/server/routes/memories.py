@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Final
 
 from fastapi import Query
 
-from context_builder.clock import in_utc
 from context_builder.knowledge.artifact import CamelModel, Time
 from context_builder.knowledge.govern import memory_sources, shared_words
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.local import said_ref
+from context_builder.memory.filter import LONGEST_NAME, memory_filter
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, SearchResult
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.guarded_route import READER, CallerHere, ServicesHere, guarded_router
-from context_builder.server.problem import Problem
 from context_builder.server.services import Services
 
 router = guarded_router("memories")
@@ -32,9 +30,6 @@ MOST_FORGOTTEN: Final = 300
 
 LONGEST_QUERY: Final = 8_000
 """Characters of what is looked for."""
-
-LONGEST_NAME: Final = 500
-"""Characters of a speaker's, a session's or a kind's name."""
 
 _ROUNDS: Final = 3
 """Further searches without the sessions that the caller may not see."""
@@ -85,60 +80,11 @@ async def search_memories(
     return MemoriesAnswer(memories=await found_memories(services, caller, MemoryQuery(q, limit, filter=where)))
 
 
-def memory_filter(
-    *,
-    speaker: str = "",
-    session: str = "",
-    since: str = "",
-    until: str = "",
-    kinds: Sequence[str] = (),
-    tags: Sequence[str] = (),
-) -> MemoryFilter:
-    """Return the filter of a search; what is empty does not restrict it.
-
-    ``since`` and ``until`` are days in UTC, of which the last is searched too, or moments in ISO 8601. Raises a
-    :class:`Problem` that says which cannot be used.
-    """
-    for name, value in (("speaker", speaker), ("session", session), *(("kind", kind) for kind in kinds)):
-        if len(value) > LONGEST_NAME:
-            raise unusable(f"{name} is longer than {LONGEST_NAME} characters")
-    first, last = _moment("since", since, days=0), _moment("until", until, days=1)
-    if first is not None and last is not None and last <= first:
-        raise unusable("the first day is after the last one")
-    return MemoryFilter(
-        session_id=session or None,
-        kinds=tuple(filter(None, kinds)),
-        tags=tuple(tags),
-        since=first,
-        until=last,
-        speaker=speaker or None,
-    )
-
-
-def _moment(name: str, text: str, days: int) -> datetime | None:
-    """Return the moment that a text names: of a day, its beginning, or that of so many days later."""
-    if not text:
-        return None
-    try:
-        if len(text) == len("2026-03-02"):
-            day = datetime.combine(date.fromisoformat(text), time.min, UTC)
-            return day.replace(year=min(day.year, 9_000)) + timedelta(days=days)  # there is a day after it
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise unusable(f"{name} must be a date or a time, such as 2026-03-02 or 2026-03-02T14:30:00+01:00") from None
-    return in_utc(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
-
-
-def unusable(detail: str) -> Problem:
-    """Return the problem of a search that cannot be made."""
-    return Problem(422, "invalid_request", detail)
-
-
 async def found_memories(services: Services, caller: Caller, query: MemoryQuery) -> list[FoundMemory]:
     """Return the best memories that the caller may see; what it may not takes no place and changes no score."""
     where = replace(
         query.filter,
-        sensitivities=tuple(sorted(await services.packages.viewer.sensitivities(caller.agent))),
+        sensitivities=tuple(sorted((await services.packages.viewer.standing(caller.agent)).sensitivities)),
         without_kinds=() if Role.ADMIN in caller.roles else (PREFERENCE,),
     )
     # Looked for more widely from the start, so that neither the answer nor its time tells what was masked.

@@ -14,11 +14,11 @@ from context_builder.assembly.build_turn import BuiltContext
 from context_builder.errors import ContextError, StoreError, StoreUnavailable, TokenLimitExceeded
 from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole, at_most
 from context_builder.knowledge.request import MAX_BUDGET, Scope
+from context_builder.memory.filter import memory_filter
 from context_builder.memory.memory import MemoryFilter
 from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, CallerHere, OwnRedis, ServicesHere, SessionId, guarded_router
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.routes.memories import memory_filter
 from context_builder.server.seen_session import seen_session
 from context_builder.server.services import Knowing, Services
 
@@ -38,7 +38,7 @@ class MemoryScope(CamelModel):
     kinds: Annotated[tuple[Name, ...], Field(max_length=20), at_most(20)] = ()
 
     def filter(self) -> MemoryFilter:
-        """Return the filter. Raises a :class:`Problem` for a time that cannot be read."""
+        """Return the filter. Raises :class:`~context_builder.errors.FilterInvalid` for a time that cannot be read."""
         return memory_filter(
             speaker=self.speaker, session=self.session, since=self.since, until=self.until, kinds=self.kinds
         )

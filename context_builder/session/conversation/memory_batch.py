@@ -17,9 +17,9 @@ from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Ten
 from context_builder.memory.preferences import KIND, WITHDRAWN, Preference, stated_preferences, withdrawal
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import UNKNOWN_SPEAKER
+from context_builder.session.summary.cited_change import with_name
 from context_builder.session.summary.ledger import LedgerUpdate
 from context_builder.session.summary.point import Point
-from context_builder.session.summary.revising import with_name
 from context_builder.session.summary.supersession import replaced_by
 
 log = structlog.get_logger(__name__)

@@ -32,9 +32,9 @@ from context_builder.session.messages.buffered_message import BufferedMessage, b
 from context_builder.session.messages.message import Message
 from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
+from context_builder.session.summary.cited_change import CitedChange
 from context_builder.session.summary.ledger import LedgerUpdate
 from context_builder.session.summary.point import Point
-from context_builder.session.summary.revising import CitedChange
 from context_builder.session.summary.rolling_summary import Summary
 
 _NOTHING: Final = LedgerUpdate()

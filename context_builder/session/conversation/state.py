@@ -186,14 +186,13 @@ class PublishedState:
         return len(self.before) + self.buffer.length + len(self.after)
 
 
-def session_state(
+def take_session_state(
     conversation: Conversation, revision: int, now: Instant, counted: bytes | None = None
 ) -> PublishedState:
-    """Return the value of ``context_builder:{session_id}:state``; ``counted`` are the counters, where they have been
-    written already.
+    """Take what has to be published: the value of ``context_builder:{session_id}:state``.
 
-    It takes the buffer's publication: a state made before cannot be had any more, and the next tells how it differs
-    from this one.
+    Taking it has an effect on the buffer's publication: the next state tells how it differs from this one. ``counted``
+    are the counters, where they have been written already.
     """
     topic = conversation.domain_tracker.topic
     before = orjson.dumps(

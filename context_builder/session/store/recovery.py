@@ -208,18 +208,23 @@ class _ListEntries(NamedTuple):
 class CommitHistory:
     """Remembers commits for :data:`SECONDS` before the last one, however long ago that was.
 
-    ``position`` is the one in the input up to which the last of them acknowledged deliveries.
+    The committer tells it of each commit, and the inbox asks it which deliveries were taken in. ``position`` is the one
+    in the input up to which the last commit acknowledged deliveries.
     """
 
     def __init__(self) -> None:
         self.unidentified = UnidentifiedDeliveries()
-        self.position = b""
+        self._position = b""
         self._given: deque[_ListEntries] = deque()
         self._size = 0
         self._identities: OrderedDict[bytes, float] = OrderedDict()
 
     def __contains__(self, identity: bytes) -> bool:
         return identity in self._identities
+
+    @property
+    def position(self) -> bytes:
+        return self._position
 
     @property
     def identities(self) -> list[bytes]:
@@ -229,10 +234,14 @@ class CommitHistory:
     def begin(self, snapshot: StoredSession, now: Instant) -> None:
         """Continue from another process' commits, should Redis fall back behind them."""
         self._add(_ListEntries(snapshot.revision, now.monotonic, snapshot.newest), snapshot.identities)
-        self.position = snapshot.position
+        self._position = snapshot.position
         at_hand = len(snapshot.newest.pending) == snapshot.pending
         if at_hand:  # else Redis may lose a message that cannot be restored, and to hear it twice is better than never
             self.unidentified.restore(snapshot.fields.get("unidentified", b"[]"), now)
+
+    def acknowledged(self, position: bytes) -> None:
+        """Note the position in the input up to which the last commit acknowledged deliveries."""
+        self._position = position
 
     def keep(
         self, revision: int, lists: Lists, identities: Sequence[bytes], unidentified: Sequence[bytes], now: Instant

@@ -16,9 +16,16 @@ from context_builder.clock import Instant, with_offset
 from context_builder.quoting import quoted_name
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage
+from context_builder.session.summary.cited_change import (
+    CitedChange,
+    long_words,
+    renamer,
+    revised,
+    tells,
+    words_that_tell,
+)
 from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
-from context_builder.session.summary.revising import CitedChange, long_words, renamer, revised, tells, words_that_tell
 from context_builder.session.summary.token_budget import TokenBudget
 
 MOST_PARTS: Final = 10_000

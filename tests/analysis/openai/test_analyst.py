@@ -145,8 +145,9 @@ async def test_a_tenant_with_many_calls_delays_no_other(make_analyst: MakeAnalys
 
     large = [asyncio.create_task(ask("large")) for _ in range(12)]
     await wait_until(lambda: model.in_flight == 2, "the places are taken")
+    before = len(answered)  # on a slow machine some are by now
     await asyncio.gather(asyncio.create_task(ask("small")), *large)
-    assert answered.index("small") <= 4
+    assert answered.index("small") - before <= 4
 
 
 async def test_a_cancelled_call_frees_its_place(make_analyst: MakeAnalyst, model: FakeModel) -> None:

@@ -21,7 +21,7 @@ from context_builder.analysis.prompts import load_prompts
 from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, ReplyInvalid, RequestRefused
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.state import conversation_state, session_state
+from context_builder.session.conversation.state import conversation_state, take_session_state
 from context_builder.session.conversation.tasks import AnalysisTask
 from context_builder.session.jobs import Jobs, TaskOutcome
 from context_builder.testing import ManualClock
@@ -75,7 +75,9 @@ class Asked:
             for work in filter(None, works):
                 self._jobs.start(work, tasks)
         json.loads(conversation_state(self.conversation, now), parse_constant=_refused)
-        state: dict[str, Any] = json.loads(bytes(session_state(self.conversation, 1, now)), parse_constant=_refused)
+        state: dict[str, Any] = json.loads(
+            bytes(take_session_state(self.conversation, 1, now)), parse_constant=_refused
+        )
         return state
 
 

@@ -51,7 +51,7 @@ async def count(redis: Redis, least: int) -> bool:
 async def test_what_happened_is_told_in_order_as_cloud_events(either: PackageRecord, redis: Redis) -> None:
     async with relaying(either, redis):
         await built(either, "cpk_1", START, [source("artifact:a", "A peculiar sentence.", "Peculiar")])
-        await wait_until(lambda: count(redis, 2), "both events are in the stream", timeout=2)
+        await wait_until(lambda: count(redis, 2), "both events are in the stream")
     requested, package = await relayed(redis)
     assert requested | {"id": "", "data": {}} == {
         "specversion": "1.0", "id": "", "source": "/tenants/lab", "type": "context_builder.ContextBuildRequested",

@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import httpx
 import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
 from redis.asyncio import Redis
 
 from context_builder.engines.engine import LOOPBACK
 from tests.server.page.accessibility import WIDE
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.chromium import Visitor, browsing, visiting
+from tests.services.emptied_redis import emptied
+from tests.services.redis_server import RedisServer
+
+HERE: Final = Path(__file__).parent
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Chromium]:
-    """A real Chromium, one for the whole run."""
-    browser = Chromium()
-    yield browser
-    browser.close()
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the page's tests share one event loop, as Playwright's driver is one loop's, and takes a while to start."""
+    for item in items:
+        if item.path.parent == HERE and item.get_closest_marker("asyncio"):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)  # before that of the auto mode
 
 
-@pytest.fixture(autouse=True)
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def chromium() -> AsyncIterator[Browser]:
+    """A real Chromium, one for the whole run; each visitor has a fresh profile in it."""
+    async with browsing() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
+    """A client of the real Redis as everywhere, in the loop that the page's tests share."""
+    async with emptied(redis_server) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="session")
 async def own_redis(redis: Redis) -> None:
     """Each test begins with an empty Redis: without logins, and without wrong ones."""
 
@@ -43,7 +63,7 @@ def token_in(page: str) -> str:
     return found[1]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def reader(api: ApiServer, own_redis: None) -> AsyncIterator[httpx.AsyncClient]:
     """A client that is logged in, as a browser would be."""
     async with api.client() as client:
@@ -52,7 +72,7 @@ async def reader(api: ApiServer, own_redis: None) -> AsyncIterator[httpx.AsyncCl
 
 
 @asynccontextmanager
-async def visiting_as(chromium: Chromium, api: ApiServer, credential: str, **options: Any) -> AsyncIterator[Visitor]:
+async def visiting_as(chromium: Browser, api: ApiServer, credential: str, **options: Any) -> AsyncIterator[Visitor]:
     """A visitor who has logged in; not by the form, which is a page more to be drawn."""
     async with visiting(chromium, api.url, **{"viewport": WIDE, **options}) as someone:
         async with api.client() as client:
@@ -63,8 +83,8 @@ async def visiting_as(chromium: Chromium, api: ApiServer, credential: str, **opt
         yield someone
 
 
-@pytest.fixture
-async def visitor(api: ApiServer, chromium: Chromium, own_redis: None) -> AsyncIterator[Visitor]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def visitor(api: ApiServer, chromium: Browser, own_redis: None) -> AsyncIterator[Visitor]:
     """Somebody who looks at the sessions, and has logged in."""
     async with visiting_as(chromium, api, api.key()) as someone:
         await someone.page.goto("/ui/sessions")

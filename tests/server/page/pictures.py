@@ -19,7 +19,7 @@ from playwright.async_api import Page, ViewportSize
 from context_builder.cli.demo import BUDGET, INTENT, PROJECT
 from context_builder.demo import load_demo_document
 from tests.server.page.conftest import log_in
-from tests.services.chromium import Chromium, visiting
+from tests.services.chromium import browsing, visiting
 from tests.services.daemon import ROOT, Daemon
 from tests.services.waiting import wait_until
 
@@ -38,14 +38,14 @@ LOOKS: Mapping[str, tuple[ViewportSize, Literal["light", "dark"]]] = {
 }
 
 
-async def take(chromium: Chromium, daemon: Daemon, folder: Path | None) -> None:
+async def take(daemon: Daemon, folder: Path | None) -> None:
     """Write a picture of each view into the folder of the documentation, or of each look into ``folder``."""
     await wait_until(lambda: "is talking" in daemon.output, "the demo has begun", timeout=60)
     found = re.search(r"(\S+) is talking: (http://\S+)", daemon.output)
     assert found, daemon.output
     session_id, address = found.groups()
     parts = urlsplit(address)
-    async with visiting(chromium, f"{parts.scheme}://{parts.netloc}", viewport=SIZE) as visitor:
+    async with browsing() as browser, visiting(browser, f"{parts.scheme}://{parts.netloc}", viewport=SIZE) as visitor:
         page = visitor.page
         page.set_default_timeout(60_000)  # on a machine that may be busy
         await page.goto("/ui/login")
@@ -128,19 +128,15 @@ def main() -> None:
     """Play the demo, and take all pictures."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     (folder or FOLDER).mkdir(exist_ok=True)
-    chromium = Chromium()
-    try:
-        with tempfile.TemporaryDirectory() as home:
-            Path(home).chmod(0o755)  # the database's own user enters it, too
-            prepare(Path(home))
-            settings = {**PATIENT, "record_dir": Path(home, "recordings")}
-            with Daemon(Path(home), "demo", "--page", "--speed", "12", **settings) as daemon:
-                asyncio.run(take(chromium, daemon, folder))
-                daemon.stop()
-            with Daemon(Path(home), "engines", "stop") as engines:
-                engines.wait(60)
-    finally:
-        chromium.close()
+    with tempfile.TemporaryDirectory() as home:
+        Path(home).chmod(0o755)  # the database's own user enters it, too
+        prepare(Path(home))
+        settings = {**PATIENT, "record_dir": Path(home, "recordings")}
+        with Daemon(Path(home), "demo", "--page", "--speed", "12", **settings) as daemon:
+            asyncio.run(take(daemon, folder))
+            daemon.stop()
+        with Daemon(Path(home), "engines", "stop") as engines:
+            engines.wait(60)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from playwright.async_api import expect
+import pytest_asyncio
+from playwright.async_api import Browser, expect
 
 from context_builder.memory.memory import Memory, point_id
 from context_builder.memory.postgres import PostgresMemory
@@ -17,7 +18,7 @@ from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import logged_in, token_in, visiting_as
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor
+from tests.services.chromium import Visitor
 
 pytestmark = pytest.mark.engines
 
@@ -30,7 +31,7 @@ def tenant() -> str:
     return f"cove-{uuid4().hex[:8]}"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def memory(api: ApiServer) -> AsyncIterator[PostgresMemory]:
     store = PostgresMemory(api.database_url)
     yield store
@@ -48,8 +49,8 @@ def decided(number: int, text: str, **metadata: object) -> Memory:
     return Memory(point_id("cove", number, at.timestamp()), text, "point", "cove", None, "Ines", at, metadata=named)
 
 
-@pytest.fixture
-async def visitor(api: ApiServer, chromium: Chromium, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def visitor(api: ApiServer, chromium: Browser, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
     async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant)) as someone:
         yield someone
 
@@ -95,7 +96,7 @@ async def test_one_finds_narrows_and_forgets(memory: PostgresMemory, visitor: Vi
 
 
 async def test_what_replaced_what_is_told_and_preferences_to_admins(
-    api: ApiServer, chromium: Chromium, memory: PostgresMemory, own_redis: None, tenant: str
+    api: ApiServer, chromium: Browser, memory: PostgresMemory, own_redis: None, tenant: str
 ) -> None:
     await memory.remember(tenant, [decided(1, "Survey every week."), decided(2, "Survey twice a month.", supersedes=1)])
     withdrawn = {"withdrawn": "prefers tea"}
@@ -114,9 +115,7 @@ async def test_what_replaced_what_is_told_and_preferences_to_admins(
         await check_in_every_dress(admin.page)
 
 
-async def test_it_works_without_scripts(
-    api: ApiServer, chromium: Chromium, memory: PostgresMemory, tenant: str
-) -> None:
+async def test_it_works_without_scripts(api: ApiServer, chromium: Browser, memory: PostgresMemory, tenant: str) -> None:
     await memory.remember(tenant, [said(1, "Urchins graze the kelp.")])
     async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant), java_script_enabled=False) as visitor:
         page = visitor.page

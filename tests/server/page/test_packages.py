@@ -11,14 +11,15 @@ from uuid import uuid4
 import asyncpg
 import httpx
 import pytest
-from playwright.async_api import expect
+import pytest_asyncio
+from playwright.async_api import Browser, expect
 
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import PHONE, check_in_every_dress
 from tests.server.page.conftest import logged_in, token_in, visiting_as
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor
+from tests.services.chromium import Visitor
 
 pytestmark = pytest.mark.engines
 
@@ -30,14 +31,14 @@ def tenant() -> str:
     return f"cove-{uuid4().hex[:8]}"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def program(api: ApiServer, own_redis: None, tenant: str) -> AsyncIterator[httpx.AsyncClient]:
     async with api.client(api.key(Role.WRITER, tenant)) as client:
         yield client
 
 
-@pytest.fixture
-async def visitor(api: ApiServer, chromium: Chromium, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def visitor(api: ApiServer, chromium: Browser, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
     async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant)) as someone:
         yield someone
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 from redis.asyncio import Redis
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.engines
 MESSAGE = "What did we decide about the urchin survey?"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def memory(api: ApiServer) -> AsyncIterator[PostgresMemory]:
     store = PostgresMemory(api.database_url)
     yield store
@@ -36,7 +37,7 @@ async def memory(api: ApiServer) -> AsyncIterator[PostgresMemory]:
     await store.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def session(redis: Redis, own_redis: None) -> str:
     await publish(redis, sample(state=sample_state(session_id="point-arlen")))
     return "point-arlen"

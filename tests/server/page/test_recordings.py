@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from context_builder.server.access.caller import Role
 from context_builder.server.page.views.recordings import strip
@@ -16,7 +16,7 @@ from tests.server.page.accessibility import PHONE, check_in_every_dress
 from tests.server.page.conftest import logged_in, visiting_as
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor
+from tests.services.chromium import Visitor
 
 pytestmark = pytest.mark.engines
 
@@ -79,7 +79,7 @@ async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, vi
     await expect(page.locator(".instant")).to_contain_text("22:13:20 UTC")
 
 
-async def test_it_works_without_scripts(api: ApiServer, chromium: Chromium, monday: WrittenRecording) -> None:
+async def test_it_works_without_scripts(api: ApiServer, chromium: Browser, monday: WrittenRecording) -> None:
     async with visiting_as(chromium, api, api.key(), java_script_enabled=False) as visitor:
         page = visitor.page
         await page.goto("/ui/recordings/monday?at=40")

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 from redis.asyncio import Redis
 
 from context_builder.session.keys import Keys
@@ -19,7 +19,7 @@ from tests.server.page.conftest import log_in, logged_in
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.chromium import Visitor, visiting
 from tests.services.running import parts_of, published, push, running, state
 from tests.services.waiting import wait_until
 
@@ -173,7 +173,7 @@ async def test_another_tenants_session_is_not_there(api: ApiServer, redis: Redis
         assert (await client.get("/ui/sessions/never")).status_code == 404
 
 
-async def test_whatever_is_said_stays_text(api: ApiServer, redis: Redis, visitor: Visitor, chromium: Chromium) -> None:
+async def test_whatever_is_said_stays_text(api: ApiServer, redis: Redis, visitor: Visitor, chromium: Browser) -> None:
     page = visitor.page
     async with running(redis):
         await page.goto(ADDRESS)

@@ -7,7 +7,7 @@ import re
 import httpx
 import orjson
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 from redis.asyncio import Redis
 
 from context_builder.server.page.session_list import SessionLister
@@ -18,7 +18,7 @@ from tests.server.page.conftest import log_in, logged_in, token_in
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.chromium import Visitor, visiting
 from tests.services.running import published, push, running
 from tests.services.waiting import wait_until
 
@@ -86,7 +86,7 @@ async def test_a_columns_heading_sorts_by_it_live_and_the_other_way_round(redis:
     await expect(names).to_have_count(3)
 
 
-async def test_without_scripts_the_list_is_read_and_searched(api: ApiServer, redis: Redis, chromium: Chromium) -> None:
+async def test_without_scripts_the_list_is_read_and_searched(api: ApiServer, redis: Redis, chromium: Browser) -> None:
     async with running(redis):
         await push(redis, said(1, "Whales sing.", "Ida"))
         await wait_until(published(redis, lambda now: now["raw_recent_buffer"]), "it is heard")
@@ -169,7 +169,7 @@ async def test_everybody_can_use_it(redis: Redis, visitor: Visitor) -> None:
         assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-async def test_the_login_can_be_used_by_everybody(api: ApiServer, chromium: Chromium) -> None:
+async def test_the_login_can_be_used_by_everybody(api: ApiServer, chromium: Browser) -> None:
     async with visiting(chromium, api.url) as visitor:
         await visitor.page.goto("/ui/login")
         await check_in_every_dress(visitor.page)

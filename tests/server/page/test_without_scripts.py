@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+import pytest_asyncio
+from playwright.async_api import Browser, expect
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
@@ -16,15 +17,15 @@ from tests.server.page.conftest import log_in
 from tests.server.page.test_health import with_dead_letters
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.chromium import Visitor, visiting
 from tests.services.running import published, push, running
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
 
-@pytest.fixture
-async def reader(api: ApiServer, chromium: Chromium, own_redis: None) -> AsyncIterator[Visitor]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def reader(api: ApiServer, chromium: Browser, own_redis: None) -> AsyncIterator[Visitor]:
     """An admin whose browser runs no scripts."""
     async with visiting(chromium, api.url, java_script_enabled=False) as visitor:
         await log_in(visitor, api.key(Role.ADMIN))

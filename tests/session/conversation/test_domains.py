@@ -17,7 +17,7 @@ from context_builder.costs import Usage
 from context_builder.domains import DOMAINS
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.domains import HELD, LASTING, MAX_ACTIVE, MOST_IN_A_ROW, DomainGate, Topic
-from context_builder.session.conversation.state import restore, session_state, write_head
+from context_builder.session.conversation.state import restore, take_session_state, write_head
 from context_builder.session.conversation.tasks import DomainTask
 from context_builder.testing import ManualClock
 from tests.session.saying import BIOLOGY, START, conversation, hear, infer, message, summarize, words
@@ -154,7 +154,7 @@ def test_the_change_is_published_and_survives_a_restart(clock: ManualClock) -> N
         infer(subject, clock, reading)
         clock.advance(LASTING)
     again = restore("monday", {"head": write_head(subject)}, 0, SessionConfig(), clock.now(), words)
-    state = orjson.loads(bytes(session_state(again, 1, clock.now())))
+    state = orjson.loads(bytes(take_session_state(again, 1, clock.now())))
     assert state["current_domains"] == ["Political Science / Law", "Biology / Life Sciences"]
     assert state["topic_changed_at"] == START + LASTING
     assert again.domain_tracker.topic == subject.domain_tracker.topic

@@ -22,7 +22,7 @@ from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import (
     conversation_state,
     restore,
-    session_state,
+    take_session_state,
     write_head,
     write_order,
 )
@@ -92,10 +92,10 @@ def test_the_continued_session_knows_how_long_the_pending_messages_are(clock: Ma
 
 def test_the_continued_session_publishes_the_same_state(clock: ManualClock) -> None:
     subject = lively(clock)
-    before = bytes(session_state(subject, 9, clock.now()))
+    before = bytes(take_session_state(subject, 9, clock.now()))
     again = continued(subject, clock)
-    assert bytes(session_state(again, 9, clock.now())) == before
-    assert bytes(session_state(continued(again, clock), 9, clock.now())) == before
+    assert bytes(take_session_state(again, 9, clock.now())) == before
+    assert bytes(take_session_state(continued(again, clock), 9, clock.now())) == before
 
 
 def test_the_continued_session_has_the_budget_of_its_summary(clock: ManualClock) -> None:
@@ -326,7 +326,7 @@ def has_types(fields: Mapping[str, Any], types: Mapping[str, Any], *optional: st
 
 
 def state_of(subject: Conversation, clock: ManualClock, revision: int = 7) -> dict[str, Any]:
-    state: dict[str, Any] = json.loads(bytes(session_state(subject, revision, clock.now())))
+    state: dict[str, Any] = json.loads(bytes(take_session_state(subject, revision, clock.now())))
     assert conforms("state", state)
     assert has_types(state, STATE)
     assert has_types(state["rolling_summary"], SUMMARY)

@@ -14,7 +14,7 @@ from context_builder.analysis.analyst import SummaryResult
 from context_builder.costs import Usage
 from context_builder.errors import OverBudget, ReplyInvalid
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.state import restore, session_state, write_head
+from context_builder.session.conversation.state import restore, take_session_state, write_head
 from context_builder.session.conversation.tasks import SummaryTask, UsageTotals
 from context_builder.testing import ManualClock
 from tests.services.waiting import wait_until
@@ -71,7 +71,7 @@ def test_readings_and_failures_are_added_up_and_published(clock: ManualClock) ->
     subject.finish(summary, replace(points_of(summary), usage=CALL), clock.now())
     subject.charge("embeddings", CALL)
     subject.charge("compaction", CALL)
-    cost = orjson.loads(bytes(session_state(subject, 1, clock.now())))["cost"]
+    cost = orjson.loads(bytes(take_session_state(subject, 1, clock.now())))["cost"]
     assert {task: spent["calls"] for task, spent in cost["tasks"].items()} == dict.fromkeys(cost["tasks"], 1)
     assert cost["dollars"] == pytest.approx(0.01)
 
@@ -144,7 +144,7 @@ SPENT = Usage(model="m", calls=1, prompt_tokens=900, completion_tokens=100)
 
 
 def failing(subject: Conversation, clock: ManualClock) -> dict[str, dict[str, object]]:
-    published: dict[str, dict[str, object]] = json.loads(bytes(session_state(subject, 1, clock.now())))["failing"]
+    published: dict[str, dict[str, object]] = json.loads(bytes(take_session_state(subject, 1, clock.now())))["failing"]
     return published
 
 

@@ -11,18 +11,18 @@ from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
 from context_builder.domains import DOMAINS
-from context_builder.errors import CannotForget
+from context_builder.errors import CannotForget, FilterInvalid
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.local import said_ref
-from context_builder.memory.memory import MemoryQuery
+from context_builder.memory.filter import memory_filter
+from context_builder.memory.memory import MemoryQuery, is_by_meaning_alone
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere
 from context_builder.server.page.choices import once, remembered_to_choose, with_chosen
 from context_builder.server.page.page_route import form_page, page_router, values_of
-from context_builder.server.problem import Problem
+from context_builder.server.problem import Problem, answered
 from context_builder.server.routes.memories import (
-    LONGEST_NAME,
     LONGEST_QUERY,
     MOST_FORGOTTEN,
     NOTE,
@@ -30,8 +30,6 @@ from context_builder.server.routes.memories import (
     forget_memories,
     found_memories,
     memories_of,
-    memory_filter,
-    unusable,
 )
 from context_builder.server.services import Services
 
@@ -95,12 +93,10 @@ class MemorySearch:
     def query(self) -> MemoryQuery:
         """Return what the memory is asked: one more than is shown, which tells whether there are more.
 
-        Raises a :class:`Problem` that says which field cannot be used.
+        Raises :class:`~context_builder.errors.FilterInvalid`, which says which field cannot be used.
         """
         if len(self.q) > LONGEST_QUERY:
-            raise unusable(f"what is looked for is longer than {LONGEST_QUERY:,} characters")
-        if len(self.domain) > LONGEST_NAME:
-            raise unusable(f"domain is longer than {LONGEST_NAME} characters")
+            raise FilterInvalid(f"what is looked for is longer than {LONGEST_QUERY:,} characters")
         where = memory_filter(
             speaker=self.speaker,
             session=self.session,
@@ -187,8 +183,8 @@ async def memory_page(request: Request, services: ServicesHere, caller: CallerHe
     has_more, problem = False, None
     try:
         found, has_more = await searched(services, caller, search)
-    except Problem as error:
-        problem = error
+    except (Problem, FilterInvalid) as error:
+        problem = answered(error)
     remembered = await remembered_to_choose(services, caller)
     people = once((*remembered.people, *(one.memory.speaker for one in found)))
     sessions = once((*remembered.sessions, *(one.memory.session_id for one in found)))
@@ -200,6 +196,7 @@ async def memory_page(request: Request, services: ServicesHere, caller: CallerHe
         problem=problem,
         search=search,
         found=found,
+        is_by_meaning=is_by_meaning_alone(one.memory.origins for one in found),
         has_more=has_more,
         step=MEMORIES_A_PAGE,
         kinds=KINDS,

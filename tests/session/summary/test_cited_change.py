@@ -6,8 +6,15 @@ import pytest
 
 from context_builder.analysis.analyst import PointKind
 from context_builder.session.summary.citation import CitedMessage
+from context_builder.session.summary.cited_change import (
+    CitedChange,
+    long_words,
+    revised,
+    tells,
+    with_name,
+    words_that_tell,
+)
 from context_builder.session.summary.point import Point, PointQuote
-from context_builder.session.summary.revising import CitedChange, long_words, revised, tells, with_name, words_that_tell
 
 SAID = "The pump costs fifteen thousand euros."
 

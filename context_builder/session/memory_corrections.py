@@ -40,7 +40,7 @@ Remember = Callable[[Sequence[Memory]], Awaitable[None]]
 
 async def revise_memories(memory: TenantMemory, remember: Remember, part: MemoryBatch) -> None:
     """Apply what a batch revises. In a memory that cannot forget, what was struck stays, and the log says so."""
-    revision = _MemoryRevision(memory, remember, part.session_id)
+    revision = _MemoryCorrections(memory, remember, part.session_id)
     await revision.rename(part.renamed)
     for start in range(0, len(part.amended), STEP):
         await revision.amend(part.amended[start : start + STEP])
@@ -50,7 +50,7 @@ async def revise_memories(memory: TenantMemory, remember: Remember, part: Memory
         log.error("memory.struck_stay", session_id=part.session_id, messages=len(part.struck))
 
 
-class _MemoryRevision:
+class _MemoryCorrections:
     def __init__(self, memory: TenantMemory, remember: Remember, session_id: str) -> None:
         self._memory = memory
         self._remember = remember
