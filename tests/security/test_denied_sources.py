@@ -18,7 +18,7 @@ from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.local import LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
-from context_builder.knowledge.request import ContextBuildRequest, SemanticRetrieval
+from context_builder.knowledge.request import ContextBuildRequest, Scope, SemanticRetrieval
 from context_builder.knowledge.sources import PackageQuery, similar
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.knowledge.view import Viewer
@@ -340,3 +340,16 @@ async def test_who_may_know_of_what_is_denied_is_answered_with_its_count(
     (await admin.put("/knowledge/policies/open-book", content=knows)).raise_for_status()
     by_meaning = {"semantic": {"topK": 5}, "graph": None, "metadata": None}
     assert [(await built(writer, word, retrieval=by_meaning))["denied"] for word in (WORD, "cormorant")] == [1, 0]
+
+
+@pytest.mark.parametrize("length", [200, 201, 512])
+async def test_a_restricted_document_with_a_long_ref_is_no_internal_one_to_a_search(
+    api: ApiServer, admin: httpx.AsyncClient, database: PostgresDatabase, tenant: str, length: int
+) -> None:
+    await put(admin, DENIED.ljust(length, "x"), f"The {WORD} is sold.", sensitivity="restricted")
+    memory = PostgresMemory(api.database_url)
+    vectors = LocalVectors(KnowledgeStore(database), memory)
+    asked = (tenant, WORD, SemanticRetrieval(), Scope(), 1000)
+    assert len(await vectors.search(*asked, sensitivities=("restricted",))) == 1
+    assert await vectors.search(*asked, sensitivities=("internal", "public")) == []
+    await memory.close()
