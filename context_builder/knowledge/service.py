@@ -456,7 +456,10 @@ class PackageService:
     async def _beside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Begin work that the answer does not wait for, unless so much is under way that it cannot be left to that."""
         if not self._background.start(name, work()):
-            await work()
+            try:
+                await work()
+            except ContextBuilderError as error:  # of the answer, which is recorded, nothing is wrong
+                log.warning("background.failed", work=name, error=type(error).__name__)
 
     async def _record_unknown(self, draft: PackageDraft, package: ContextPackage) -> None:
         """Record what was denied that the agent may not know of. It is looked for now, whether or not there is any, so
