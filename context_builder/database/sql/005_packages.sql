@@ -55,7 +55,8 @@ CREATE TABLE IF NOT EXISTS policy_decisions (
     PRIMARY KEY (tenant_id, id, day)
 ) PARTITION BY RANGE (day);
 
--- Append-only: one row for each source that was decided on, and one for the package, with ref ''. Rows of a tenant are
+-- Append-only: one row for each source that was decided on, one for the package, with ref '', and one for each ref that
+-- was erased, of no package. Rows of a tenant are
 -- numbered without a gap, and each has the hash of the one before it; their days never go back.
 CREATE TABLE IF NOT EXISTS policy_audit (
     tenant_id      text NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE IF NOT EXISTS policy_audit (
     caller         text NOT NULL,
     ref            text NOT NULL,
     version        integer,
-    access         text NOT NULL,             -- read, redacted or denied; of the package: served
+    access         text NOT NULL,             -- read, redacted or denied; of the package: served; of what was erased: erased
     policies       text NOT NULL,             -- ids of policies, with commas between
     reason         text NOT NULL,
     content_digest text NOT NULL,             -- SHA-256 of what was served, hexadecimal; '' if it was not
@@ -78,6 +79,7 @@ CREATE TABLE IF NOT EXISTS policy_audit (
     PRIMARY KEY (tenant_id, day, seq)
 ) PARTITION BY RANGE (day);
 
+CREATE INDEX IF NOT EXISTS policy_audit_erased ON policy_audit (tenant_id, ref, day, seq) WHERE access = 'erased';
 CREATE INDEX IF NOT EXISTS policy_audit_denied ON policy_audit (tenant_id, package_id) WHERE access = 'denied';
 
 -- Which package has to do with a task, a trace or a source, under the package's first day; "about" is a hash.
@@ -788,7 +790,15 @@ BEGIN
                           AND NOT EXISTS (SELECT FROM context_package_erasures AS e
                                           WHERE e.tenant_id = tenant AND e.erased_at >= r.begun_at AND e.ref IN (
                                               s.source ->> 'ref',
-                                              'session:' || context_package_session(s.source ->> 'ref')))))
+                                              'session:' || context_package_session(s.source ->> 'ref'))
+                                            -- a chain that has an erasure has all that came later
+                                            AND (NOT EXISTS (SELECT FROM policy_audit AS b
+                                                             WHERE b.tenant_id = tenant AND b.access = 'erased'
+                                                               AND (b.day, b.seq) < (a.day, a.seq))
+                                                 OR EXISTS (SELECT FROM policy_audit AS b
+                                                            WHERE b.tenant_id = tenant AND b.access = 'erased'
+                                                              AND b.ref = regexp_replace(e.ref, '[\x01-\x1f]', ' ', 'g')
+                                                              AND b.day >= a.day - 1)))))
         FROM (SELECT n.* FROM policy_audit AS n
               WHERE n.tenant_id = tenant AND n.day >= '2000-01-01'::date + after_day
                 AND (n.day, n.seq) > ('2000-01-01'::date + after_day, after_seq) AND n.ref = '' AND n.reason LIKE 'told sha256:%'
@@ -1039,12 +1049,16 @@ CREATE OR REPLACE FUNCTION context_package_erase(tenant text, source text) RETUR
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     session text := CASE WHEN source LIKE 'session:%' THEN context_package_session(source) END;
+    today   date := context_package_day(clock_timestamp());
     gone    text[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    PERFORM context_package_partitions(today, today);
     PERFORM context_package_lock(tenant);
     INSERT INTO context_package_erasures (tenant_id, ref, erased_at) VALUES (tenant, source, clock_timestamp())
     ON CONFLICT (tenant_id, ref) DO UPDATE SET erased_at = EXCLUDED.erased_at;
+    PERFORM context_package_append(tenant, clock_timestamp(), ARRAY[
+        ROW(tenant, today, 0, clock_timestamp(), '', '', 0, '', '', source, NULL, 'erased', '', '', '', '', '')::policy_audit]);
     WITH erased AS (
         DELETE FROM context_package_contents AS c
         WHERE c.tenant_id = tenant AND (c.ref = source OR c.session_id = session) RETURNING c.ref
