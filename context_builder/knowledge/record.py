@@ -17,6 +17,7 @@ from context_builder.clock import Clock, SystemClock, in_utc
 from context_builder.database.database import Database
 from context_builder.database.migrations import RETENTION_DAYS
 from context_builder.errors import DatabaseError, DatabaseUnavailable, IdempotencyClash
+from context_builder.knowledge.governance import AccessDecision
 from context_builder.knowledge.outcomes import RatedPackage
 from context_builder.knowledge.revision import (
     JsonObject,
@@ -83,6 +84,25 @@ class PackageRecord:
         :class:`~context_builder.errors.DataRejected` when :meth:`begin` has noted no such request.
         """
         return int(await self._one("context_package_finish", tenant_id, built=_described(revision)))
+
+    async def deny(
+        self,
+        tenant_id: str,
+        package_id: str,
+        revision: int,
+        decisions: Sequence[AccessDecision],
+        versions: Mapping[str, int],
+    ) -> None:
+        """Append denials of sources, whose versions are given by ref, to the audit of a revision that :meth:`finish`
+        recorded; those that it recorded are left out."""
+        await self._call(
+            "context_package_deny",
+            tenant_id,
+            package=package_id,
+            number=revision,
+            denied=storable([{**asdict(one), "version": versions.get(one.ref)} for one in decisions]),
+            at=self._now(),
+        )
 
     async def fail(self, tenant_id: str, request_id: str, reason: str) -> None:
         """Mark a request that is being built as failed; the reason quotes nothing of any source."""

@@ -6,12 +6,12 @@ request ─► recorded ─► pipeline (sources side by side ─► access ─�
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import structlog
 from ulid import ULID
@@ -37,7 +37,7 @@ from context_builder.knowledge.govern import (
     TurnAccess,
     TurnMemories,
 )
-from context_builder.knowledge.governance import Access, Agent
+from context_builder.knowledge.governance import Access, Agent, DecisionContext
 from context_builder.knowledge.outcomes import MOST_RATED, Outcomes, outcomes_of
 from context_builder.knowledge.package import (
     NEVER,
@@ -442,17 +442,35 @@ class PackageService:
             raise
         if revision != package.revision:
             package = package.model_copy(update={"revision": revision})
+        if draft.found.similar is not None and draft.found.similar.unsearched:
+            await self._beside("record what was denied", lambda: self._record_unknown(draft, package))
         # What lacks its pins is made again when it is asked for.
         if is_cached and PINNED not in draft.found.missing:
             if await self._cache.put(package):
                 erased = (agent, package, governance)
-                if not self._background.start("uncache what was erased", self.erasure.uncache_outdated(*erased)):
-                    await self.erasure.uncache_outdated(
-                        *erased
-                    )  # so many are under way that this cannot be left to them
+                await self._beside("uncache what was erased", lambda: self.erasure.uncache_outdated(*erased))
             else:
                 package = package.model_copy(update={"coverage": without_cache(package.coverage)})
         return _Built(package, draft)
+
+    async def _beside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin work that the answer does not wait for, unless so much is under way that it cannot be left to that."""
+        if not self._background.start(name, work()):
+            try:
+                await work()
+            except ContextBuilderError as error:  # of the answer, which is recorded, nothing is wrong
+                log.warning("background.failed", work=name, error=type(error).__name__)
+
+    async def _record_unknown(self, draft: PackageDraft, package: ContextPackage) -> None:
+        """Record what was denied that the agent may not know of. It is looked for now, whether or not there is any, so
+        that the time of the answer does not tell."""
+        tenant, intent = draft.agent.tenant, draft.query.request.intent
+        if nodes := await self._sources.unknown(draft.query, draft.found):
+            context = DecisionContext(intent, draft.now)
+            report = await self._services.policy.decide(draft.agent, [one.governed(tenant) for one in nodes], context)
+            denied = [one for one in report.decisions if one.access is Access.DENIED]
+            versions = {one.ref: one.version for one in nodes}
+            await self._record.deny(tenant, package.context_package_id, package.revision, denied, versions)
 
     async def _seen(self, agent: Agent, package: ContextPackage, view: str) -> ContextPackage:
         """Return the package as the agent, whose view is ``view``, may see it at present."""

@@ -59,7 +59,7 @@ _ROUNDS: Final = 3
 """Further searches without what may not be seen."""
 
 _MOST_DENIED: Final = 10
-"""Sources that are looked for beside what may be seen: for the record alone, so that they take little time."""
+"""Sources that are looked for, once a package is answered, of what its agent may not know of: for the record alone."""
 
 _MOST: Final = 1_000
 """Sources that a search is asked for at most."""
@@ -73,7 +73,7 @@ class Admission(Protocol):
         ...
 
     async def sensitivities(self) -> frozenset[str]:
-        """Return the sensitivities of what may be seen; empty where these do not tell, or all may be seen."""
+        """Return the sensitivities of what may be seen or known of; empty where these do not tell, or all may be."""
         ...
 
     async def begins(self, refs: Sequence[str]) -> frozenset[str]:
@@ -95,10 +95,15 @@ class PackageQuery:
 
 
 class SimilarNodes(NamedTuple):
-    """What is like an intent, and what of it may lead to more in the graph."""
+    """What is like an intent, and what of it may lead to more in the graph.
+
+    Of what is ``unsearched``, by its sensitivities, only what is at least as alike as the ``floor`` would be found.
+    """
 
     found: Sequence[VectorDocument]
     leading: Sequence[VectorDocument]
+    unsearched: frozenset[str] = frozenset()
+    floor: float = 0.0
 
 
 class NearNodes(NamedTuple):
@@ -211,6 +216,18 @@ class PackageSources:
             questions[METADATA] = _traced(METADATA, described(self._index, query, asked.metadata))
         return questions
 
+    async def unknown(self, query: PackageQuery, findings: PackageFindings) -> list[KnowledgeNode]:
+        """Return what is like the intent, of what was not searched because the agent may not know of it: a few nodes.
+
+        Raises :class:`~context_builder.errors.DatabaseError`.
+        """
+        asked, similar = query.request.retrieval.semantic, findings.similar
+        if asked is None or similar is None or not similar.unsearched:
+            return []
+        few = asked.model_copy(update={"top_k": min(asked.top_k, _MOST_DENIED)})
+        found = await _alike(self._vectors, query, few, sensitivities=similar.unsearched)
+        return [one.node for one in found if one.similarity >= similar.floor]
+
     async def _near(
         self, query: PackageQuery, asked: GraphRetrieval, search: asyncio.Task[SimilarNodes] | None
     ) -> NearNodes:
@@ -262,30 +279,18 @@ async def near(
 async def similar(vectors: VectorMemory, query: PackageQuery, asked: SemanticRetrieval) -> SimilarNodes:
     """Return what is like the intent, found as if there were nothing that may not be seen.
 
-    What there is of that comes last, for the record. Where sensitivities tell what may be seen, it is looked for beside
-    the rest, whether or not there is any, so that the time does not tell of it.
+    What there is of that comes last, for the record. Where sensitivities tell what the agent may know of, nothing else
+    is searched, so that the time does not tell of it.
     """
     if query.admission is None:
         found = list(await _alike(vectors, query, asked))
         return SimilarNodes(found, found)
-    allowed_of = await query.admission.sensitivities()
-    denied_of = frozenset(Sensitivity) - allowed_of if allowed_of else frozenset()
-    few = asked.model_copy(update={"top_k": min(asked.top_k, _MOST_DENIED)})
-    found, beside = map(
-        list,
-        await asyncio.gather(
-            _alike(vectors, query, asked, sensitivities=allowed_of),
-            _alike(vectors, query, few, sensitivities=denied_of) if denied_of else _nothing(),
-        ),
-    )
-    without: set[str] = set()
-    access = await query.admission.access([one.node for one in (*found, *beside)])
+    known_of = await query.admission.sensitivities()
+    found = list(await _alike(vectors, query, asked, sensitivities=known_of))
     floor = found[-1].similarity if len(found) >= asked.top_k else 0.0
-    denied = {
-        one.node.ref: one
-        for one in beside
-        if one.similarity >= floor and access.get(one.node.ref, Access.DENIED) is Access.DENIED
-    }
+    without: set[str] = set()
+    denied: dict[str, VectorDocument] = {}
+    access = await query.admission.access([one.node for one in found])
     for _ in range(_ROUNDS):
         hidden = [one for one in found if access.get(one.node.ref, Access.DENIED) is Access.DENIED]
         if not access or not hidden:
@@ -294,16 +299,13 @@ async def similar(vectors: VectorMemory, query: PackageQuery, asked: SemanticRet
         seen = {one.node.session for one in found if one not in hidden}
         without |= {ref for one in hidden if (ref := _left_out(one, seen))}
         most = min(asked.top_k + len(denied), _MOST)
-        found = list(await _alike(vectors, query, asked.model_copy(update={"top_k": most}), without, allowed_of))
+        found = list(await _alike(vectors, query, asked.model_copy(update={"top_k": most}), without, known_of))
         access = await query.admission.access([one.node for one in found])
     allowed = [one for one in found if access.get(one.node.ref, Access.DENIED) is not Access.DENIED][: asked.top_k]
     denied |= {one.node.ref: one for one in found if access.get(one.node.ref, Access.DENIED) is Access.DENIED}
     leading = [one for one in allowed if access[one.node.ref] is Access.READ or is_found_redacted(one.node)]
-    return SimilarNodes([*allowed, *denied.values()], leading)
-
-
-async def _nothing() -> Sequence[VectorDocument]:
-    return ()
+    unsearched = frozenset(Sensitivity) - known_of if known_of else frozenset[str]()
+    return SimilarNodes([*allowed, *denied.values()], leading, unsearched, floor)
 
 
 async def _alike(

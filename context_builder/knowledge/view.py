@@ -34,11 +34,12 @@ _NOTHING: Final = DecisionContext("", datetime.fromtimestamp(0, UTC))
 
 class Standing(NamedTuple):
     """What holds for an agent: the version of ``governance``, None where no decision can be had, and the
-    ``sensitivities`` of what it may see, where nothing else tells sources apart, and it may see what is internal, but
-    not all; empty otherwise."""
+    ``sensitivities`` of what it may see, and of what it may see or know of, ``known``, each where nothing else tells
+    sources apart, and it may see what is internal, but not all; empty otherwise."""
 
     governance: int | None
     sensitivities: frozenset[str]
+    known: frozenset[str]
 
 
 class Viewer:
@@ -75,15 +76,19 @@ class Viewer:
 
     async def standing(self, agent: Agent, intent: str = "") -> Standing:
         """Return which version of governance holds for the agent, and what it says of sensitivities."""
-        asked = [GovernedSource("", agent.tenant, sensitivity=one) for one in Sensitivity]
+        asked = [GovernedSource(one.value, agent.tenant, sensitivity=one) for one in Sensitivity]
         try:
             report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
         except ContextBuilderError:
-            return Standing(None, frozenset())
-        pairs = zip(asked, report.decisions, strict=True)
-        allowed = frozenset(one.sensitivity for one, how in pairs if how.access is not Access.DENIED)
-        is_part = Sensitivity.INTERNAL in allowed and len(allowed) < len(asked)
-        return Standing(report.governance, allowed if report.by_sensitivity and is_part else frozenset())
+            return Standing(None, frozenset(), frozenset())
+        allowed = frozenset(one.ref for one in report.decisions if one.access is not Access.DENIED)
+        told = [
+            among
+            if report.by_sensitivity and Sensitivity.INTERNAL in among and len(among) < len(asked)
+            else frozenset()
+            for among in (allowed, allowed | report.known)
+        ]
+        return Standing(report.governance, *told)
 
     async def access(self, agent: Agent, sources: Sequence[GovernedSource]) -> list[Access]:
         """Return how the agent may see each source."""
@@ -250,7 +255,7 @@ class ViewerAdmission:
 
     async def sensitivities(self) -> frozenset[str]:
         standing = self._standing or await self._viewer.standing(self._agent, self._intent)
-        return standing.sensitivities
+        return standing.known
 
     async def begins(self, refs: Sequence[str]) -> frozenset[str]:
         return await self._viewer.begins(self._agent, refs, self._intent)

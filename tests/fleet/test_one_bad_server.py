@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from functools import partial
 from pathlib import Path
 
@@ -133,6 +134,21 @@ async def test_a_fleet_goes_on_though_nobody_reads_its_log(
         await fleet.hears("monday")
         code, _ = await asyncio.to_thread(worker.stop)
     assert code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk here")
+async def test_a_fleet_goes_on_though_the_disk_of_its_log_is_full(
+    redis_server: RedisServer, fleet: Fleet, tmp_path: Path
+) -> None:
+    settings = {**AWAY, "redis_url": redis_server.url, "feed_memory": "false", "log_level": "debug"}
+    full = os.open("/dev/full", os.O_WRONLY)
+    with Daemon(tmp_path, "fleet", stdout=full, **settings) as worker:
+        os.close(full)
+        await fleet.say("monday")
+        await fleet.hears("monday")
+        await fleet.say("monday", "tuesday")
+        await fleet.hears("monday", "tuesday")
+        assert worker.process.poll() is None
 
 
 async def test_a_fleet_goes_on_when_its_analysis_process_is_killed(start_worker: StartWorker, fleet: Fleet) -> None:

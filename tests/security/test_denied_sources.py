@@ -18,7 +18,7 @@ from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.local import LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
-from context_builder.knowledge.request import ContextBuildRequest, SemanticRetrieval
+from context_builder.knowledge.request import ContextBuildRequest, Scope, SemanticRetrieval
 from context_builder.knowledge.sources import PackageQuery, similar
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.knowledge.view import Viewer
@@ -301,6 +301,55 @@ async def test_a_package_asks_for_as_much_whatever_of_it_is_denied(
     found = await similar(vectors, query, SemanticRetrieval())
     shown = {WORD: [], "pier": ["artifact:open", "message:monday/1"], "cormorant": []}
     assert sorted(one.node.ref for one in found.leading) == shown[word]
-    denied = [DENIED, "message:board/1"] if word == WORD else []
-    assert sorted(one.node.ref for one in found.found) == sorted([*shown[word], *denied])
-    assert len(asked.asked) == 4  # what was said, and documents, that may be seen, and those that may not
+    assert sorted(one.node.ref for one in found.found) == shown[word]
+    assert found.unsearched == {"restricted"}
+    assert len(asked.asked) == 2  # what was said, and documents
+
+
+async def test_what_the_caller_may_not_know_of_is_recorded_once_it_is_answered(
+    admin: httpx.AsyncClient, writer: httpx.AsyncClient
+) -> None:
+    await put(admin, DENIED, f"The {WORD} is sold.", sensitivity="restricted")
+    by_meaning = {"semantic": {"topK": 5}, "graph": None, "metadata": None}
+    package = await built(writer, WORD, retrieval=by_meaning)
+    path = f"/knowledge/context/{package['contextPackageId']}"
+    assert (package["sources"], package["denied"], package["excluded"]) == ([], 0, 0)
+
+    async def audited() -> list[Any]:
+        audit = (await admin.get(f"{path}/audit")).raise_for_status().json()
+        sources = [(one["ref"], one["access"]) for one in audit["policyDecision"]["sources"]]
+        assert sources == [(one["ref"], one["verdict"]) for one in audit["candidates"]]
+        return sources
+
+    async def is_recorded() -> bool:
+        return await audited() == [(DENIED, "denied")]
+
+    await wait_until(is_recorded, "the denial is recorded")
+    assert (await admin.get(path)).json()["denied"] == 1
+    of_writer = (await writer.get(f"{path}/audit")).raise_for_status()
+    assert of_writer.json()["candidates"] == []
+    assert DENIED not in of_writer.text
+    assert (await writer.get(path)).json()["denied"] == 0
+
+
+async def test_who_may_know_of_what_is_denied_is_answered_with_its_count(
+    admin: httpx.AsyncClient, writer: httpx.AsyncClient
+) -> None:
+    await put(admin, DENIED, f"The {WORD} is sold.", sensitivity="restricted")
+    knows = 'permit (principal, action == Action::"know", resource);'
+    (await admin.put("/knowledge/policies/open-book", content=knows)).raise_for_status()
+    by_meaning = {"semantic": {"topK": 5}, "graph": None, "metadata": None}
+    assert [(await built(writer, word, retrieval=by_meaning))["denied"] for word in (WORD, "cormorant")] == [1, 0]
+
+
+@pytest.mark.parametrize("length", [200, 201, 512])
+async def test_a_restricted_document_with_a_long_ref_is_no_internal_one_to_a_search(
+    api: ApiServer, admin: httpx.AsyncClient, database: PostgresDatabase, tenant: str, length: int
+) -> None:
+    await put(admin, DENIED.ljust(length, "x"), f"The {WORD} is sold.", sensitivity="restricted")
+    memory = PostgresMemory(api.database_url)
+    vectors = LocalVectors(KnowledgeStore(database), memory)
+    asked = (tenant, WORD, SemanticRetrieval(), Scope(), 1000)
+    assert len(await vectors.search(*asked, sensitivities=("restricted",))) == 1
+    assert await vectors.search(*asked, sensitivities=("internal", "public")) == []
+    await memory.close()

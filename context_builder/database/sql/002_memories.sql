@@ -279,11 +279,17 @@ CREATE OR REPLACE FUNCTION context_memory_place(m context_memories) RETURNS json
                               'metadata', m.metadata, 'text', '')
 $$;
 
+-- A session's id or an artifact's ref as memories have it in session_id: of a long one a beginning and a digest.
+CREATE OR REPLACE FUNCTION context_memory_key(name text) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$
+    SELECT CASE WHEN length(name) <= 200 THEN name
+           ELSE left(name, 167) || ' ' || left(encode(sha256(convert_to(name, 'UTF8')), 'hex'), 32) END
+$$;
+
 -- What is of these sensitivities, as a condition on m: a session without a stated one, and what is of no session, is internal.
 -- Lists are made once for a query. In parentheses, session_id is no column by which memories are looked up.
 CREATE OR REPLACE FUNCTION context_memory_sensitivity(tenant text, among text[]) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$
     SELECT format(CASE WHEN 'internal' = ANY (among) THEN 'coalesce((m.session_id) NOT IN (%s), true)' ELSE '(m.session_id) IN (%s)' END,
-        format('SELECT %s FROM context_artifacts AS a WHERE a.tenant_id = %L AND a.is_current AND a.sensitivity = ANY (%L)',
+        format('SELECT context_memory_key(%s) FROM context_artifacts AS a WHERE a.tenant_id = %L AND a.is_current AND a.sensitivity = ANY (%L)',
                CASE WHEN strpos(tenant, chr(31)) > 0 THEN 'a.ref' ELSE 'substr(a.ref, 9)' END,  -- behind "session:"
                split_part(tenant, chr(31), 1),
                ARRAY(SELECT s FROM unnest('{public,internal,confidential,restricted}'::text[]) AS s

@@ -55,7 +55,8 @@ CREATE TABLE IF NOT EXISTS policy_decisions (
     PRIMARY KEY (tenant_id, id, day)
 ) PARTITION BY RANGE (day);
 
--- Append-only: one row for each source that was decided on, and one for the package, with ref ''. Rows of a tenant are
+-- Append-only: one row for each source that was decided on, one for the package, with ref '', and one for each ref that
+-- was erased, of no package. Rows of a tenant are
 -- numbered without a gap, and each has the hash of the one before it; their days never go back.
 CREATE TABLE IF NOT EXISTS policy_audit (
     tenant_id      text NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE IF NOT EXISTS policy_audit (
     caller         text NOT NULL,
     ref            text NOT NULL,
     version        integer,
-    access         text NOT NULL,             -- read, redacted or denied; of the package: served
+    access         text NOT NULL,             -- read, redacted or denied; of the package: served; of what was erased: erased
     policies       text NOT NULL,             -- ids of policies, with commas between
     reason         text NOT NULL,
     content_digest text NOT NULL,             -- SHA-256 of what was served, hexadecimal; '' if it was not
@@ -77,6 +78,9 @@ CREATE TABLE IF NOT EXISTS policy_audit (
     digest         bytea NOT NULL,            -- SHA-256 of "previous" and of context_package_audit_line
     PRIMARY KEY (tenant_id, day, seq)
 ) PARTITION BY RANGE (day);
+
+CREATE INDEX IF NOT EXISTS policy_audit_erased ON policy_audit (tenant_id, ref, day, seq) WHERE access = 'erased';
+CREATE INDEX IF NOT EXISTS policy_audit_denied ON policy_audit (tenant_id, package_id) WHERE access = 'denied';
 
 -- Which package has to do with a task, a trace or a source, under the package's first day; "about" is a hash.
 CREATE TABLE IF NOT EXISTS context_package_uses (
@@ -565,6 +569,46 @@ BEGIN
 END
 $$;
 
+-- Appends the denials of sources of which who asked for a package may not know, which are looked for once it is answered:
+-- [{ref, version, access, policies, reason}]. Those that the decision has are left out.
+CREATE OR REPLACE FUNCTION context_package_deny(tenant text, package text, number integer, denied jsonb, at timestamptz)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    told    timestamptz := context_package_told_time(at);
+    today   date := context_package_day(told);
+    decided policy_decisions;
+    entries policy_audit[];
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM context_package_partitions(today, today);
+    PERFORM context_package_lock(tenant);
+    SELECT d.* INTO decided
+    FROM context_packages AS p JOIN policy_decisions AS d ON d.tenant_id = tenant AND d.day = p.day AND d.id = p.decision_id
+    WHERE p.tenant_id = tenant AND p.id = package AND p.revision = number AND p.day BETWEEN today - 1 AND today;
+    SELECT array_agg(ROW(tenant, today, 0, told, decided.id, package, number, decided.policy_version, decided.caller, s.ref,
+                         s.version, s.access, array_to_string(s.policies, ','), coalesce(s.reason, ''), '', '', '')::policy_audit
+                     ORDER BY s.place)
+    INTO entries
+    FROM ROWS FROM (jsonb_to_recordset(denied) AS (ref text, version integer, access text, policies text[], reason text))
+         WITH ORDINALITY AS s (ref, version, access, policies, reason, place)
+    WHERE decided.id IS NOT NULL AND s.access = 'denied'
+      AND NOT EXISTS (SELECT FROM jsonb_array_elements(decided.sources) AS d (source) WHERE d.source ->> 'ref' = s.ref);
+    IF entries IS NOT NULL THEN
+        PERFORM context_package_append(tenant, told, entries);
+    END IF;
+END
+$$;
+
+-- The denials of a revision that are in the audit alone: of sources of which who asked for it may not know.
+CREATE OR REPLACE FUNCTION context_package_unknown(p context_packages, d policy_decisions) RETURNS SETOF policy_audit
+LANGUAGE sql STABLE AS $$
+    SELECT a.* FROM policy_audit AS a
+    WHERE a.tenant_id = p.tenant_id AND a.package_id = p.id AND a.access = 'denied' AND a.revision = p.revision
+      AND a.day BETWEEN p.day AND p.day + 1
+      AND NOT EXISTS (SELECT FROM jsonb_array_elements(d.sources) AS s (source) WHERE s.source ->> 'ref' = a.ref)
+    ORDER BY a.day, a.seq
+$$;
+
 -- A body as it was served, but for what was erased since: of that, the texts are empty, and "erased" is true where
 -- that is to be told.
 CREATE OR REPLACE FUNCTION context_package_body(p context_packages, tells_erased boolean) RETURNS jsonb LANGUAGE sql STABLE AS $$
@@ -665,14 +709,21 @@ BEGIN
                 SELECT jsonb_agg(jsonb_build_object(
                     'revision', p.revision, 'created_at', p.created_at, 'governance_version', p.governance_version,
                     'hash', 'sha256:' || encode(p.digest, 'hex'), 'body', context_package_body(p, true),
-                    'candidates', p.candidates, 'graph', p.graph,
-                    'decision', (
-                        SELECT jsonb_build_object('id', d.id, 'policy_version', d.policy_version, 'caller', d.caller,
-                                                  'roles', d.roles, 'agent', d.agent, 'sources', d.sources,
-                                                  'decided_at', d.decided_at)
-                        FROM policy_decisions AS d
-                        WHERE d.tenant_id = tenant AND d.day = p.day AND d.id = p.decision_id)) ORDER BY p.revision)
+                    'candidates', p.candidates || u.candidates, 'graph', p.graph,
+                    'decision', CASE WHEN d.id IS NOT NULL THEN jsonb_build_object(
+                        'id', d.id, 'policy_version', d.policy_version, 'caller', d.caller, 'roles', d.roles,
+                        'agent', d.agent, 'sources', d.sources || u.sources, 'decided_at', d.decided_at) END)
+                    ORDER BY p.revision)
                 FROM context_packages AS p
+                LEFT JOIN policy_decisions AS d ON d.tenant_id = tenant AND d.day = p.day AND d.id = p.decision_id
+                CROSS JOIN LATERAL (
+                    SELECT coalesce(jsonb_agg(jsonb_build_object(
+                               'ref', a.ref, 'version', a.version, 'outcome', a.access, 'reason', a.reason, 'score', 0,
+                               'signals', '{}'::jsonb, 'tokens', 0, 'origins', '["semantic"]'::jsonb)), '[]') AS candidates,
+                           coalesce(jsonb_agg(jsonb_build_object(
+                               'ref', a.ref, 'access', a.access, 'policies', string_to_array(a.policies, ','),
+                               'reason', a.reason)), '[]') AS sources
+                    FROM context_package_unknown(p, d) AS a) AS u
                 WHERE p.tenant_id = tenant AND p.id = package AND p.day BETWEEN head.first_day - 1 AND head.day + 1))
         FROM context_build_requests AS r
         WHERE r.tenant_id = tenant AND r.day = head.request_day AND r.id = head.request_id;
@@ -739,7 +790,15 @@ BEGIN
                           AND NOT EXISTS (SELECT FROM context_package_erasures AS e
                                           WHERE e.tenant_id = tenant AND e.erased_at >= r.begun_at AND e.ref IN (
                                               s.source ->> 'ref',
-                                              'session:' || context_package_session(s.source ->> 'ref')))))
+                                              'session:' || context_package_session(s.source ->> 'ref'))
+                                            -- a chain that has an erasure has all that came later
+                                            AND (NOT EXISTS (SELECT FROM policy_audit AS b
+                                                             WHERE b.tenant_id = tenant AND b.access = 'erased'
+                                                               AND (b.day, b.seq) < (a.day, a.seq))
+                                                 OR EXISTS (SELECT FROM policy_audit AS b
+                                                            WHERE b.tenant_id = tenant AND b.access = 'erased'
+                                                              AND b.ref = regexp_replace(e.ref, '[\x01-\x1f]', ' ', 'g')
+                                                              AND b.day >= a.day - 1)))))
         FROM (SELECT n.* FROM policy_audit AS n
               WHERE n.tenant_id = tenant AND n.day >= '2000-01-01'::date + after_day
                 AND (n.day, n.seq) > ('2000-01-01'::date + after_day, after_seq) AND n.ref = '' AND n.reason LIKE 'told sha256:%'
@@ -990,12 +1049,16 @@ CREATE OR REPLACE FUNCTION context_package_erase(tenant text, source text) RETUR
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     session text := CASE WHEN source LIKE 'session:%' THEN context_package_session(source) END;
+    today   date := context_package_day(clock_timestamp());
     gone    text[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    PERFORM context_package_partitions(today, today);
     PERFORM context_package_lock(tenant);
     INSERT INTO context_package_erasures (tenant_id, ref, erased_at) VALUES (tenant, source, clock_timestamp())
     ON CONFLICT (tenant_id, ref) DO UPDATE SET erased_at = EXCLUDED.erased_at;
+    PERFORM context_package_append(tenant, clock_timestamp(), ARRAY[
+        ROW(tenant, today, 0, clock_timestamp(), '', '', 0, '', '', source, NULL, 'erased', '', '', '', '', '')::policy_audit]);
     WITH erased AS (
         DELETE FROM context_package_contents AS c
         WHERE c.tenant_id = tenant AND (c.ref = source OR c.session_id = session) RETURNING c.ref
@@ -1097,7 +1160,7 @@ $$;
 
 SELECT context_builder_guard(
     '^context_package_',
-    '^context_package_(begin|finish|fail|latest|listing|recent|audit|claim|release|lease|rebuild|rate|outcomes|usefulness|erase|strike|maintain|'
+    '^context_package_(begin|finish|deny|fail|latest|listing|recent|audit|claim|release|lease|rebuild|rate|outcomes|usefulness|erase|strike|maintain|'
     'anchors|nodes|audit_state|audit_rows|audit_told|events_waiting|events_take|events_done)$',
     '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses,context_package_heads,'
     'context_package_contents,context_package_erasures,context_package_keys,context_package_leases,context_package_feedback,'

@@ -284,10 +284,9 @@ def ref_of(project_id: str, path: str) -> str:
 
 
 def artifact_of(file: TextFile, options: IngestOptions) -> Artifact:
-    """Return the artifact that a file is; its title is the first heading of a document, else the path."""
+    """Return the artifact that a file is; its title is the heading of a document, else the path."""
     is_document = file.suffix in DOCUMENTS
-    headings = (one.headings[0] for one in passages(file.text[:_TITLED]) if one.headings) if is_document else iter(())
-    heading = " ".join(next(headings, "").split())[:_LONGEST_TITLE]
+    heading = " ".join(_heading(file.text[:_TITLED]).split())[:_LONGEST_TITLE] if is_document else ""
     return Artifact(
         kind=ArtifactKind.DOCUMENT if is_document else ArtifactKind.CODE,
         title=heading or file.path[-1_000:],
@@ -298,6 +297,14 @@ def artifact_of(file: TextFile, options: IngestOptions) -> Artifact:
         sensitivity=options.sensitivity,
         source=file.path[-2_000:],
     )
+
+
+def _heading(text: str) -> str:
+    """Return the first heading of a document; empty where that is a section's, one of several after an introduction."""
+    paths = [one.headings for one in passages(text)]
+    outermost = list(dict.fromkeys(path[0] for path in paths if path))
+    is_title = len(outermost) == 1 or (outermost and paths[0])
+    return outermost[0] if is_title else ""
 
 
 async def ingest(

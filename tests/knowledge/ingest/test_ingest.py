@@ -117,6 +117,19 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     assert artifact_of(file, KELP).title == "Labels"
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# Labels\n\nClips.\n\n# Export\n\nFiles.", "Labels"),
+        ("A note.\n\n# Labels\n\nClips.\n\n## Export\n\nFiles.", "Labels"),
+        ("What labels are for.\n\n## Export\n\nFiles.\n\n## Import\n\nMore.", "docs/labels.md"),
+        ("What labels are for.", "docs/labels.md"),
+    ],
+)
+def test_the_heading_of_one_section_of_several_is_no_title(text: str, title: str) -> None:
+    assert artifact_of(TextFile("docs/labels.md", text), KELP).title == title
+
+
 def test_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     assert list(files_in(tmp_path)) == []

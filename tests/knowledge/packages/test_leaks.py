@@ -35,7 +35,7 @@ class Interrupted:
         self._happens: Callable[[], Awaitable[object]] | None = happens
 
     async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
-        if any(one.ref for one in sources) and self._happens is not None:  # sensitivities are asked about without one
+        if any(one.kind for one in sources) and self._happens is not None:  # sensitivities are asked about without one
             happens, self._happens = self._happens, None
             await happens()
         return await self._policy.decide(agent, sources, context)

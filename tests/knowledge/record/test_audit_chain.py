@@ -290,6 +290,23 @@ async def test_a_text_that_was_deleted_is_told_from_one_that_was_erased(
     assert "the text of artifact:z, of which no erasure is on record" in str((await report(record)).findings[0])
 
 
+async def test_an_erasure_is_part_of_the_chain_and_one_that_is_not_excuses_nothing(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await record.erase("lab", "artifact:a")
+    assert await database.fetchval("SELECT ref FROM policy_audit WHERE access = 'erased'") == "artifact:a"
+    clock.time = datetime.now(UTC)
+    await built(record, "cpk_9", clock.time, [source("artifact:z")])
+    forged = "INSERT INTO context_package_erasures VALUES ('lab', 'artifact:z', now())"
+    await tampered(database, f"DELETE FROM context_package_contents WHERE ref = 'artifact:z'; {forged}")
+    assert "the text of artifact:z, of which no erasure is on record" in str((await report(record)).findings[0])
+    await record.erase("lab", "artifact:z")
+    assert (await report(record)).is_intact
+    await tampered(database, "DELETE FROM policy_audit WHERE access = 'erased' AND ref = 'artifact:a'")
+    assert not (await report(record)).is_intact
+
+
 async def test_a_package_to_which_nothing_leads_any_more_is_named(
     record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -180,3 +182,23 @@ async def test_the_newest_preference_of_a_session_is_in_the_next_prompt(live: Li
     assert "Prefers short answers" in prompt
     assert "long answers" not in prompt
     assert "Ann" in prompt
+
+
+@pytest.mark.engines
+async def test_what_was_stated_in_the_future_is_replaced_by_what_is_stated_later(live: Live) -> None:
+    session = await live.start(feed_memory=True)
+    await live.push({**spoken(1, "I prefer long answers."), "timestamp": "2099-01-01T00:00:00"})
+    await live.shows(1)
+    session.end()
+    await live.gone(session)
+    live.clock.advance(3_600)
+    session = await live.start("tuesday", feed_memory=True)
+    later = datetime.fromtimestamp(live.clock.now().wall, UTC).isoformat()
+    said = {**spoken(1, "On second thoughts I prefer short answers."), "timestamp": later}
+    await live.push(said, session_id="tuesday")
+    await live.until("it is heard", session_id="tuesday", received_messages=1)
+    session.end()
+    await live.gone(session)
+    builder = ContextBuilder.new(live.memory).for_tenant(TENANT).with_strategy(UserPreferencesStrategy())
+    context = await builder.for_user("Alice").build()
+    assert context.user_preferences == "- Prefers short answers"
