@@ -6,10 +6,11 @@ import pytest
 
 from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Signal
+from context_builder.errors import FilterInvalid
 from context_builder.server.page.views.memory import MemorySearch
 from context_builder.server.page.views.packages import MOST, drawn
 from context_builder.server.page.views.prompts import changes, grouped, is_rated
-from context_builder.server.problem import Problem
+from context_builder.server.problem import problem_of
 
 GRAPH = {
     "nodes": [
@@ -99,9 +100,9 @@ def test_a_search_of_days_reaches_to_the_end_of_the_last_one() -> None:
     ],
 )
 def test_a_search_that_cannot_be_used_says_why(sent: dict[str, str]) -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(FilterInvalid) as refused:
         MemorySearch.read(sent).query()
-    assert refused.value.status == 422
+    assert problem_of(refused.value).status == 422
 
 
 @pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01"])
