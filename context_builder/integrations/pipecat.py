@@ -142,9 +142,12 @@ class ConversationListener(FrameProcessor):
 class ConversationRecord(FrameProcessor):
     """Gives the model the conversation's record with each context, before the question; stands before the model.
 
-    With ``instructions``, the model's service is told these as its ``system_instruction``, followed by what the record
-    knows beside the talk. Otherwise that is part of the context's first message, where that has the role ``system``, or
-    a ``developer`` message, which models of Anthropic, Google and others get as said by the user.
+    With ``instructions``, the model's service is told these as its ``system_instruction``, followed by those of the
+    context's first message, where that has the role ``system``, and by what the record knows beside the talk. Otherwise
+    that is part of the context's first message, where that has the role ``system``, or a ``developer`` message, which
+    models of Anthropic, Google and others get as said by the user.
+
+    A service that has instructions of its own is given them here: many leave out the context's where they have both.
 
     The aggregators' own context stays as it is. Without Redis the frame is passed on as it came, and the log says so.
     """
@@ -166,7 +169,10 @@ class ConversationRecord(FrameProcessor):
             return await with_record(self._live, context)
         together = await _merged(self._live, context)
         beside, talk = known_beside(together, context.get_messages(), _role_and_text)
-        told = f"{self._instructions}\n\n{beside}" if beside else self._instructions
+        parts = [self._instructions]
+        if talk and _role_and_text(talk[0])[0] == "system":
+            parts.append(_role_and_text(talk.pop(0))[1])
+        told = "\n\n".join(filter(None, [*parts, beside]))
         if told != self._told_instructions:
             await self.push_frame(LLMUpdateSettingsFrame(delta=LLMSettings(system_instruction=told)))
             self._told_instructions = told

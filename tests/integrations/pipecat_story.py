@@ -158,6 +158,9 @@ async def record(live: LiveSession) -> dict[str, Any]:
     told, beside = (
         await run_test(ConversationRecord(live, instructions="Be quick."), frames_to_send=[LLMContextFrame(asking)])
     )[0]
+    both, without_system = (
+        await run_test(ConversationRecord(live, instructions="Be quick."), frames_to_send=[LLMContextFrame(context)])
+    )[0]
     in_parts = LLMContext(
         [{"role": "system", "content": [{"type": "text", "text": "Be kind."}]}, *asking.get_messages()]
     )
@@ -166,6 +169,8 @@ async def record(live: LiveSession) -> dict[str, Any]:
         "given": frame.context.get_messages(),
         "instructions": told.delta.system_instruction,
         "beside_instructions": beside.context.get_messages(),
+        "both_instructions": both.delta.system_instruction,
+        "beside_both": without_system.context.get_messages(),
         "of_parts": of_parts.get_messages()[0]["content"],
         "without_instructions": empty.get_messages()[0]["role"],
         "speculation": frame.speculation,

@@ -71,6 +71,9 @@ def check_record(told: dict[str, Any]) -> None:
     assert told["instructions"].startswith("Be quick.\n\n")
     assert "forty metres" in told["instructions"]
     assert {one["role"] for one in told["beside_instructions"]} == {"user"}
+    assert told["both_instructions"].startswith("Be quick.\n\nBe brief.\n\n")  # services leave out one of two
+    assert "forty metres" in told["both_instructions"]
+    assert "system" not in {one["role"] for one in told["beside_both"]}
     assert [part["text"].strip()[:8] for part in told["of_parts"]] == ["Be kind.", "Relevant"]
     assert told["without_instructions"] == "developer"  # services drop a first "system"
     alice = {"role": "user", "content": "Alice: We label the clips by hand."}
