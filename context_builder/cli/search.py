@@ -76,7 +76,7 @@ async def _search(query: str, limit: int, fields: dict[str, Any], tenant: str | 
         print_json({"memories": [one.model_dump(mode="json", by_alias=True) for one in found]})
     else:
         if query.strip() and is_by_meaning_alone(one.origins for one in found):
-            typer.echo("No memory has these words; what follows is near in meaning.\n", err=True)
+            typer.echo("None was found by its words; what follows is near in meaning.\n", err=True)
         _show(found, Console())
     if not found:
         if not as_json:

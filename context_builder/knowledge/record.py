@@ -91,7 +91,7 @@ class PackageRecord:
         package_id: str,
         revision: int,
         decisions: Sequence[AccessDecision],
-        versions: Mapping[str, int],
+        versions: Mapping[str, int | None],
     ) -> None:
         """Append denials of sources, whose versions are given by ref, to the audit of a revision that :meth:`finish`
         recorded; those that it recorded are left out."""

@@ -6,12 +6,12 @@ request ─► recorded ─► pipeline (sources side by side ─► access ─�
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import structlog
 from ulid import ULID
@@ -80,6 +80,9 @@ CHARS_A_TOKEN: Final = 16
 AT_ONCE: Final = 4
 """Packages whose sources are looked for at the same time: more would wait for each other's searches, and past the time
 that sources have."""
+
+MOST_DENIALS: Final = 1_000
+"""Packages whose denials, of what their callers may not know of, are looked for at the same time."""
 
 LONGEST_WAIT: Final = 1.0
 """Seconds that a package waits for others; after that it is made at once, and may miss sources."""
@@ -192,6 +195,7 @@ class PackageService:
         )
         self.erasure = PackageErasure(record, cache, self.viewer, services.index)
         self._background = Background()
+        self._denials = Background(most=MOST_DENIALS)
         self._at_once = FairTurns(self._config.at_once)
         self._recovery = VectorRecovery(
             services.vectors, self._sources.health, self._background, clock, self._config.retrieval_time
@@ -410,7 +414,7 @@ class PackageService:
 
     async def close(self) -> None:
         """Wait for what is under way."""
-        await self._background.drain()
+        await asyncio.gather(self._background.drain(), self._denials.drain())
 
     async def _rebuilt(self, recorded: RecordedPackage) -> _Built:
         request = ContextBuildRequest.model_validate(recorded.request)
@@ -442,34 +446,33 @@ class PackageService:
             raise
         if revision != package.revision:
             package = package.model_copy(update={"revision": revision})
-        if draft.found.similar is not None and draft.found.similar.unsearched:
-            await self._beside("record what was denied", lambda: self._record_unknown(draft, package))
         # What lacks its pins is made again when it is asked for.
         if is_cached and PINNED not in draft.found.missing:
             if await self._cache.put(package):
                 erased = (agent, package, governance)
-                await self._beside("uncache what was erased", lambda: self.erasure.uncache_outdated(*erased))
+                if not self._background.start("uncache what was erased", self.erasure.uncache_outdated(*erased)):
+                    await self.erasure.uncache_outdated(*erased)  # so much is under way that it cannot be left to that
             else:
                 package = package.model_copy(update={"coverage": without_cache(package.coverage)})
+        if draft.found.similar is not None and draft.found.similar.unsearched:
+            self._denials.start("record what was denied", self._record_unknown(draft, package))
         return _Built(package, draft)
 
-    async def _beside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin work that the answer does not wait for, unless so much is under way that it cannot be left to that."""
-        if not self._background.start(name, work()):
-            try:
-                await work()
-            except ContextBuilderError as error:  # of the answer, which is recorded, nothing is wrong
-                log.warning("background.failed", work=name, error=type(error).__name__)
-
     async def _record_unknown(self, draft: PackageDraft, package: ContextPackage) -> None:
-        """Record what was denied that the agent may not know of. It is looked for now, whether or not there is any, so
-        that the time of the answer does not tell."""
+        """Record what was denied that the agent may not know of, unless policies have changed since.
+
+        It is looked for beside the answer, whether or not there is any, so that the answer's time does not tell. Where
+        too much of this is under way, it is left out, and the log says so.
+        """
         tenant, intent = draft.agent.tenant, draft.query.request.intent
         if nodes := await self._sources.unknown(draft.query, draft.found):
             context = DecisionContext(intent, draft.now)
             report = await self._services.policy.decide(draft.agent, [one.governed(tenant) for one in nodes], context)
+            if draft.access.report is None or report.governance != draft.access.report.governance:
+                log.warning("package.denials_unrecorded", package=package.context_package_id)
+                return
             denied = [one for one in report.decisions if one.access is Access.DENIED]
-            versions = {one.ref: one.version for one in nodes}
+            versions = {one.ref: one.version or None for one in nodes}
             await self._record.deny(tenant, package.context_package_id, package.revision, denied, versions)
 
     async def _seen(self, agent: Agent, package: ContextPackage, view: str) -> ContextPackage:

