@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from statistics import median
 from typing import Any
 
 import pytest
@@ -64,8 +63,8 @@ async def say(redis: Redis, number: int) -> float:
 async def endure(redis: Redis, failed: Callable[[], bool]) -> None:
     """Talk through an outage; everything that must hold during it."""
     before = (await state(redis))["rolling_summary"]
-    latencies = [await say(redis, number) for number in range(3, 13)]
-    assert median(latencies) < VISIBLE  # the machine may stand still for one or the other
+    latencies = sorted([await say(redis, number) for number in range(3, 13)])
+    assert latencies[-2] < VISIBLE
     understood = await wait_until(
         published(redis, lambda s: all(entry["keywords"] for entry in s["raw_recent_buffer"])), "all have keywords"
     )

@@ -139,6 +139,9 @@ async def test_a_filter_is_narrow_that_lets_few_of_the_tenant_s_memories_through
         ({"user_id": "user-7", "session_id": "s-7", "with_unowned": True}, True),
         ({"since": "2025-01-01T00:00:00Z"}, False),
         ({"since": "2025-01-02T00:00:00Z", "until": "2025-01-02T01:00:00Z"}, True),
+        ({"sensitivities": ["restricted"]}, True),
+        ({"sensitivities": ["public", "internal"]}, False),
+        ({"sensitivities": []}, False),
     )
     for where, narrow in expected:
         assert await database.fetchval(asked, json.dumps(where)) is narrow, where

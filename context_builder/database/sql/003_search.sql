@@ -202,15 +202,17 @@ CREATE OR REPLACE FUNCTION context_memory_rare(words text[], counts bigint[]) RE
     ) AS w
 $$;
 
--- Whether a filter's session, user or times let so few memories through that to read all of these is quicker than to look for
+-- Whether a filter's session, user, times or hidden sensitivities let so few memories through that to read all of these is quicker than to look for
 -- them in an index of everybody's: of n memories of which k pass, some 50 n / k are read there until 50 pass. Counted, because
 -- what the planner knows of sessions and users is of all tenants together. One condition that is selective is enough.
 CREATE OR REPLACE FUNCTION context_memory_is_narrow(tenant text, filter jsonb) RETURNS boolean
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
-    enough bigint;
+    enough    bigint;
+    of_hidden boolean := coalesce(filter -> 'sensitivities' <@ '["confidential", "restricted"]'
+                                  AND jsonb_array_length(filter -> 'sensitivities') > 0, false);
 BEGIN
-    IF NOT filter ?| '{session_id,user_id,since,until}' THEN
+    IF NOT (filter ?| '{session_id,user_id,since,until}' OR of_hidden) THEN
         RETURN false;
     END IF;
     enough := 1 + least(sqrt(50.0 * coalesce((SELECT t.memories FROM context_memory_totals AS t WHERE t.tenant_id = tenant), 0)), 5000);
@@ -226,7 +228,14 @@ BEGIN
         OR (filter ?| '{since,until}' AND enough > (SELECT count(*) FROM (
                 SELECT FROM context_memories AS m
                 WHERE m.tenant_id = tenant AND m.said_at >= coalesce((filter ->> 'since')::timestamptz, '-infinity')
-                  AND m.said_at < coalesce((filter ->> 'until')::timestamptz, 'infinity') LIMIT enough) AS of_times));
+                  AND m.said_at < coalesce((filter ->> 'until')::timestamptz, 'infinity') LIMIT enough) AS of_times))
+        OR (of_hidden AND enough > (SELECT count(*) FROM (
+                SELECT FROM context_artifacts AS a
+                JOIN context_memories AS m ON m.tenant_id = tenant AND m.session_id = context_memory_key(
+                    CASE WHEN strpos(tenant, chr(31)) > 0 THEN a.ref ELSE substr(a.ref, 9) END)  -- behind "session:"
+                WHERE a.tenant_id = split_part(tenant, chr(31), 1) AND a.is_current
+                  AND a.sensitivity IN ('confidential', 'restricted') AND filter -> 'sensitivities' ? a.sensitivity
+                LIMIT enough) AS hidden));
 END
 $$;
 

@@ -592,7 +592,10 @@ BEGIN
     FROM ROWS FROM (jsonb_to_recordset(denied) AS (ref text, version integer, access text, policies text[], reason text))
          WITH ORDINALITY AS s (ref, version, access, policies, reason, place)
     WHERE decided.id IS NOT NULL AND s.access = 'denied'
-      AND NOT EXISTS (SELECT FROM jsonb_array_elements(decided.sources) AS d (source) WHERE d.source ->> 'ref' = s.ref);
+      AND NOT EXISTS (SELECT FROM jsonb_array_elements(decided.sources) AS d (source) WHERE d.source ->> 'ref' = s.ref)
+      AND NOT EXISTS (SELECT FROM policy_audit AS a  -- sent again
+                      WHERE a.tenant_id = tenant AND a.package_id = package AND a.access = 'denied' AND a.revision = number
+                        AND a.ref = s.ref);
     IF entries IS NOT NULL THEN
         PERFORM context_package_append(tenant, told, entries);
     END IF;

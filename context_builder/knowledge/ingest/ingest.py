@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -55,6 +56,10 @@ _LONGEST_PARSED: Final = 500_000
 
 
 _MARKS: Final = re.compile(r"[\[\]!*_`<&(]")
+_BESIDE_PROSE: Final = re.compile(
+    r"<!--.{0,2000}?-->|<[^<>]{1,500}>|!?\[[^\[\]]{0,200}\](?:\([^()\n]{0,500}\)|\[[^\[\]\n]{0,200}\])", re.DOTALL
+)
+"""Comments, tags, links and pictures: where only these stand before a heading, they are no introduction."""
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 _MOST_PAIRS: Final = 30_000_000
 """Pairs of marks in the same block of a Markdown file that is parsed: its parser compares each with each."""
@@ -301,10 +306,11 @@ def artifact_of(file: TextFile, options: IngestOptions) -> Artifact:
 
 def _heading(text: str) -> str:
     """Return the first heading of a document; empty where that is a section's, one of several after an introduction."""
-    paths = [one.headings for one in passages(text)]
-    outermost = list(dict.fromkeys(path[0] for path in paths if path))
-    is_title = len(outermost) == 1 or (outermost and paths[0])
-    return outermost[0] if is_title else ""
+    parts = passages(text)
+    outermost = list(dict.fromkeys(one.headings[0] for one in parts if one.headings))
+    before = " ".join(one.text for one in takewhile(lambda one: not one.headings, parts))
+    is_introduced = any(map(str.isalnum, _BESIDE_PROSE.sub("", _BESIDE_PROSE.sub("", before))))  # a badge is two
+    return outermost[0] if outermost and (len(outermost) == 1 or not is_introduced) else ""
 
 
 async def ingest(

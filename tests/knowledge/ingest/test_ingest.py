@@ -124,6 +124,8 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
         ("A note.\n\n# Labels\n\nClips.\n\n## Export\n\nFiles.", "Labels"),
         ("What labels are for.\n\n## Export\n\nFiles.\n\n## Import\n\nMore.", "docs/labels.md"),
         ("What labels are for.", "docs/labels.md"),
+        ("[![build](a.svg)](https://ci.example) ![b](b.svg)\n\n# Labels\n\nClips.\n\n# Export\n\nFiles.", "Labels"),
+        ("<!-- (c) a lab -->\n\n# Labels\n\nClips.\n\n# Export\n\nFiles.", "Labels"),
     ],
 )
 def test_the_heading_of_one_section_of_several_is_no_title(text: str, title: str) -> None:
