@@ -69,6 +69,9 @@ _HEX: Final = re.compile(
 )
 _HEX_PAIR: Final = re.compile("[0-9A-Fa-f]{2}")
 _LEAST_OF_HEX: Final = 6
+_ONE_WORD: Final = re.compile("[A-Za-z0-9_]*")
+_HEX_WORD: Final = re.compile("[0-9A-Fa-f]{12}")
+_MAY_ESCAPE: Final = re.compile(r"[\\%&]")
 _ROUNDS: Final = 3
 """Escapes within escapes that are decoded."""
 
@@ -168,11 +171,14 @@ def _is_unseen(char: str) -> bool:
 
 def _deciphered(seen: Reading) -> Reading | None:
     """Return the reading with escapes, look-alikes and accents resolved; None where it has none."""
+    if _ONE_WORD.fullmatch(seen.text) and not _HEX_WORD.search(seen.text):
+        return None
     reading = seen
     for _ in range(_ROUNDS):
-        decoded = reading.replaced(_unescaped(reading.text))
-        for parts in _IN_WORDS if reading is seen else ():
-            decoded = decoded.replaced(parts(decoded.text))
+        decoded = reading.replaced(_unescaped(reading.text)) if _MAY_ESCAPE.search(reading.text) else reading
+        for hint, parts in _IN_WORDS if reading is seen else ():
+            if hint.search(decoded.text):
+                decoded = decoded.replaced(parts(decoded.text))
         if decoded is reading:
             break
         reading = decoded
@@ -273,7 +279,20 @@ def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
                 yield digits.start() + run[0].start(), digits.start() + run[-1].end(), plain
 
 
-_IN_WORDS: Final = (_of_css, _of_numbers, _of_hex, _of_octal, _without_markup, _joined, _separated, _in_groups)
+_IN_WORDS: Final = tuple(
+    (re.compile(hint), parts)
+    for hint, parts in (
+        (r"\\", _of_css),
+        (r"\d[ ,-]", _of_numbers),
+        (r"[0-9A-Fa-f]{12}|[0-9A-Fa-f][ :,-]{1,2}(?:0x)?[0-9A-Fa-f]", _of_hex),
+        (r"[\\=]", _of_octal),
+        (r"[\\*`~<>\"'{(\]]", _without_markup),
+        (r"[ \n./-]\S[ \n./-]", _joined),
+        (r"[^A-Za-z0-9][!-~][^A-Za-z0-9]", _separated),
+        (r"\s\S{1,8}\s", _in_groups),
+    )
+)
+"""What is read otherwise in words, each behind a sign that a text without has nothing to read, which takes less time."""
 
 
 def _latin(text: str) -> Iterator[tuple[int, int, str]]:

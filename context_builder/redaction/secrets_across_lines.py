@@ -151,17 +151,19 @@ def _across(text: str, first: _Break, pieces: Sequence[tuple[int, int]]) -> Secr
     """Return the secret that begins before the break and goes on in the pieces, if any."""
     before = text[first.begun : first.start]
     joined = before + "".join(text[start:end] for start, end in pieces)
-    places = [*range(first.begun, first.start), *(place for piece in pieces for place in range(*piece))]
     head = text[first.end : first.head_end]
     is_word = bool(_WORD.fullmatch(head))
     is_alone = before[-1].isalnum() and (first.head_end == len(text) or text[first.head_end] in LINE_ENDS)
-    is_short = max(len(before) - before.rfind(" "), *(end - start for start, end in pieces)) < _LONGEST_RANDOM
+    is_short = len(before) - before.rfind(" ") < _LONGEST_RANDOM and not any(
+        end - start >= _LONGEST_RANDOM for start, end in pieces
+    )
     for reading in readings(joined):
         found = [*by_form(reading.text, without_context=is_short and not is_word)]
         found += () if is_word or not is_alone else named_secrets(reading.text)
         for one in found:
             start, end = reading.place(one.start, one.end)
             if start < len(before) < end and not _is_whole(before, start, text[first.end : first.head_end]):
+                places = [*range(first.begun, first.start), *(place for piece in pieces for place in range(*piece))]
                 return Secret(places[start], places[end - 1] + 1, one.kind)
     return None
 
