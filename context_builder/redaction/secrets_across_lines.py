@@ -17,7 +17,7 @@ from context_builder.redaction.named_secrets import SECRET_KINDS, Syntax, is_sec
 from context_builder.redaction.pieces import LINE_ENDS, lines_of_pieces, may_go_on
 from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import Secret, has_one_of
-from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form, encoded_secrets, secrets_in_pieces
+from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form, secrets_in_pieces
 from context_builder.redaction.secret_values import HINTS, NameKind, kind_of_name
 from context_builder.redaction.seed_phrases import may_go_on_from, seed_phrases
 
@@ -87,8 +87,9 @@ def _in_lines(text: str) -> Iterator[Secret]:
                     yield Secret(lines.begun + start, lines.begun + end, one.kind)
         block = text[lines.start : lines.end].rstrip()
         if _ANY_LINE_END.search(block):
-            for one in encoded_secrets(_NO_KEY.sub("", block)):
-                yield Secret(lines.start, lines.start + len(block), one.kind)
+            for decoded in readings(_NO_KEY.sub("", block))[1:]:
+                for one in by_form(decoded.text, without_context=False):
+                    yield Secret(lines.start, lines.start + len(block), one.kind)
 
 
 def known_until(text: str) -> int:
