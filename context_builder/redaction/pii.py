@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final, NamedTuple
 
 from context_builder.errors import require_extra
+from context_builder.redaction.pii_in_parts import Checks, mail_addresses_in_parts, numbers_in_parts
 from context_builder.redaction.readings import Reading, readings
 
 _BEFORE: Final = 48
@@ -82,16 +84,9 @@ _DOMAIN_ENDS: Final = (
     r"|ie|in|jp|cn|ru|br|mx|au|nz|ca|za|example|test)"
 )
 _DOMAIN_SAID: Final = re.compile(rf" dot {_DOMAIN_ENDS}$", re.IGNORECASE)
-_LINE_END: Final = r"(?P<{}>[ \t]{{0,4}}\r?\n[ \t>|*#]{{0,16}})"
-_BROKEN: Final = re.compile(
-    r"(?<![\w.+-])[\w+][\w.+-]{0,63}"
-    rf"(?:@{_LINE_END.format('before_domain')}(?=(?:[\w-]{{1,63}}\.){{1,4}}[a-z]{{2,24}}\b)"
-    rf"|{_LINE_END.format('before_at')}(?=@(?:[\w-]{{1,63}}\.){{1,4}}{_DOMAIN_ENDS}\b)"
-    rf"|@[\w-]{{1,63}}{_LINE_END.format('within')}(?=[\w-]{{0,63}}(?:\.[\w-]{{1,63}}){{0,3}}\.{_DOMAIN_ENDS}\b)"
-    rf"|@(?:[\w-]{{1,63}}\.){{1,4}}{_LINE_END.format('before_end')}(?={_DOMAIN_ENDS}\b))",
-    re.IGNORECASE,
-)
-"""A mail address, as far as to the end of the line that parts it."""
+_DOMAIN: Final = r"(?:[\w-]{{1,63}}\.){{1,4}}{}(?![\w-])"
+_KNOWN_DOMAIN: Final = re.compile(_DOMAIN.format(_DOMAIN_ENDS), re.IGNORECASE)
+_ANY_DOMAIN: Final = re.compile(_DOMAIN.format("[a-z]{2,24}"), re.IGNORECASE)
 _MAIL_SAID: Final = re.compile(r"\b(?:e ?-?mail|mail|address|write|reach|contact|id)\b", re.IGNORECASE)
 
 
@@ -122,11 +117,8 @@ def mail_addresses(text: str) -> Iterator[PiiSpan]:
 
 
 def with_signs(reading: Reading) -> Reading:
-    """Return the reading with signs for such as ``[at]``, and each mail address on one line; itself without any."""
-    signed = reading.replaced((*sign.span(), "@" if sign["at"] else ".") for sign in _SIGNS.finditer(reading.text))
-    if "@" not in signed.text or "\n" not in signed.text:
-        return signed
-    return signed.replaced((*one.span(one.lastgroup or 0), "") for one in _BROKEN.finditer(signed.text))
+    """Return the reading with signs for such as ``[at]``; itself without any."""
+    return reading.replaced((*sign.span(), "@" if sign["at"] else ".") for sign in _SIGNS.finditer(reading.text))
 
 
 def _is_card(digits: str, before: str) -> bool:
@@ -182,6 +174,13 @@ class PiiRedactor:
             "IP_ADDRESS": known.IpRecognizer(),
             "US_SSN": known.UsSsnRecognizer(),
         }
+        iban = self._recognizers["IBAN_CODE"]
+        self._checks = Checks(
+            is_iban=lambda text: bool(iban.validate_result(text.upper())),
+            is_card=lambda text: 13 <= len(text) <= 19 and text.isdigit() and luhn(text),
+            card_said=lambda before: bool(_CARD.search(before)),
+            phone_said=lambda before: bool(_PHONE.search(before)),
+        )
         self._phone_matcher = PhoneNumberMatcher
         self._regions = tuple(regions)
 
@@ -201,7 +200,7 @@ class PiiRedactor:
         return apart(
             PiiSpan(*reading.place(one.start, one.end), one.kind)
             for reading in (read if signed is read[-1] else (*read, signed))
-            for one in self._in_windows(reading.text)
+            for one in chain(self._in_windows(reading.text), self._in_parts(reading.text))
         )
 
     def _in_windows(self, text: str) -> Iterator[PiiSpan]:
@@ -220,6 +219,12 @@ class PiiRedactor:
                 if found.score >= _LEAST_SCORE or (kind == "US_SSN" and _said(text, found.start)):
                     yield PiiSpan(found.start, found.end, kind)
         yield from self._phone_numbers(upper)
+
+    def _in_parts(self, text: str) -> Iterator[PiiSpan]:
+        for start, end in mail_addresses_in_parts(text, _KNOWN_DOMAIN, _ANY_DOMAIN):
+            yield PiiSpan(start, end, "EMAIL_ADDRESS")
+        for start, end, kind in numbers_in_parts(text, self._checks):
+            yield PiiSpan(start, end, kind)
 
     def _phone_numbers(self, text: str) -> Iterator[PiiSpan]:
         for region in self._regions if _ENOUGH_DIGITS.search(text) else ():
