@@ -18,15 +18,25 @@ if TYPE_CHECKING:
 
 LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _KEY: Final = r"[A-Za-z0-9_+/=.~-]"
+_NAME: Final = r"[A-Za-z_]\w{0,20}"
+_LEAD: Final = (
+    r"\d{1,3}(?:[.)]\s{1,4}|\s?\|\s?)"  # a number of an item or a row
+    r"|(?:<[a-z][^<>\n]{0,40}>\s{0,8}){1,3}"
+    rf"|(?:(?:const|let|var|my|local|export|set)\s)?[$]?{_NAME}(?:\s\d{{1,2}})?[\"']?\s{{0,4}}(?:[+.:]?=|:\s)\s{{0,4}}"
+    rf"(?:{_NAME}\s?[+.]\s?)?(?=[\"'`]?[A-Za-z0-9])"
+    rf"|{_NAME}\({_NAME},\s?"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.,Z+-]{5,20}\s(?:\[?[A-Z]{4,8}\]?:?\s)?"  # a time, and how grave it is
+)
+"""What a line with one piece may begin with."""
 _BETWEEN: Final = (
     r"\]\s?[(\[][^()\[\]\s]{0,200}[)\]]"  # the rest of a link, behind its text
     r"|<[^<>]{0,80}>"
     r"|=\r?\n"  # a line goes on in e-mails
-    r"|(?:^|(?<=[\n\r\v\f]))[^\S\n]{0,8}\d{1,3}[.)]\s"  # a list's numbers
-    r"|\.(?:append|concat|join)\("
+    rf"|(?:^|(?<=[\n\r\v\f]))[^A-Za-z0-9\n]{{0,16}}(?:{_LEAD})"
+    r"|\.(?:append|concat|join)\(|\.{2,4}|\[\^\d{1,3}\]|[?&]\w{1,12}=(?=\w)|[\"'][A-Za-z_]\w{0,20}[\"']:\s?(?=[\"'])"
     r"|(?<![\w\"'`])[bfru]{1,2}(?=[\"'])"
 )
-_PIECES: Final = re.compile(rf"(?i:{_BETWEEN})|(?P<piece>(?:(?!=\r?\n|\.(?:append|concat|join)\(){_KEY})+)")
+_PIECES: Final = re.compile(rf"(?i:{_BETWEEN})|(?P<piece>(?:(?!=\r?\n|\.(?:append|concat|join)\(|\.\.){_KEY})+)")
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+[.]?")
 _BOUNDARY: Final = re.compile(r"[^A-Za-z0-9_+]")
 _LONGEST_BETWEEN: Final = 240
@@ -39,13 +49,14 @@ _LEAST_GROUPS: Final = 3
 
 _LINE_END: Final = re.compile(f"\r\n|[{LINE_ENDS}]")
 _ONE_PIECE: Final = re.compile(
-    rf"[^A-Za-z0-9\n]{{0,16}}(?:\d{{1,3}}[.)]\s{{1,4}})?(?:[bfruBFRU]{{1,2}}(?=[\"']))?[^\w\s]{{0,4}}{_KEY}{{1,100}}[^\w]{{0,16}}"
+    rf"[^A-Za-z0-9\n]{{0,16}}(?:{_LEAD})?(?:[bfruBFRU]{{1,2}}(?=[\"']))?[^\w\s]{{0,4}}{_KEY}{{1,100}}"
+    r"(?:</?[a-z]{1,10}\s?/?>){0,3}[^\w]{0,16}"
 )
 """A line with one piece of a key, and signs around it."""
 _LAST_PIECE: Final = re.compile(r"\S{1,100}[^\w]{0,16}\Z")
 _FIRST_PIECE: Final = re.compile(r"[^\w\s]{0,16}[ \t]{0,4}\S{1,100}")
 _BEFORE: Final = 120
-_MAY_BECOME_ONE: Final = 24
+_MAY_BECOME_ONE: Final = 64
 """Characters of a line that is not ended yet, and may become one with a piece."""
 
 

@@ -21,7 +21,7 @@ _BETWEEN: Final = re.compile(
 )
 """What stands between parts: signs of tables, lists and strings, elements, and the ends of lines."""
 _NAME: Final = re.compile(r"(?<![\w.+@-])[\w+][\w.+-]{0,63}\Z")
-_PART_OF_DOMAIN: Final = re.compile(r"[\w.-]{0,80}")
+_PART_OF_DOMAIN: Final = re.compile(r"[\w.-]{0,255}")
 _LONGEST_NAME, _LONGEST_DOMAIN = 64, 255
 _PART_OF_NUMBER: Final = re.compile(r"[+(]{0,2}[A-Za-z]{0,4}[\d ()-]{0,24}[A-Za-z]{0,1}")
 _HEAD_OF_NUMBER: Final = re.compile(r"[\d ()-]{0,24}\d[A-Za-z]{0,2}(?![\w])")
@@ -106,11 +106,11 @@ def _end_of_domain(
     text: str, parts: Sequence[_Part], number: int, at: int, domain: re.Pattern[str], any_domain: re.Pattern[str]
 ) -> int | None:
     """Return where a domain ends that begins behind ``at`` and ends in a later part."""
-    joined = text[at + 1 : parts[number].end]
+    joined = text[at + 1 : parts[number].end] if parts[number].end - at <= _LONGEST_DOMAIN else "…"
     for part in parts[number + 1 : number + _MOST]:
-        if not _PART_OF_DOMAIN.fullmatch(joined) or len(joined) > _LONGEST_DOMAIN:
+        if not _PART_OF_DOMAIN.fullmatch(joined):
             break
-        head = text[part.start : part.end]
+        head = text[part.start : min(part.end, part.start + _LONGEST_DOMAIN)]
         known = any_domain if not joined and "\n" in part.between else domain
         if (found := known.match(joined + head)) and found.end() > len(joined):
             return part.start + found.end() - len(joined)

@@ -49,12 +49,12 @@ _LINKED: Final = r"\](?:\([^()\s]{0,200}(?:\s[\"'][^\"'()]{0,80}[\"'])?\)|\[[^\[
 _MARKUP: Final = re.compile(
     r"\\(?P<kept>[!-/:-@\[\]-`{-~])"  # Markdown's escape
     r"|(?<=[\w@.-])(?:\*{1,3}|`{1,2}|~~)(?=[\w@.-])"
-    r"|(?<=\S)(?:<!--[^<>]{0,80}-->|/\*[^*/]{0,80}\*/"
-    r"|</?(?i:a|abbr|b|bdi|code|del|em|font|i|ins|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{0,80})?/?>)(?=\S)"
+    r"|(?<=\S)(?:<!--[^<>]{0,80}-->|/\*[^*/]{0,80}\*/)(?=\S)|(?<=\S)=\r?\n(?=\S)"
+    r"|</?(?i:a|abbr|b|bdi|code|del|em|font|i|ins|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{0,80})?/?>"
     r"|(?<=[\w@.=-])(?:[$#]?\{{1,2}\s{0,2}(?:\"\"|''|``)\s{0,2}\}{1,2}|\$\(\))(?=[\w@.=-])"  # nothing, put in
     r"|(?<=[\w@.=\"'`-])[$#]?\{[\"'`](?=[\w@.=\s-])"  # text, put in
     r"|(?<=[\w@.=\s-])[\"'`]\}(?:[$#]?\{[\"'`])?(?=[\w@.=\s\"'`-])"
-    rf"|\[(?=[^\[\]\n]{{1,200}}{_LINKED})|(?<=\S)(?:{_LINKED}(?: ?\[)?)"
+    rf"|\[(?=[^\[\]\n]{{1,200}}{_LINKED})|(?<=.)(?:{_LINKED}(?: ?\[)?)"
     # the beginning of a link, its rest, and the beginning of the next
     r"|(?<=\S)\]\]>(?:<!\[CDATA\[)?(?=\S)|(?<=\S)\x1b\[[\d;]{0,12}m(?=\S)|(?<=[\w@.-])\}\\[a-z]{2,10}\{(?=[\w@.-])"
     # sections of XML, colours of a terminal, commands of LaTeX
@@ -305,7 +305,9 @@ def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
             run = list(group)
             if is_read and len(run) >= _LEAST_OF_HEX:
                 plain = "".join(chr(int(pair.group(), 16)) for pair in run)
-                yield digits.start() + run[0].start(), digits.start() + run[-1].end(), plain
+                begun = digits.start() + run[0].start()
+                begun -= 2 * text.startswith(("0x", "0X"), begun - 2)
+                yield begun, digits.start() + run[-1].end(), plain
 
 
 _IN_WORDS: Final = tuple(
@@ -317,7 +319,7 @@ _IN_WORDS: Final = tuple(
         (r"[\\=]", _of_octal),
         (r"\.(?:replace|split)", without_sign),
         (r"[\"'`]", put_together),
-        (r"[\\*`~<>\"'{(\]\x1b]", _without_markup),
+        (r"[\\*`~<>\"'{(\]\x1b]|=\r?\n", _without_markup),
         (r"[ \n./-]\S[ \n./-]", _joined),
         (r"[^A-Za-z0-9][!-~][^A-Za-z0-9]", _separated),
         (r"\s\S{1,8}\s", _in_groups),

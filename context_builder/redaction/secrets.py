@@ -14,14 +14,23 @@ from context_builder.redaction.secret_values import NameKind, is_like_a_password
 from context_builder.redaction.secrets_across_lines import Columns, broken_secrets, known_until
 
 _OPENERS: Final = (":", "|", ">", "|-", ">-", "|+", ">+")
+_ASSIGNS: Final = ("=", "\\", "(")
 _OPENED: Final = re.compile(
     r"(?:\\{0,3}[\"'`]|[\])*]){0,3}(?:\s(?:is|was|below|follows|here))?\s{0,4}"
-    r"(?::{1,2}\**\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$"
+    r"(?::{1,2}\**\s{0,4}(?:[|>][+-]?\d?)?|>|:?=\s{0,4}[\\(]?)\s{0,8}$"
 )
 _OPENING: Final = 200
 """Characters at the end of a line in which the name of the value below is looked for."""
 
 _NAME_ENTRY: Final = re.compile(r"[\s>|#*-]{0,80}[\"']?name[\"']?:\s{1,4}[\"']?([\w.-]{2,80})[\"']?,?\s{0,8}$")
+_NAME_OF_FORM: Final = re.compile(
+    r"Content-Disposition:[^\n]{0,40} name=[\"']([\w.-]{2,80})[\"']\s{0,8}$", re.IGNORECASE
+)
+_NAME_IN_CELL: Final = re.compile(
+    r"\s{0,80}<[a-z]{1,10}(?:\s[^<>]{0,80})?>([\w .-]{2,40})[\s:]{0,4}</[a-z]{1,10}>\s{0,8}$"
+)
+_VALUE_IN_CELL: Final = re.compile(r"\s{0,80}(?:<[a-z]{1,10}(?:\s[^<>]{0,80})?>){1,3}([^<\s]{6,1000})</")
+_FENCE: Final = re.compile(r"[\s>]{0,16}(?:`{3}|~{3})[\w-]{0,20}\s{0,8}$")
 _NAME_ELEMENT: Final = re.compile(r"\s{0,80}<(?:key|name)>([\w.-]{2,80})</(?:key|name)>\s{0,8}$")
 _VALUE_ELEMENT: Final = re.compile(r"\s{0,80}<(?:value|string)>([^<]{4,4000})</")
 _LIST_ITEM: Final = re.compile(r"\s{0,80}-\s")
@@ -84,7 +93,7 @@ class LineContext:
         if self._name_above > NameKind.KEY and (value := _VALUE_ELEMENT.match(line)):
             if is_secret_value(value[1], self._name_above, Syntax.ELEMENT, quoted=True):
                 return Secret(*value.span(1), SECRET_KINDS[self._name_above])
-        elif self._name_above > NameKind.KEY and (value := _VALUE_ENTRY.match(line)):
+        elif self._name_above > NameKind.KEY and (value := _VALUE_ENTRY.match(line) or _VALUE_IN_CELL.match(line)):
             told = Syntax.DASHED if self._is_alone else Syntax.TOLD
             if is_secret_value(value[1], self._name_above, told, quoted=False):
                 return Secret(*value.span(1), SECRET_KINDS[self._name_above])
@@ -98,14 +107,18 @@ class LineContext:
 
     def _note(self, line: str) -> None:
         """Keep what a line says of those below it."""
+        if _FENCE.match(line):
+            return
         self._is_alone = False
         if not _LIST_ITEM.match(line):
             self._name_above = NameKind.UNKNOWN
-        if entry := _NAME_ENTRY.match(line) or _NAME_ELEMENT.match(line):
+        if entry := _NAME_ENTRY.match(line) or _NAME_ELEMENT.match(line) or _NAME_OF_FORM.match(line):
             self._name_above = kind_of_name(entry[1])
         elif line.rstrip().endswith(_OPENERS):
             self._name_above = _name_at_end(line[-_OPENING:]) or self._name_above
-        elif (alone := _NAME_ALONE.match(line)) and (kind := kind_of_name(alone[1])):
+        elif line.rstrip().endswith(_ASSIGNS) and (kind := _name_at_end(line[-_OPENING:])):
+            self._name_above = kind
+        elif (alone := _NAME_ALONE.match(line) or _NAME_IN_CELL.match(line)) and (kind := kind_of_name(alone[1])):
             self._name_above, self._is_alone = kind, True
         elif _ASKED.search(line, max(0, len(line) - _OPENING)):
             self._name_above, self._is_alone = NameKind.PASSWORD, True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -20,6 +20,7 @@ from context_builder.redaction.secret import Secret, has_one_of
 from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form, secrets_in_pieces
 from context_builder.redaction.secret_values import HINTS, NameKind, kind_of_name
 from context_builder.redaction.seed_phrases import may_go_on_from, seed_phrases
+from context_builder.redaction.strings_in_code import runs
 
 _BLANKS: Final = rf"[^\S{LINE_ENDS}]"
 _NEW_LINES: Final = rf"(?:[{LINE_ENDS}]{_BLANKS}{{0,16}}(?:[>|#*][>|#* ]{{0,16}})?){{1,3}}"
@@ -38,6 +39,8 @@ _LEAST: Final = 12
 _LONGEST_HELD: Final = 2_000
 """Characters that wait for what comes next, and are looked through at each line."""
 _NO_KEY: Final = re.compile(r"[^A-Za-z0-9_+/=.:~-]+")
+_GOES_ON: Final = re.compile(r"[=\\]\r?\n")
+"""The end of a line that says that it goes on."""
 _SIGNS: Final = re.compile(r"(?:\n[>|#* \t]{1,16})+\Z")
 _ANY_LINE_END: Final = re.compile(f"[{LINE_ENDS}]")
 _LONGEST_RANDOM: Final = 60
@@ -66,7 +69,7 @@ def broken_secrets(text: str) -> list[Secret]:
             if (secret := _across(text, first, pieces[:count])) is not None:
                 found.append(secret)
                 break
-    return [*found, *_in_lines(text), *seed_phrases(text)]
+    return [*found, *_in_lines(text), *_in_continued_lines(text), *seed_phrases(text)]
 
 
 def _in_lines(text: str) -> Iterator[Secret]:
@@ -88,8 +91,44 @@ def _in_lines(text: str) -> Iterator[Secret]:
         block = text[lines.start : lines.end].rstrip()
         if _ANY_LINE_END.search(block):
             for decoded in readings(_NO_KEY.sub("", block))[1:]:
-                for one in by_form(decoded.text, without_context=False):
+                for one in chain(by_form(decoded.text, without_context=False), named_secrets(decoded.text)):
                     yield Secret(lines.start, lines.start + len(block), one.kind)
+
+
+def _in_continued_lines(text: str) -> Iterator[Secret]:
+    """Yield the secrets of lines that go on, or whose strings a program puts together."""
+    for begun, end in _continued(text):
+        part = text[begun:end]
+        for reading in readings(part)[1:]:
+            for one in chain(named_secrets(reading.text), by_form(reading.text, without_context=False)):
+                start, ended = reading.place(one.start, one.end)
+                if _ANY_LINE_END.search(part, start, ended):
+                    yield Secret(begun + start, begun + ended, one.kind)
+
+
+def _continued(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where lines go on, from the one before them on, in which a name may be."""
+    for start, end in chain(_going_on(text), runs(text)):
+        if "\n" in text[start:end]:
+            begun = text.rfind("\n", 0, max(0, text.rfind("\n", 0, start))) + 1
+            yield max(begun, start - _LONGEST_HELD), end
+
+
+def _going_on(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where lines say that they go on, with the next one, of which not more is looked at than may be held."""
+    start = end = 0
+    for ending in _GOES_ON.finditer(text):
+        begun = text.rfind("\n", end, ending.start()) + 1
+        if begun and end:
+            yield start, _with_next_line(text, end)
+        start, end = (begun if begun or not end else start), ending.end()
+    if end:
+        yield start, _with_next_line(text, end)
+
+
+def _with_next_line(text: str, end: int) -> int:
+    after = text.find("\n", end, end + _LONGEST_HELD)
+    return after if after >= 0 else min(len(text), end + _LONGEST_HELD)
 
 
 def known_until(text: str) -> int:
@@ -107,6 +146,10 @@ def known_until(text: str) -> int:
         return cut
     together += [(text.rfind("\n", 0, one.start) + 1, one.head_end) for one in _breaks(text)]
     together += [(text.rfind("\n", 0, one.start) + 1, one.end) for one in seed_phrases(text)]
+    together += [
+        (begun, len(text) + 1 if text.endswith("\n", 0, end + 1) or end == len(text) else end)
+        for begun, end in _continued(text)
+    ]
     early = cut
     for begun, ended in sorted(together, key=itemgetter(1), reverse=True):
         if begun < early < ended:
@@ -184,17 +227,26 @@ def _ends_whole(line: str) -> bool:
 
 _SEPARATORS: Final = "|\t,;"
 """Between the cells of Markdown and of files of values."""
+_ELEMENT: Final = "<"
+"""Stands for the elements of HTML in their place."""
 _HEAD_HINTS: Final = (*HINTS, "code", "totp", "2fa")
 _LONGEST_HEAD: Final = 400
 _MOST_CELLS: Final = 64
 _MARKS: Final = " \t*_`\"'"
 """What may stand around the text of a cell."""
 _HEADING: Final = re.compile(r"(?:[^\W_][\w./()#-]{0,30}(?:\s(?=\w))?){0,4}")
-_ROW: Final = re.compile(
-    r"<(?P<named>t[dh]|dt|label|name|key)(?:\s[^>]{0,200})?>\s{0,8}(?P<name>[\w .-]{2,40})[\s:]{0,4}</(?P=named)>"
-    r"\s{0,8}<(?P<valued>td|dd|code|value|string|span)(?:\s[^>]{0,200})?>\s{0,8}(?P<value>[^\s<]{4,1000})\s{0,8}</(?P=valued)>",
+_PAIR: Final = re.compile(
+    r"<(?P<named>[a-z][a-z\d]{0,9})(?:\s[^>]{0,200})?>\s{0,8}(?P<name>[\w .-]{2,40})[\s:]{0,4}</(?P=named)>"
+    r"\s{0,8}(?P<valued><[a-z][a-z\d]{0,9}(?:\s[^>]{0,200})?>)\s{0,8}(?P<value>[^\s<]{4,1000})\s{0,8}</",
     re.IGNORECASE,
 )
+"""Two elements of HTML or XML, of which the first may be the name of the second."""
+_TWO_CELLS: Final = re.compile(
+    r"[\s|\[({\"'`*]{0,8}(?P<name>[A-Za-z][\w .-]{1,40})[\"'`*]{0,3}\s{0,4}[,;\t]\s{0,4}[\"'`*]{0,3}"
+    r"(?P<value>[^\s,;\t\"'`|]{8,128})[\"'`*|\])};,\s]{0,8}"
+)
+_ELEMENT_ROW: Final = re.compile(r"<tr(?:\s[^<>]{0,200})?>(?P<cells>(?:(?!</?tr[\s>]).){0,4000})", re.IGNORECASE)
+_ELEMENT_CELL: Final = re.compile(r"<t[dh](?:\s[^<>]{0,200})?>(?P<cell>[^<]{0,1000})", re.IGNORECASE)
 
 
 class Columns:
@@ -208,16 +260,28 @@ class Columns:
 
     def secrets(self, line: str) -> Iterator[Secret]:
         """Yield the secrets of the next line, in order; one that is no row ends the table."""
-        if (self._kinds or self._codes) and line.count(self._separator) == self._count:
-            yield from self._in_cells(line)
-        elif not line.isspace() and line:
-            self._begin(line)
-        if "</" in line:
-            yield from _in_row(line)
+        rows = [*_ELEMENT_ROW.finditer(line)] if "<t" in line else []
+        for row in rows:
+            yield from self._in_row(_ELEMENT, [(one.start("cell"), one["cell"]) for one in _cells_of(line, row)])
+        if not rows:
+            yield from self._in_line(line)
+        yield from _in_pairs(line)
 
-    def _in_cells(self, line: str) -> Iterator[Secret]:
-        begun = 0
-        for place, cell in enumerate(line.split(self._separator)):
+    def _in_line(self, line: str) -> Iterator[Secret]:
+        separator = self._separator
+        if separator in ("", _ELEMENT) or line.count(separator) + 1 != self._count:
+            separator = next((one for one in _SEPARATORS if one in line), "")
+        if not line.isspace() and line:
+            cells = line.split(separator) if separator else [line]
+            starts = accumulate((len(cell) + 1 for cell in cells), initial=0)
+            yield from self._in_row(separator, [*zip(starts, cells, strict=False)])
+
+    def _in_row(self, separator: str, cells: Sequence[tuple[int, str]]) -> Iterator[Secret]:
+        """Yield the secrets in the cells of a row, if it is below a head; else it may be one."""
+        if not (self._kinds or self._codes) or (separator, len(cells)) != (self._separator, self._count):
+            self._begin(separator, [cell for _, cell in cells])
+            return
+        for place, (begun, cell) in enumerate(cells):
             value = cell.strip(_MARKS)
             if place in self._codes:
                 if found := codes_alone(cell):
@@ -226,26 +290,34 @@ class Columns:
                 start = begun + len(cell) - len(cell.lstrip(_MARKS))
                 if " " not in value and is_secret_value(value, kind, Syntax.TOLD, quoted=False):
                     yield Secret(start, start + len(value), SECRET_KINDS[kind])
-            begun += len(cell) + 1
 
-    def _begin(self, line: str) -> None:
-        """Keep which columns hold secrets, if the line is the head of a table."""
+    def _begin(self, separator: str, written: Sequence[str]) -> None:
+        """Keep which columns hold secrets, if the row is the head of a table."""
         self._kinds, self._codes = {}, frozenset()
+        line = separator.join(written)
         if len(line) > _LONGEST_HEAD or not has_one_of(_HEAD_HINTS, line.lower()):
             return
-        separator = next((one for one in _SEPARATORS if one in line), "")
-        cells = [cell.strip(_MARKS) for cell in line.split(separator)] if separator else []
-        is_table = sum(map(bool, cells)) > 1 or line.lstrip().startswith("|")
+        cells = [cell.strip(_MARKS) for cell in written] if separator else []
+        is_table = sum(map(bool, cells)) > 1 or line.lstrip().startswith("|") or separator == _ELEMENT
         if len(cells) <= _MOST_CELLS and is_table and all(map(_HEADING.fullmatch, cells)):
             kinds = {place: kind_of_name(cell) for place, cell in enumerate(cells) if cell}
             self._kinds = {place: kind for place, kind in kinds.items() if kind > NameKind.KEY}
             self._codes = frozenset(place for place, cell in enumerate(cells) if names_codes(cell))
-            self._separator, self._count = separator, len(cells) - 1
+            self._separator, self._count = separator, len(cells)
 
 
-def _in_row(line: str) -> Iterator[Secret]:
-    """Yield the secrets beside their names in the cells of a row in HTML, and in elements of such pairs."""
-    for row in _ROW.finditer(line):
-        kind = kind_of_name(row["name"])
-        if kind > NameKind.KEY and is_secret_value(row["value"], kind, Syntax.TOLD, quoted=False):
+def _cells_of(line: str, row: re.Match[str]) -> Iterator[re.Match[str]]:
+    return _ELEMENT_CELL.finditer(line, *row.span("cells"))
+
+
+def _in_pairs(line: str) -> Iterator[Secret]:
+    """Yield the secrets beside their names in two elements of HTML or XML, and in two cells that are all of a row."""
+    for pair in _PAIR.finditer(line) if "</" in line else ():
+        kind = kind_of_name(pair["name"])
+        if kind > NameKind.KEY and is_secret_value(pair["value"], kind, Syntax.TOLD, quoted=False):
+            yield Secret(*pair.span("value"), SECRET_KINDS[kind])
+    if has_one_of(HINTS, line.lower()) and (row := _TWO_CELLS.fullmatch(line)):
+        kind, value = kind_of_name(row["name"]), row["value"]
+        has_digits = sum(map(str.isdigit, value)) > 1
+        if kind > NameKind.KEY and has_digits and is_secret_value(value, kind, Syntax.DASHED, quoted=False):
             yield Secret(*row.span("value"), SECRET_KINDS[kind])
