@@ -54,7 +54,7 @@ _ONE_PIECE: Final = re.compile(
 )
 """A line with one piece of a key, and signs around it."""
 _LAST_PIECE: Final = re.compile(r"\S{1,100}[^\w]{0,16}\Z")
-_FIRST_PIECE: Final = re.compile(r"[^\w\s]{0,16}[ \t]{0,4}\S{1,100}")
+_FIRST_PIECE: Final = re.compile(rf"[^\w\s]{{0,16}}[ \t]{{0,4}}(?:{_LEAD})?\S{{1,100}}")
 _BEFORE: Final = 120
 _MAY_BECOME_ONE: Final = 64
 """Characters of a line that is not ended yet, and may become one with a piece."""

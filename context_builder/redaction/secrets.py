@@ -73,7 +73,7 @@ class LineContext:
         """Return the secrets of the next line, in order, none overlapping another."""
         is_public = self._is_public or self._name_above == NameKind.HARMLESS
         found = secrets_in(line, without_context=not is_public)
-        below = self._value_below(line)
+        below = None if _FENCE.match(line) else self._value_below(line)
         listed = [*self._codes.secrets(line)]
         in_cells = [*self._columns.secrets(line)]
         if told := [*([below] if below else ()), *(in_cells or listed)]:
@@ -114,11 +114,13 @@ class LineContext:
             self._name_above = NameKind.UNKNOWN
         if entry := _NAME_ENTRY.match(line) or _NAME_ELEMENT.match(line) or _NAME_OF_FORM.match(line):
             self._name_above = kind_of_name(entry[1])
+        elif (cell := _NAME_IN_CELL.match(line)) and (kind := kind_of_name(cell[1])):
+            self._name_above, self._is_alone = kind, True
         elif line.rstrip().endswith(_OPENERS):
             self._name_above = _name_at_end(line[-_OPENING:]) or self._name_above
         elif line.rstrip().endswith(_ASSIGNS) and (kind := _name_at_end(line[-_OPENING:])):
             self._name_above = kind
-        elif (alone := _NAME_ALONE.match(line) or _NAME_IN_CELL.match(line)) and (kind := kind_of_name(alone[1])):
+        elif (alone := _NAME_ALONE.match(line)) and (kind := kind_of_name(alone[1])):
             self._name_above, self._is_alone = kind, True
         elif _ASKED.search(line, max(0, len(line) - _OPENING)):
             self._name_above, self._is_alone = NameKind.PASSWORD, True

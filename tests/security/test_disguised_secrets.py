@@ -112,6 +112,12 @@ WITHIN_WORDS: Final[dict[str, Callable[[str], str]]] = {
     "quoted-printable, in small letters": lambda text: "".join(f"={ord(one):02x}" for one in text),
 }
 
+
+def thirds(text: str) -> list[str]:
+    size = -(-len(text) // 3)
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
 IN_PIECES: Final[dict[str, Callable[[str], str]]] = {
     **{f"lines of {size}": grouped(size, "\n") for size in (1, 2, 3, 4, 8)},
     **{f"{between!r} between letters": between.join for between in ("\r", "\v", "\f", "\r\n")},
@@ -124,6 +130,19 @@ IN_PIECES: Final[dict[str, Callable[[str], str]]] = {
     "base64 of other letters": lambda text: b64encode(f"café {text} bye".encode()).decode(),
     "from its end": lambda text: text[::-1],
     "lines of e-mails": grouped(9, "=\n"),
+    "lines that end in elements": grouped(9, "<br>\n"),
+    "lines of elements": lambda text: "\n" + "".join(f"  <td>{part}</td>\n" for part in thirds(text)),
+    "numbered rows": lambda text: "\n" + "".join(f"| {at} | {part} |\n" for at, part in enumerate(thirds(text))),
+    "named lines": lambda text: "\n" + "".join(f"Part {at}: {part}\n" for at, part in enumerate(thirds(text))),
+    "a log": lambda text: "\n" + "".join(f"2026-01-02T10:00:00Z INFO {part}\n" for part in thirds(text)),
+    "values of JSON": lambda text: (
+        "{" + ", ".join(f'"part{at}": "{part}"' for at, part in enumerate(thirds(text))) + "}"
+    ),
+    "variables": lambda text: "\n".join(f'part{at} = "{part}"' for at, part in enumerate(thirds(text))),
+    "calls": lambda text: "\n".join(f'strcat(k, "{part}");' for part in thirds(text)),
+    "values of a query": lambda text: "?" + "&".join(f"p{at}={part}" for at, part in enumerate(thirds(text))),
+    "groups with dots": grouped(4, "..."),
+    "a footnote": lambda text: f"{text[:12]}[^1]{text[12:]}",
 }
 """What the forms of secrets are known in."""
 
@@ -134,7 +153,10 @@ def test_a_secret_is_found_in_pieces(disguise: str, secret: str) -> None:
     hidden = IN_PIECES[disguise](secret)
     shown = redactor_of_packages().redact(f"Use {hidden} for it.")
     least = len(hidden) * PART // len(secret)
-    assert not [at for at in range(len(hidden) - least) if hidden[at : at + least] in shown], shown
+    if all(part in hidden for part in thirds(secret)):  # with more around them
+        assert not [part for part in thirds(secret) if part in shown], shown
+    else:
+        assert not [at for at in range(len(hidden) - least) if hidden[at : at + least] in shown], shown
 
 
 @pytest.mark.parametrize(
@@ -146,6 +168,8 @@ def test_a_secret_is_found_in_pieces(disguise: str, secret: str) -> None:
         "- AKIA\n- ASIA\n- second item 2\n- third",
         "id1\nid2\nid3\nid4\nid5",
         "4111 1111",
+        'prefix = "ghp_"\nlength = 36\nalphabet = "abc"',
+        "step1: open\nstep2: read\nstep3: close",
         'print("ghp_" + name + "1")',
         "[ghp_](https://x.example/ghp) and [sk-](https://x.example/sk) are forms",
     ],
