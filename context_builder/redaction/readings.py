@@ -3,8 +3,8 @@
 A reading is the text in plain letters, each of which knows its place. The first one is what is seen: without what is
 invisible, with the letters and digits of other widths and faces as plain ones. Where there is more to be read, the
 last one also has escapes decoded, markup within words left out, strings of a program put together, single letters
-joined, look-alike letters replaced, and accents removed. Others have words decoded from base64 and base32, and the
-letters of tags, which nobody sees and a model reads.
+joined, look-alike letters replaced, and accents removed. Others have words decoded from base64 and base32, the
+letters of tags, which nobody sees and a model reads, and what is shown from its end to its beginning.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import chain, groupby, repeat
 from typing import Final, NamedTuple
 from unicodedata import category, decimal, normalize
 
-from context_builder.redaction.encodings import MAY_DECODE, of_base32, of_base64
+from context_builder.redaction.encodings import MAY_DECODE, of_base32, of_base64, of_lines
 from context_builder.redaction.strings_in_code import put_together, without_sign
 
 _SEEN_CONTROLS: Final = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x1f\x85")
@@ -30,6 +30,13 @@ _UNSEEN: Final = re.compile(
 _TAG: Final = re.compile("[\U000e0020-\U000e007e\U000e0110-\U000e016e]")
 _TAGS: Final = {first + code: code for first in (0xE0000, 0xE0100 - 16) for code in range(0x20, 0x7F)}
 """Tags, and selectors of variations, that nobody sees, and the letters that they stand for."""
+
+_TURNED: Final = re.compile(r"\u202e([^\u202c\n]{1,4000})")
+"""What is shown from the right to the left."""
+_BACKWARDS: Final = re.compile(
+    r"(?P<quote>[\"'`])(?P<string>[^\"'`\n]{4,400})(?P=quote)\s?\[::-1\]|\S{1,100}\s?:\s?(?i:[\w-]{0,20}(?:drowssap|terces|nekot))"
+)
+"""What is read from its end: a string that is turned, and a name behind its value."""
 
 _ODD: Final = re.compile("[^\t\n\v\f\r\x1c-\x1f -~]")
 _MARK: Final = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
@@ -49,14 +56,15 @@ _LINKED: Final = r"\](?:\([^()\s]{0,200}(?:\s[\"'][^\"'()]{0,80}[\"'])?\)|\[[^\[
 _MARKUP: Final = re.compile(
     r"\\(?P<kept>[!-/:-@\[\]-`{-~])"  # Markdown's escape
     r"|(?<=[\w@.-])(?:\*{1,3}|`{1,2}|~~)(?=[\w@.-])"
-    r"|(?<=\S)(?:<!--[^<>]{0,80}-->|/\*[^*/]{0,80}\*/)(?=\S)|(?<=\S)=\r?\n(?=\S)"
+    r"|<!--[^<>]{0,80}-->|/\*[^*/]{0,80}\*/|(?<=\S)=\r?\n(?=\S)|(?<=[\w@.-])\[\^\w{1,3}\](?=[\w@. -])"
     r"|</?(?i:a|abbr|b|bdi|code|del|em|font|i|ins|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{0,80})?/?>"
     r"|(?<=[\w@.=-])(?:[$#]?\{{1,2}\s{0,2}(?:\"\"|''|``)\s{0,2}\}{1,2}|\$\(\))(?=[\w@.=-])"  # nothing, put in
     r"|(?<=[\w@.=\"'`-])[$#]?\{[\"'`](?=[\w@.=\s-])"  # text, put in
     r"|(?<=[\w@.=\s-])[\"'`]\}(?:[$#]?\{[\"'`])?(?=[\w@.=\s\"'`-])"
     rf"|\[(?=[^\[\]\n]{{1,200}}{_LINKED})|(?<=.)(?:{_LINKED}(?: ?\[)?)"
     # the beginning of a link, its rest, and the beginning of the next
-    r"|(?<=\S)\]\]>(?:<!\[CDATA\[)?(?=\S)|(?<=\S)\x1b\[[\d;]{0,12}m(?=\S)|(?<=[\w@.-])\}\\[a-z]{2,10}\{(?=[\w@.-])"
+    r"|(?<=\S)\]\]>(?:<!\[CDATA\[)?(?=\S)|(?<=\S)\x1b?\[[\d;]{1,12}m(?=[\w ])"
+    r"|(?<=[\w@.-])\}\\[a-z]{2,10}\{(?=[\w@.-])"
     # sections of XML, colours of a terminal, commands of LaTeX
 )
 """What stands within a word and is not seen, or not read."""
@@ -147,7 +155,8 @@ def readings(written: str) -> list[Reading]:
     first = _seen(written)
     second = _deciphered(first)
     tagged = [Reading(written.translate(_TAGS))] if _TAG.search(written) else []
-    return [one for one in (first, *tagged, _decoded(second or first), second) if one is not None]
+    turned = [Reading(written).replaced(_turned(written))] if _TURNED.search(written) else []
+    return [one for one in (first, *tagged, *turned, _decoded(second or first), second) if one is not None]
 
 
 def _seen(written: str) -> Reading:
@@ -206,8 +215,9 @@ def _decoded(encoded: Reading) -> Reading | None:
     for _ in range(_ROUNDS):
         if not MAY_DECODE.search(reading.text):
             break
-        decoded = reading.replaced(of_base64(reading.text))
-        decoded = decoded.replaced(of_base32(decoded.text))
+        decoded = reading
+        for parts in (of_lines, of_base64, of_base32) if "\n" in reading.text else (of_base64, of_base32):
+            decoded = decoded.replaced(parts(decoded.text))
         if decoded is reading:
             break
         reading = _deciphered(decoded) or decoded
@@ -269,6 +279,16 @@ def _in_groups(text: str) -> Iterator[tuple[int, int, str]]:
         groups = [group] if group and 1 < length <= _LONGEST_GROUP and not (groups and group is groups[-1]) else []
 
 
+def _turned(text: str) -> Iterator[tuple[int, int, str]]:
+    for found in _TURNED.finditer(text):
+        yield *found.span(1), found[1][::-1]
+
+
+def _backwards(text: str) -> Iterator[tuple[int, int, str]]:
+    for found in _BACKWARDS.finditer(text):
+        yield *found.span("string" if found["string"] else 0), (found["string"] or found.group())[::-1]
+
+
 def _of_css(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield what is written in the escapes of style sheets, where that is readable text."""
     for escapes in _CSS.finditer(text):
@@ -318,6 +338,7 @@ _IN_WORDS: Final = tuple(
         (r"[0-9A-Fa-f]{12}|[0-9A-Fa-f][ :,-]{1,2}(?:0x)?[0-9A-Fa-f]", _of_hex),
         (r"[\\=]", _of_octal),
         (r"\.(?:replace|split)", without_sign),
+        (r"\[::-1\]|(?i:drowssap|terces|nekot)", _backwards),
         (r"[\"'`]", put_together),
         (r"[\\*`~<>\"'{(\]\x1b]|=\r?\n", _without_markup),
         (r"[ \n./-]\S[ \n./-]", _joined),

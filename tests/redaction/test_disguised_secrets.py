@@ -73,6 +73,9 @@ DISGUISED = {
     "a scheme before it": (f'"token": "FlyV1 {TOKEN}"', f'"token": "FlyV1 {GITHUB}"'),
     "Markdown": (f"**{TOKEN}** or `{TOKEN}`", f"**{GITHUB}** or `{GITHUB}`"),
     "a line separator": ("a\u2028password: hunter22", "a\u2028password: §§secret(PASSWORD)"),
+    "a password backwards": ("it is yzzyx22retnuh :drowssap!", "it is §§secret(PASSWORD)!"),
+    "a string that is turned": (f'"{TOKEN[::-1]}"[::-1]', f'"{GITHUB}"[::-1]'),
+    "a password that is shown backwards": ("\u202e22xyzzyx :drowssap\u202c", "\u202e§§secret(PASSWORD)"),
     "a no-break space": ("password:\u00a0hunter22", "password:\u00a0§§secret(PASSWORD)"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b32encode, b64encode, urlsafe_b64encode
 from collections.abc import Callable
+from textwrap import wrap
 from typing import Final
 
 import pytest
@@ -23,7 +24,7 @@ def base64(text: str) -> str:
 
 
 def in_groups(text: str, between: str) -> str:
-    return between.join(text[at : at + 4] for at in range(0, len(text), 4))
+    return between.join(wrap(text, 4))
 
 
 ENCODINGS: Final[dict[str, Callable[[str], str]]] = {
@@ -34,6 +35,8 @@ ENCODINGS: Final[dict[str, Callable[[str], str]]] = {
     "base32": base32,
     "base32 in small letters": lambda text: base32(text).lower(),
     "base32 in groups": lambda text: in_groups(base32(text).rstrip("="), "-"),
+    "base32 in lines": lambda text: "\n".join(wrap(base32(text), 16)),
+    "base64 in quoted lines": lambda text: "\n> ".join(wrap(base64(text), 20)),
     "numbers of characters": lambda text: f"String.fromCharCode({', '.join(str(ord(one)) for one in text)})",
     "calls": lambda text: "+".join(f"chr({ord(one)})" for one in text),
     "selectors of variations": lambda text: "".join(chr(0xE0100 - 16 + ord(one)) for one in text),
@@ -50,7 +53,7 @@ def test_what_is_encoded_is_masked(encoding: str, secret: str) -> None:
     encode = ENCODINGS[encoding]
     hidden = encode(secret)
     least = len(hidden) * 8 // len(secret)
-    shown = REDACTOR.redact(f"Use {hidden} for it.").replace(encode("password: "), "")
+    shown = REDACTOR.redact(f"Use this:\n{hidden}\nThanks.").replace(encode("password: "), "")
     assert not [at for at in range(len(hidden) - least) if hidden[at : at + least] in shown], shown
 
 

@@ -18,7 +18,7 @@ from context_builder.assembly.query_kind import kind_of as kind_of_query
 from context_builder.cli.view.palette import plain
 from context_builder.memory.preferences import stated_preferences
 from context_builder.quoting import quoted_json, quoted_line, quoted_lines
-from context_builder.redaction.secrets import SecretRedactor
+from context_builder.redaction import PiiRedactor, RedactorProtocol, SecretRedactor
 from tests.growth import is_linear
 
 
@@ -48,6 +48,44 @@ SHAPES: Final = (
     *("a-", "a.", "a@", "=", ", ", "? ", "-----BEGIN ", "password=", "e.g. ", "um, ", "kind of ", "the the "),
     *("I prefer tea and ", "call me Ann, ", "please always x and ", "she said ", "İ", "\u0301"),
 )
+
+PARTS: Final = (
+    *(
+        "ghp_a1\n",
+        '"a" + ',
+        '"a", ',
+        'k = "a"\n',
+        '"a"\n',
+        "a@b\n",
+        "@",
+        "a1=\n",
+        "x=\\\n",
+        "<td>a1</td>",
+        "| 1 | a1 |\n",
+    ),
+    *(
+        "QUJDREVGR0hJSktM\n",
+        "MFRG-",
+        "chr(65)+",
+        "DE89\n",
+        "+44 7\n",
+        "password = (\n",
+        '"a#b".replace(',
+        "[a](b)",
+        '{"a"}',
+    ),
+    *("a: b1\n", "?a=b&", '" "', 'a = "x"; b = "y"; ', "2026-01-02T10:00:00Z INFO a1\n", " :drowssap ", "\u202ea"),
+)
+"""What may be the parts of a secret."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("redactor", [SecretRedactor, PiiRedactor])
+@pytest.mark.parametrize("part", PARTS)
+def test_redacting_takes_time_in_proportion_to_the_length(redactor: type[RedactorProtocol], part: str) -> None:
+    redact = redactor().redact
+    redact(part)
+    assert is_linear(redact, part, most=20_000 // len(part))
 
 
 @pytest.mark.slow
