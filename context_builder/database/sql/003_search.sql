@@ -202,6 +202,21 @@ CREATE OR REPLACE FUNCTION context_memory_rare(words text[], counts bigint[]) RE
     ) AS w
 $$;
 
+-- Whether a filter admits nothing but what not everybody may see, as the search for what is denied does.
+CREATE OR REPLACE FUNCTION context_memory_is_of_hidden(filter jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(filter -> 'sensitivities' <@ '["confidential", "restricted"]' AND filter -> 'sensitivities' <> '[]', false)
+$$;
+
+-- Whether a filter admits nothing at all, since the tenant has nothing that is hidden: one look into an index of these alone.
+CREATE OR REPLACE FUNCTION context_memory_admits_nothing(tenant text, filter jsonb) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN context_memory_is_of_hidden(filter) AND NOT EXISTS (
+        SELECT FROM context_artifacts AS a
+        WHERE a.tenant_id = split_part(tenant, chr(31), 1) AND a.is_current
+          AND a.sensitivity IN ('confidential', 'restricted') AND filter -> 'sensitivities' ? a.sensitivity);
+END
+$$;
+
 -- Whether a filter's session, user, times or hidden sensitivities let so few memories through that to read all of these is quicker than to look for
 -- them in an index of everybody's: of n memories of which k pass, some 50 n / k are read there until 50 pass. Counted, because
 -- what the planner knows of sessions and users is of all tenants together. One condition that is selective is enough.
@@ -209,8 +224,7 @@ CREATE OR REPLACE FUNCTION context_memory_is_narrow(tenant text, filter jsonb) R
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     enough    bigint;
-    of_hidden boolean := coalesce(filter -> 'sensitivities' <@ '["confidential", "restricted"]'
-                                  AND jsonb_array_length(filter -> 'sensitivities') > 0, false);
+    of_hidden boolean := context_memory_is_of_hidden(filter);
 BEGIN
     IF NOT (filter ?| '{session_id,user_id,since,until}' OR of_hidden) THEN
         RETURN false;
@@ -553,6 +567,9 @@ DECLARE
     by_vector    context_memory_hit[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    IF context_memory_admits_nothing(tenant, condition) THEN
+        RETURN;
+    END IF;
     options := options - 'towards';  -- some options are looked up for each hit
     narrow := context_memory_is_narrow(tenant, condition);
     by_text := context_memory_full_text(tenant, query, where_clause, narrow, depth, options);
@@ -607,7 +624,7 @@ SELECT context_builder_guard(
     beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
                WHERE e.extname = 'vector' AND n.nspname <> current_schema()));
 
-SELECT context_builder_by_index('^context_memory_(search|newest|unembedded|outdated|is_narrow)$');
+SELECT context_builder_by_index('^context_memory_(search|newest|unembedded|outdated|is_narrow|admits_nothing)$');
 
 -- A search joins few rows, each of which an index finds.
 DO $$
