@@ -183,9 +183,12 @@ def _is_told(words: str, texts: Collection[str], holders: Sequence[str]) -> bool
     """
     if words in texts:
         return True
-    sentence = re.compile(rf"(?:^|[.!?…] +){re.escape(words)}(?= |$)")
     said = (text.removeprefix(f"{name}: ") for text in texts for name in holders if text.startswith(f"{name}: "))
-    return any(sentence.search(text) and repeated(text) != words for text in said)
+    return any(words in text and _has_sentence(text, words) and repeated(text) != words for text in said)
+
+
+def _has_sentence(text: str, words: str) -> bool:
+    return re.search(rf"(?:^|[.!?…] +){re.escape(words)}(?= |$)", text) is not None
 
 
 def _wordings(items: Sequence[Item]) -> list[tuple[str, ...]]:

@@ -45,7 +45,8 @@ def published_messages(state: State) -> list[Candidate]:
     held = {_name(entry) for entry in buffered}
     told = _told_ids(state)
     said = objects_of(state.get("consilience_responses"))
-    new = [entry for entry in said if _name(entry) not in held | told and not _reads_back(entry, _texts_of(state))]
+    known, texts = held | told, _texts_of(state)
+    new = [entry for entry in said if _name(entry) not in known and not _reads_back(entry, texts)]
     responses = new[-RESPONSES:]
     in_order = buffered[::-1]  # in the session's own order: clocks are set forward and back
     for response in reversed(responses):

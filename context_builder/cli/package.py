@@ -278,7 +278,7 @@ async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, a
     async with asking(tenant, request.intent) as (service, agent):
         built = await service.build_explained(agent, request, TraceContext.new(), MORE)
         if as_prompt:
-            _print_prompt(service.prompt(built.package))
+            _print_prompt(await service.prompt(built.package))
             return
     if as_json:
         document = built.package.model_dump(mode="json", by_alias=True)
@@ -302,7 +302,7 @@ async def _show(package_id: str, tenant: str | None, *, as_json: bool, as_prompt
     async with asking(tenant) as (service, agent):
         found = (await service.get(agent, package_id)).package
         if as_prompt:
-            _print_prompt(service.prompt(found))
+            _print_prompt(await service.prompt(found))
         elif as_json:
             print_json(found.model_dump(mode="json", by_alias=True))
         else:

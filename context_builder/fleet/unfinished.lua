@@ -12,17 +12,18 @@ local function has_work(session)
   if redis.call('EXISTS', session .. 'pending', session .. 'outbox', session .. 'memory_outbox') > 0 then
     return true
   end
-  local order = redis.pcall('HGET', session .. 'checkpoint', 'order') -- a list of numbers in JSON
-  if type(order) ~= 'string' or #order <= 2 then
-    return false
+  local buffered = 0
+  for _, field in ipairs(redis.pcall('HKEYS', session .. 'checkpoint')) do -- none, if the key is of another type
+    if string.sub(field, 1, 2) == 'm:' then
+      buffered = buffered + 1
+    end
   end
-  local _, commas = string.gsub(order, ',', '')
-  return commas + 1 > keep_last
+  return buffered > keep_last
 end
 
 local found = {}
 for _, id in ipairs(redis.call('ZREVRANGE', sessions, ARGV[1], ARGV[2])) do
-  if has_work('context_builder:' .. id .. ':') and tonumber(redis.call('ZSCORE', postponed, id) or 0) <= now then
+  if tonumber(redis.call('ZSCORE', postponed, id) or 0) <= now and has_work('context_builder:' .. id .. ':') then
     found[#found + 1] = id
   end
 end

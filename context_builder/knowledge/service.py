@@ -316,9 +316,9 @@ class PackageService:
             for ref, one in said.items()
         )
 
-    def prompt(self, package: ContextPackage) -> str:
+    async def prompt(self, package: ContextPackage) -> str:
         """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""
-        return rendered_package(package)
+        return await asyncio.to_thread(rendered_package, package)
 
     async def listing(
         self,

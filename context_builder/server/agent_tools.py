@@ -17,7 +17,6 @@ from redis.asyncio import Redis
 
 from context_builder.errors import CannotForget, DataRejected, PackageUnknown, SessionIdError
 from context_builder.json_values import object_of, objects_of
-from context_builder.knowledge.governance import Access
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import MAX_BUDGET, ContextBuildRequest, Scope
 from context_builder.memory.filter import LONGEST_NAME, memory_filter
@@ -33,7 +32,7 @@ from context_builder.server.routes.memories import (
 )
 from context_builder.server.routes.sessions import correct_message, hand_over, rename_speaker, strike_message
 from context_builder.server.routes.turns import MemoryScope, TurnRequest, built_turn, refusals
-from context_builder.server.seen_session import SeenSession, access_to_sessions, seen_session
+from context_builder.server.seen_session import SeenSession, first_seen, seen_session
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
@@ -341,12 +340,12 @@ class AgentTools:
                     "retrieval": {"semantic": narrowed},
                 }
             )
-            return self._package(await self._services.packages.build(caller.agent, request, current_trace()))
+            return await self._package(await self._services.packages.build(caller.agent, request, current_trace()))
 
     async def get_context(self, context_package_id: PackageName) -> dict[str, Any]:
         """Return a package that was built before, as it may be seen now."""
         with _told():
-            return self._package(await self._served(context_package_id))
+            return await self._package(await self._served(context_package_id))
 
     async def rate_context(
         self,
@@ -388,16 +387,15 @@ class AgentTools:
     async def _sessions(self) -> list[RegisteredSession]:
         caller = self._may(Role.READER)
         found = await self._services.sessions.of_caller(caller)
-        access = await access_to_sessions(self._services, caller, [one.session_id for one in found])
-        return [one for one in found if access[one.session_id] is not Access.DENIED]
+        return await first_seen(self._services, caller, found, len(found))
 
     async def _served(self, package_id: str) -> ContextPackage:
         package, _ = await self._services.packages.get(self._may(Role.READER).agent, package_id)
         return package
 
-    def _package(self, package: ContextPackage) -> dict[str, Any]:
+    async def _package(self, package: ContextPackage) -> dict[str, Any]:
         fields: dict[str, Any] = package.model_dump(mode="json", by_alias=True)
-        return {**fields, "prompt": self._services.packages.prompt(package)}
+        return {**fields, "prompt": await self._services.packages.prompt(package)}
 
     def _may(self, needed: Role) -> Caller:
         caller = self._caller()

@@ -275,6 +275,12 @@ class GuardedRoute(APIRoute):
         return guarded
 
 
+async def as_json(make: Callable[[], Any], **headers: str) -> Response:
+    """Return what ``make`` returns, which may be megabytes and needs no validation, made beside the loop."""
+    body = await asyncio.to_thread(lambda: orjson.dumps(make()))
+    return Response(body, headers=headers, media_type="application/json")
+
+
 def check_query(request: Request, known: Collection[str], lists: Collection[str] = ()) -> None:
     """Raise :class:`Problem` for a parameter that the route does not know, or that is there twice and no list."""
     seen: set[str] = set()

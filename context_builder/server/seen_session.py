@@ -27,7 +27,11 @@ from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
 from context_builder.session.keys import Keys
+from context_builder.session.store.registry import RegisteredSession
 from context_builder.storage.redis_availability import read_together, translated
+
+LOOKED_AT: Final = 1_000
+"""Sessions whose sensitivities are looked up together."""
 
 MOST_WAITING: Final = 10_000
 """Entries of a list of Redis that are looked through; more wait only where archive and memory have long been away."""
@@ -242,6 +246,20 @@ async def access_to_sessions(services: Services, caller: Caller, session_ids: It
     stated = await services.knowledge.sensitivities(caller.tenant_id, names)
     sources = [said_in(caller.tenant_id, one, stated.get(one)) for one in names]
     return dict(zip(names, await services.packages.viewer.access(caller.agent, sources), strict=True))
+
+
+async def first_seen(
+    services: Services, caller: Caller, sessions: Sequence[RegisteredSession], most: int
+) -> list[RegisteredSession]:
+    """Return the first sessions that the caller may see, so many at most; those behind them are not looked at."""
+    seen: list[RegisteredSession] = []
+    for begin in range(0, len(sessions), LOOKED_AT):
+        part = sessions[begin : begin + LOOKED_AT]
+        access = await access_to_sessions(services, caller, [one.session_id for one in part])
+        seen += [one for one in part if access[one.session_id] is not Access.DENIED]
+        if len(seen) >= most:
+            break
+    return seen[:most]
 
 
 async def seen_session(services: Services, caller: Caller, session_id: str, redis: Redis) -> SeenSession:

@@ -268,5 +268,5 @@ async def build_for_state(
 ) -> BuiltContext:
     """Return what :func:`build_for_session` does for a session that publishes ``state``; ``whole`` as in
     :func:`session_turn`."""
-    turn = session_turn(state, query, whole=whole, **named)
+    turn = await asyncio.to_thread(session_turn, state, query, whole=whole, **named)  # a state may be megabytes
     return await builder.build_for_turn({"preferences": True, **turn}, max_prompt_tokens)

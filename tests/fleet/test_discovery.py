@@ -93,8 +93,8 @@ def events(logs: Sequence[Mapping[str, Any]]) -> list[str]:
 async def test_work_that_nobody_tells_of_is_found(redis: Redis, asked: Asked, name: str) -> None:
     """What a terminal left when it ended, or a restore brought back."""
     await redis.zadd(SESSIONS, {"buffered": 1, "listed": 2, "settled": 3, "run": 4, "postponed": 5})
-    await redis.hset(Keys("buffered").checkpoint, "order", "[7,8]")
-    await redis.hset(Keys("settled").checkpoint, "order", "[]")
+    await redis.hset(Keys("buffered").checkpoint, mapping={"order": "[]", "m:7": "{}", "m:8": "{}"})
+    await redis.hset(Keys("settled").checkpoint, mapping={"order": "[]", "c:8": "{}"})
     for session_id in ("listed", "run", "postponed"):
         await redis.lpush(getattr(Keys(session_id), name), "x")
     await redis.set(Keys("run").owner, "{}")
@@ -111,8 +111,8 @@ async def test_work_that_nobody_tells_of_is_found(redis: Redis, asked: Asked, na
 async def test_messages_that_a_summary_leaves_are_no_work(redis: Redis, asked: Asked) -> None:
     asked.discovery._keep_last = 2
     await redis.zadd(SESSIONS, {"kept": 1, "more": 2})
-    await redis.hset(Keys("kept").checkpoint, "order", "[7,8]")
-    await redis.hset(Keys("more").checkpoint, "order", "[7,8,9]")
+    await redis.hset(Keys("kept").checkpoint, mapping={"m:7": "{}", "m:8": "{}"})
+    await redis.hset(Keys("more").checkpoint, mapping={"m:7": "{}", "m:8": "{}", "m:9": "{}"})
     asked.discovery._scan_now.set()
     await wait_until(lambda: asked.times["more"], "the one with more is started")
     assert not asked.times["kept"]

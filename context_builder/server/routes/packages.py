@@ -114,7 +114,7 @@ async def get_package(
     package, cache = await services.packages.get(caller.agent, package_id)
     headers = {"X-Context-Cache": cache}
     if format == "prompt":
-        return Response(services.packages.prompt(package), headers=headers, media_type="text/plain")
+        return Response(await services.packages.prompt(package), headers=headers, media_type="text/plain")
     return Response(package.json_text, headers=headers, media_type="application/json")
 
 

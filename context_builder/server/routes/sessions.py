@@ -29,10 +29,11 @@ from context_builder.server.guarded_route import (
     OwnRedis,
     ServicesHere,
     SessionId,
+    as_json,
     guarded_router,
 )
 from context_builder.server.problem import Missing, Problem, not_found
-from context_builder.server.seen_session import MUST_BE_SEEN, SeenHere, SeenSession, access_to_sessions
+from context_builder.server.seen_session import MUST_BE_SEEN, SeenHere, SeenSession, access_to_sessions, first_seen
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.messages.message import Delivered, Message, decode
@@ -65,30 +66,28 @@ class AcceptedAnswer(CamelModel):
     unheard: bool = False
 
 
-@router.get("/sessions", openapi_extra=READER, responses=_PAGED)
+@router.get("/sessions", openapi_extra=READER, response_model=list[dict[str, Any]], responses=_PAGED)
 async def list_sessions(
     request: Request,
-    response: Response,
     services: ServicesHere,
     caller: CallerHere,
     limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
     after: Annotated[str | None, Query(max_length=128, description="The last session of the page before.")] = None,
-) -> list[dict[str, Any]]:
+) -> Response:
     """Return the sessions, most recently active first; `Link` leads to the next page, where there is one."""
     found = await services.sessions.of_caller(caller)
-    access = await access_to_sessions(services, caller, [one.session_id for one in found])
-    found = [one for one in found if access[one.session_id] is not Access.DENIED]
-    begin = 0
     if after is not None:
-        places = [place for place, one in enumerate(found, 1) if one.session_id == after]
-        if not places:
+        begin = next((place for place, one in enumerate(found) if one.session_id == after), len(found))
+        if not await first_seen(services, caller, found[begin : begin + 1], 1):
             raise Problem(422, "invalid_request", "query.after: is no session that there is")
-        (begin,) = places
-    page = found[begin : begin + limit]
-    if page and begin + limit < len(found):
+        found = found[begin + 1 :]
+    page = await first_seen(services, caller, found, limit + 1)
+    headers = {}
+    if len(page) > limit:
+        page.pop()
         query = urlencode({"limit": limit, "after": page[-1].session_id})
-        response.headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
-    return [one.as_json() for one in page]
+        headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
+    return await as_json(lambda: [one.as_json() for one in page], **headers)
 
 
 @router.get("/sessions/{session_id}/state", openapi_extra=READER, response_model=dict[str, Any])
@@ -97,7 +96,7 @@ async def session_state(session: SeenHere) -> Response:
     state = await session.state()
     if state is None:
         raise not_found()
-    return await _as_json(state)
+    return await as_json(lambda: state)
 
 
 @router.get("/sessions/{session_id}/messages", openapi_extra=READER, response_model=list[dict[str, Any]])
@@ -119,12 +118,7 @@ async def session_messages(
     found = await session.after(session_id, begin, limit)
     if found is None:
         raise not_found()
-    return await _as_json(found)
-
-
-async def _as_json(value: JsonObject | list[JsonObject]) -> Response:
-    """Return an answer that may be megabytes, and needs no validation."""
-    return Response(await asyncio.to_thread(orjson.dumps, value), media_type="application/json")
+    return await as_json(lambda: found)
 
 
 async def _place(services: Services, caller: Caller, session_id: str, around: str) -> int:

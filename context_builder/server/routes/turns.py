@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
+from fastapi import Response
 from pydantic import Field
 from redis.asyncio import Redis
 
@@ -17,7 +18,15 @@ from context_builder.knowledge.request import MAX_BUDGET, Scope
 from context_builder.memory.filter import memory_filter
 from context_builder.memory.memory import MemoryFilter
 from context_builder.server.access.caller import Caller
-from context_builder.server.guarded_route import READER, CallerHere, OwnRedis, ServicesHere, SessionId, guarded_router
+from context_builder.server.guarded_route import (
+    READER,
+    CallerHere,
+    OwnRedis,
+    ServicesHere,
+    SessionId,
+    as_json,
+    guarded_router,
+)
 from context_builder.server.problem import Problem, not_found
 from context_builder.server.seen_session import seen_session
 from context_builder.server.services import Knowing, Services
@@ -67,13 +76,17 @@ class TurnAnswer(CamelModel):
     debug: dict[str, Any]
 
 
-@router.post("/sessions/{session_id}/turn", openapi_extra=READER)
+@router.post("/sessions/{session_id}/turn", openapi_extra=READER, response_model=TurnAnswer)
 async def build_turn(
     session_id: SessionId, turn: TurnRequest, redis: OwnRedis, services: ServicesHere, caller: CallerHere
-) -> TurnAnswer:
+) -> Response:
     """Build the prompt of a session's next turn from what it publishes and what is remembered."""
     with refusals():
         built = await built_turn(session_id, turn, redis, services, caller)
+    return await as_json(lambda: _answer(built).model_dump(mode="json", by_alias=True))
+
+
+def _answer(built: BuiltContext) -> TurnAnswer:
     return TurnAnswer(
         messages=built.messages,
         tokens_used=built.token_counts["total"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from secrets import token_hex
@@ -43,8 +44,8 @@ MARK_BYTES: Final = MARKS * (MARK_CHARS + 1) - 1
 REQUEST_SECONDS: Final = 600
 """A request that no owner sees for so long is void."""
 
-LOOKED_AT_ONCE: Final = 500
-"""Sessions that are looked at in one exchange with Redis."""
+LOOKED_AT_ONCE: Final = 100
+"""Sessions that are looked at in one exchange with Redis, whose six hundred commands hold the loop for milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +112,8 @@ class SessionRegistry:
             part = names[start : start + LOOKED_AT_ONCE]
             listed += await self._look({name: active.get(name) for name in part})
         asleep = await self._asleep() if listed else frozenset()
-        return most_recent_first(
-            replace(one, asleep=True) if one.owner is None and one.session_id in asleep else one for one in listed
-        )
+        told = (replace(one, asleep=True) if one.owner is None and one.session_id in asleep else one for one in listed)
+        return await asyncio.to_thread(most_recent_first, told)
 
     async def _asleep(self) -> frozenset[str]:
         """Return what a fleet has put to sleep, as far as this user of Redis may read the fleet's keys."""

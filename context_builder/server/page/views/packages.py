@@ -350,7 +350,7 @@ async def package_page(package_id: PackageId, request: Request, services: Servic
         audit=audit,
         intent=intent,
         drawing=_drawing(audit, titles, frozenset(held)) if audit else None,
-        prompt=services.packages.prompt(package),
+        prompt=await services.packages.prompt(package),
         titles=defaultdict(str, titles),
         callers=await names_of_keys(services, caller.tenant_id) if audit else {},
         few=FEW,
