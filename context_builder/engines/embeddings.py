@@ -8,13 +8,21 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from context_builder.engines.engine import LOOPBACK, USER, Address, Engine, choose_port, keep_port, listen
-from context_builder.engines.home import exclusive, is_root, last_words, open_private, unprivileged, write_private
+from context_builder.engines.home import (
+    exclusive,
+    is_root,
+    keep_record,
+    kept_record,
+    last_words,
+    open_private,
+    unprivileged,
+)
 from context_builder.errors import EngineError, needs_extra
 
 MODEL: Final = "multilingual-e5-small-q4"
@@ -87,7 +95,7 @@ class EmbeddingEngine(Engine):
             raise EngineError(f"{embedded} (there is none for Intel Macs)")
         with self._listening() as listening, open_private(self._log) as log:
             record = self._launched(listening, log.fileno())
-        write_private(self._record_file, json.dumps(asdict(record)))
+        keep_record(self._record_file, record)
         try:
             self._check(record)
         except (OSError, ValueError):
@@ -155,10 +163,7 @@ class EmbeddingEngine(Engine):
         return Address(url, f"embedded {MODEL} at {LOOPBACK}:{record.port}", started=started)
 
     def _recorded(self) -> _Record | None:
-        try:
-            return _Record(**json.loads(self._record_file.read_bytes()))
-        except (OSError, ValueError, TypeError):
-            return None
+        return kept_record(self._record_file, _Record)
 
 
 def _is_alive(record: _Record) -> bool:

@@ -135,9 +135,10 @@ class Engine(ABC):
 
     def _password(self) -> str:
         """Return this home's password, made up at first use."""
-        if not self._password_file.exists():
-            write_private(self._password_file, secrets.token_hex(16))
-        return self._password_file.read_text()
+        file = self._password_file
+        if not (file.exists() and file.stat().st_size):
+            write_private(file, secrets.token_hex(16))
+        return file.read_text()
 
     @abstractmethod
     def _start(self) -> Address: ...

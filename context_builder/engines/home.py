@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final, TypeVar
 
 from context_builder.errors import EngineError
 
@@ -101,6 +102,22 @@ def write_private(file: Path, text: str) -> None:
     unfinished.touch(mode=0o600, exist_ok=False)
     unfinished.write_text(text)
     unfinished.replace(file)
+
+
+Record = TypeVar("Record")
+
+
+def keep_record(file: Path, record: Any) -> None:
+    """Record a started server for other terminals; ``record`` is a dataclass of values that JSON has."""
+    write_private(file, json.dumps(asdict(record)))
+
+
+def kept_record(file: Path, kind: Callable[..., Record]) -> Record | None:
+    """Return the record that is kept in the file; None where there is none of this kind."""
+    try:
+        return kind(**json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def last_words(log: Path) -> str:

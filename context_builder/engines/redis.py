@@ -6,12 +6,11 @@ as an unprivileged user.
 
 from __future__ import annotations
 
-import json
 import secrets
 import subprocess
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -27,12 +26,13 @@ from context_builder.engines.engine import (
 )
 from context_builder.engines.home import (
     exclusive,
+    keep_record,
+    kept_record,
     last_words,
     make_folder,
     open_private,
     owner_of,
     take_lock,
-    write_private,
 )
 from context_builder.engines.redis_launch import Launch, launches
 from context_builder.errors import EngineError
@@ -99,7 +99,7 @@ class RedisEngine(Engine):
     def password(self) -> str:
         """Return the password of this home's Redis, made up at first use."""
         with exclusive(self._lock):
-            return self._made_password()
+            return self._password()
 
     def has_password(self, password: str) -> bool:
         """Return whether ``password`` is the password of this home's Redis."""
@@ -112,15 +112,9 @@ class RedisEngine(Engine):
         except OSError:
             return None
 
-    def _made_password(self) -> str:
-        if (known := self._known_password()) is not None:
-            return known
-        write_private(self._password_file, secrets.token_hex(16))
-        return self._password_file.read_text()
-
     def _start(self) -> Address:
         make_folder(self._folder)
-        owner, password = owner_of(self._folder), self._made_password()
+        owner, password = owner_of(self._folder), self._password()
         with open_private(self._data_lock) as lock:
             if not take_lock(lock, _LOCK_TIMEOUT):
                 process = f"process {record.pid}" if (record := self._recorded()) else "a server"
@@ -144,7 +138,7 @@ class RedisEngine(Engine):
                 log.write(f"fatal: {launch.command[0]} cannot be started: {error.strerror}\n")
                 return None
         record = _Record(port, self._child.pid, self._guarded)
-        write_private(self._record_file, json.dumps(asdict(record)))
+        keep_record(self._record_file, record)
         return record if self._wait_until_ready(record, self._child) else None
 
     def _wait_until_ready(self, record: _Record, child: subprocess.Popen[bytes]) -> bool:
@@ -176,10 +170,7 @@ class RedisEngine(Engine):
         )
 
     def _recorded(self) -> _Record | None:
-        try:
-            return _Record(**json.loads(self._record_file.read_bytes()))
-        except (OSError, ValueError, TypeError):
-            return None
+        return kept_record(self._record_file, _Record)
 
     def _info(self, record: _Record) -> dict[str, Any] | None:
         """Return what the recorded server says of itself; None when it is not this home's, or not there.

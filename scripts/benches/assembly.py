@@ -9,14 +9,12 @@ measured in time should have the machine for itself.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import statistics
 import sys
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -57,8 +55,8 @@ from scripts.benches.harness.memory import (
     load,
     serve_embeddings,
 )
-from scripts.benches.harness.report import NONE, Line, Report, milliseconds, parser, rows_of, run, timing
-from scripts.benches.harness.turns import Brain, generated
+from scripts.benches.harness.report import NONE, Line, Report, milliseconds, parser, progress, rows_of, run, timing
+from tests.assembly.turns import Brain, generated
 
 MODEL: Final = "gpt-4o"
 _COUNTER: Final = TokenCounter(MODEL)
@@ -516,36 +514,24 @@ def _pure_turn(choose: random.Random) -> tuple[Mapping[str, Any], list[Candidate
 
 
 async def budget(options: Options, report: Report) -> None:
-    count, workers = options.count(100_000), os.cpu_count() or 1
-    with ProcessPoolExecutor(workers) as pool:
-        parts = pool.map(_check_budgets, [range(worker, count, workers) for worker in range(workers)])
-        built, over, wrong = map(sum, zip(*parts, strict=True))
-    what = f"budget exceeded, {count:,} generated turns ({built:,} built, the others refused)"
-    report.add(Line(what, f"{over} turns", "0", over == 0))
-    report.add(Line("token_counts other than a recount", f"{wrong} turns", "0", wrong == 0))
-
-
-def _check_budgets(seeds: Iterable[int]) -> tuple[int, int, int]:
-    return asyncio.run(_check_turns(seeds))
-
-
-async def _check_turns(seeds: Iterable[int]) -> tuple[int, int, int]:
-    """How many contexts were built, were over their limit, and had a total other than a fresh counter's."""
-    brain = Brain()
+    turns, brain, count = options.count(100_000), Brain(), MessageTokenCounter(_COUNTER.count)
     config = AssemblyConfig(store_summaries=False)
     builder = ContextBuilder(somabrain=brain, token_counter=_COUNTER.count, config=config)
     built = over = wrong = 0
-    for seed in seeds:
+    for seed in progress(range(turns), f"{turns:,} turns"):
+        brain.asked.clear()
         turn, brain.answer, limit = generated(seed)
         try:
             context = await builder.build_for_turn(turn, limit)
         except TokenLimitExceeded:
             continue
-        total = MessageTokenCounter(_COUNTER.count).prompt(context.messages)
+        total = count.prompt(context.messages)
         built += 1
         over += total > limit
         wrong += total != context.token_counts["total"]
-    return built, over, wrong
+    what = f"budget exceeded, {turns:,} generated turns ({built:,} built, the others refused)"
+    report.add(Line(what, f"{over} turns", "0", over == 0))
+    report.add(Line("token_counts other than a recount", f"{wrong} turns", "0", wrong == 0))
 
 
 class HangingBrain(Brain):
@@ -597,10 +583,9 @@ ROWS: Final[Mapping[str, Callable[[Options, Report], Awaitable[None]]]] = {
 
 
 def main() -> int:
-    asked = parser(__doc__)
+    asked = parser(__doc__, ROWS)
     asked.add_argument("--data", type=Path, required=True, help="folder with the labelled texts")
     asked.add_argument("--quick", action="store_true", help="a tenth of the samples, 10,000 memories at most")
-    asked.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS), metavar="ROW", help=", ".join(ROWS))
     asked.add_argument("--conversations", type=int, metavar="N", help="recall in the first N conversations alone")
     asked.add_argument("--no-embeddings", action="store_true", help="find by words alone")
     asked.add_argument("--cache", type=Path, metavar="FOLDER", help="keep embeddings there for the next run")
@@ -608,7 +593,7 @@ def main() -> int:
     options = Options(given.data, given.quick, given.conversations, not given.no_embeddings, given.cache)
 
     async def measure(report: Report) -> None:
-        for row in given.only:
+        for row in given.only or ROWS:
             await ROWS[row](options, report)
 
     return run("Assembly: prompts that fit", lambda report: asyncio.run(measure(report)), as_json=given.json)

@@ -284,11 +284,10 @@ ROWS: Final[Mapping[str, Callable[[Stage, Load], Iterator[Line]]]] = {
 
 
 def main() -> int:
-    asked = parser(__doc__)
+    asked = parser(__doc__, ROWS)
     asked.add_argument("--sessions", type=int, default=2000, metavar="N", help="live sessions (2000)")
     asked.add_argument("--seconds", type=float, default=15.0, metavar="S", help="length of each measurement (15)")
     asked.add_argument("--rate", type=float, default=200.0, metavar="R", help="messages a second over all (200)")
-    asked.add_argument("--only", choices=ROWS, action="append", metavar="ROW", help=f"one of {', '.join(ROWS)}")
     asked.add_argument("--simulate", action="store_true", help="what 1,000, 100,000 and 1,000,000 sessions need")
     asked.add_argument("--measure", nargs="*", choices=PARTS, metavar="PART", help=f"first, all or {', '.join(PARTS)}")
     asked.add_argument("--talking", type=float, default=0.1, metavar="S", help="share of sessions spoken in (0.1)")

@@ -523,9 +523,8 @@ ROWS: Final[Mapping[str, Callable[[Stage, Scale], Iterator[Line]]]] = {
 
 
 def main() -> int:
-    asked = parser(__doc__)
+    asked = parser(__doc__, ROWS)
     asked.add_argument("--quick", action="store_true", help="fewer samples, in about a minute")
-    asked.add_argument("--only", choices=ROWS, action="append", metavar="ROW", help=f"one of {', '.join(ROWS)}")
     options = asked.parse_args()
 
     def measure(report: Report) -> None:

@@ -364,14 +364,13 @@ MEASURES: Final[Mapping[str, Callable[[Report, Options], None]]] = {
 
 
 def main() -> int:
-    asked = parser(__doc__)
+    asked = parser(__doc__, MEASURES)
     asked.add_argument("--data", type=Path, help="folder with the labelled texts")
     asked.add_argument("--known", type=Path, help="folder with projects' documents and questions about them")
     asked.add_argument("--no-embeddings", action="store_true", help="find by words alone")
     asked.add_argument("--cache", type=Path, metavar="FOLDER", help="keep embeddings there for the next run")
     asked.add_argument("--database", type=Path, metavar="FOLDER", help="keep what speed is measured on there")
     asked.add_argument("--quick", action="store_true", help="a tenth of the samples")
-    asked.add_argument("--only", nargs="+", choices=list(MEASURES), metavar="ROW", help=f"of {', '.join(MEASURES)}")
     given = asked.parse_args()
     part = 10 if given.quick else 1
     options = Options(given.data, given.known, not given.no_embeddings, given.cache, given.database, part)

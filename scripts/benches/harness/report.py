@@ -106,10 +106,13 @@ class Report:
         return json.dumps({"lines": lines, "notes": self.notes}, indent=2, ensure_ascii=False)
 
 
-def parser(doc: str | None) -> argparse.ArgumentParser:
-    """Return the parser of a benchmark, with the options that all have."""
+def parser(doc: str | None, rows: Mapping[str, object] | None = None) -> argparse.ArgumentParser:
+    """Return the parser of a benchmark, with the options that all have, and ``--only`` for one of several ``rows``."""
     made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--json", action="store_true", help="print JSON instead of the table")
+    if rows is not None:
+        said = f"of {', '.join(rows)}"
+        made.add_argument("--only", nargs="+", action="extend", choices=list(rows), metavar="ROW", help=said)
     return made
 
 

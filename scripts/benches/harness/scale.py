@@ -12,6 +12,7 @@ import json
 import math
 import os
 import platform
+import re
 import statistics
 import sys
 import time
@@ -49,6 +50,8 @@ from scripts.benches.harness.workers import (
 )
 
 FILE: Final = Path(__file__).with_name("points.json")
+_INNERMOST: Final = re.compile(r"\{[^{}]*\}")
+"""A point in the file, or how a part was made: each is a line."""
 
 Point = Mapping[str, Any]
 """Medians of some windows of time; ``others`` is what other work on the machine used of its cores then."""
@@ -235,7 +238,8 @@ def measure_points(stage: Stage, parts: Iterable[str], seconds: float, command: 
             "load_average": round(os.getloadavg()[1], 2),
         }
         points |= {part: measured, "made": {**points["made"], part: made}}
-        FILE.write_text(json.dumps(points, indent=1, sort_keys=True) + "\n", "utf-8")
+        written = json.dumps(points, indent=1, sort_keys=True)
+        FILE.write_text(_INNERMOST.sub(lambda one: " ".join(one[0].split()), written) + "\n", "utf-8")
 
 
 # What so many sessions need

@@ -12,8 +12,7 @@ from context_builder.assembly import AssemblyConfig, ContextBuilder
 from context_builder.assembly.section import MessageTokenCounter
 from context_builder.errors import TokenLimitExceeded
 from context_builder.tokens.counter import TokenCounter
-from scripts.benches.harness.turns import generated
-from tests.assembly.turns import Brain, recount
+from tests.assembly.turns import Brain, generated, recount
 
 COUNTERS = {
     "o200k_base": TokenCounter("gpt-4o").count,
