@@ -7,7 +7,7 @@ Two processors, as a pipeline's user aggregator keeps transcriptions to itself: 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -36,6 +36,7 @@ try:
     )
     from pipecat.processors.aggregators.llm_context import LLMContext, LLMSpecificMessage, standard_message_text
     from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
+    from pipecat.services.llm_service import LLMService
     from pipecat.services.settings import LLMSettings
 except ModuleNotFoundError as error:
     raise MissingExtra(needs_extra("pipecat", "Pipecat")) from error
@@ -147,7 +148,8 @@ class ConversationRecord(FrameProcessor):
     that is part of the context's first message, where that has the role ``system``, or a ``developer`` message, which
     models of Anthropic, Google and others get as said by the user.
 
-    A service that has instructions of its own is given them here: many leave out the context's where they have both.
+    Where the service behind has instructions of its own, it keeps them, and the context's ``system`` message becomes a
+    ``developer`` message: many services leave out the context's where they have both.
 
     The aggregators' own context stays as it is. Without Redis the frame is passed on as it came, and the log says so.
     """
@@ -166,7 +168,8 @@ class ConversationRecord(FrameProcessor):
 
     async def _with_record(self, context: LLMContext) -> LLMContext:
         if self._instructions is None:
-            return await with_record(self._live, context)
+            kept = await with_record(self._live, context)
+            return _without_system_message(kept) if _has_own_instructions(self) else kept
         together = await _merged(self._live, context)
         beside, talk = known_beside(together, context.get_messages(), _role_and_text)
         parts = [self._instructions]
@@ -194,6 +197,28 @@ async def with_record(live: LiveSession, context: LLMContext) -> LLMContext:
 
 async def _merged(live: LiveSession, context: LLMContext) -> list[Any]:
     return await live_session.with_record(live, context.get_messages(), _role_and_text, _message, _said_as)
+
+
+def _has_own_instructions(processor: FrameProcessor) -> bool:
+    """Return whether a model's service behind the processor has instructions, given to it or composed by it."""
+    services = (one for one in _behind(processor.next) if isinstance(one, LLMService))
+    return any(isinstance(told := one.settings.system_instruction, str) and told for one in services)
+
+
+def _behind(processor: FrameProcessor | None) -> Iterator[FrameProcessor]:
+    """Yield the processor, those inside it, and all behind it in its pipeline."""
+    while processor is not None:
+        yield processor
+        for inner in processor.entry_processors:
+            yield from _behind(inner)
+        processor = processor.next
+
+
+def _without_system_message(context: LLMContext) -> LLMContext:
+    messages = context.get_messages()
+    if messages and _role_and_text(messages[0])[0] == "system":
+        messages = [{**messages[0], "role": "developer"}, *messages[1:]]
+    return LLMContext(messages, context.tools, context.tool_choice)
 
 
 def _followed_by(message: Mapping[str, Any], text: str) -> Any:

@@ -78,7 +78,7 @@ class Player:
             case "dead_lettered":
                 conversation.dead_lettered(more["receiver"], more["count"])
             case "charged":
-                conversation.charge(more["task"], read_usage(more["usage"]) or NO_USAGE)
+                conversation.charge(more["task"], read_usage(more["usage"]) or NO_USAGE, line.at)
             case "task_started":
                 self._start_task(line)
             case "task_finished":

@@ -409,7 +409,7 @@ class Session:
         self._record(TaskFinished(task, result, outcome.usage, outcome.reason), now)
 
     def _charge(self, charged: Charged, now: Instant) -> None:
-        self.conversation.charge(charged.task, charged.usage)
+        self.conversation.charge(charged.task, charged.usage, now)
         _show_totals(self.session_id, self.conversation.usage_totals)
         self._record(charged, now)
 

@@ -22,10 +22,10 @@ from tests.cli.samples import NOW, sample, sample_state
 
 def spent(*more: Usage) -> JsonObject:
     spending = UsageTotals()
-    spending.add("keywords", Usage("gpt-4o-mini", 12_000, 4_000, 900, 40, 0.0021))
-    spending.add("summary", Usage("gpt-4o", 3_000, 0, 800, 2, 1.5))
+    spending.add("keywords", Usage("gpt-4o-mini", 12_000, 4_000, 900, 40, 0.0021), NOW)
+    spending.add("summary", Usage("gpt-4o", 3_000, 0, 800, 2, 1.5), NOW)
     for usage in more:
-        spending.add("domains", usage)
+        spending.add("domains", usage, NOW)
     return spending.wire()
 
 

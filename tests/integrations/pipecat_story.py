@@ -28,8 +28,12 @@ from pipecat.frames.frames import (
     VADUserStartedSpeakingFrame,
     VADUserStoppedSpeakingFrame,
 )
+from pipecat.pipeline.parallel_pipeline import ParallelPipeline
+from pipecat.pipeline.pipeline import Pipeline
 from pipecat.processors.aggregators.llm_context import LLMContext
 from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
+from pipecat.services.llm_service import LLMService
+from pipecat.services.settings import LLMSettings
 from pipecat.tests.utils import SleepFrame, run_test
 
 from context_builder import ContextBuilder
@@ -179,6 +183,32 @@ async def record(live: LiveSession) -> dict[str, Any]:
     }
 
 
+class InstructedService(LLMService):
+    """A model's service with instructions of its own, which passes all frames on."""
+
+    def __init__(self) -> None:
+        super().__init__(settings=LLMSettings(model="scripted", system_instruction="Be yourself."))
+
+    async def process_frame(self, frame: Any, direction: FrameDirection) -> None:
+        await super().process_frame(frame, direction)
+        await self.push_frame(frame, direction)
+
+
+async def instructed(live: LiveSession) -> dict[str, Any]:
+    """A service keeps its own instructions, wherever it stands, and gets the context's and the record."""
+    context = LLMContext(
+        [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How deep is the mooring?"}]
+    )
+    told = {}
+    for name, wrapped in (("plain", lambda one: one), ("parallel", lambda one: ParallelPipeline([one]))):
+        service = InstructedService()
+        pipeline = Pipeline([ConversationRecord(live), wrapped(service)])
+        down, _ = await run_test(pipeline, frames_to_send=[LLMContextFrame(context)])
+        (frame,) = [one for one in down if isinstance(one, LLMContextFrame)]
+        told[name] = {"own": service.settings.system_instruction, "given": frame.context.get_messages()}
+    return told
+
+
 async def example(live: LiveSession) -> dict[str, Any]:
     """The documentation's pipeline answers a question."""
     spec = importlib.util.spec_from_file_location("example", EXAMPLE)
@@ -203,7 +233,7 @@ async def main(redis_url: str) -> None:
         live = LiveSession(redis, "monday", ContextBuilder(store=store), turn={"tenant_id": "default"})
         told = {
             part.__name__: await part(live)
-            for part in (record, example, silence, transcriptions, restated, realtime, interrupted)
+            for part in (record, instructed, example, silence, transcriptions, restated, realtime, interrupted)
         }
     sys.stdout.write(f"\n{json.dumps(told)}\n")
 

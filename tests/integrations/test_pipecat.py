@@ -29,6 +29,13 @@ async def test_a_pipeline_takes_part_in_a_conversation(
 ) -> None:
     told = await story(redis_server.url, tmp_path)
     check_record(told["record"])
+    for placed in told["instructed"].values():
+        first, *others = placed["given"]
+        assert placed["own"] == "Be yourself."
+        assert first["role"] == "developer"  # services with their own leave out a first "system"
+        assert first["content"].startswith("Be brief.\n\n")
+        assert "forty metres" in first["content"]
+        assert "system" not in {one["role"] for one in others}
     assert told["transcriptions"]["passed_on"] == told["transcriptions"]["sent"]
     assert told["restated"]["passed_on"] == told["restated"]["sent"]
     assert told["silence"]["told"] == [0, 1, 1, 2]

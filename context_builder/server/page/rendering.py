@@ -44,6 +44,7 @@ def _templates() -> Environment:
         "ago": ago,
         "beginning": beginning,
         "clock": clock,
+        "day": day,
         "dollars": dollars,
         "domain_class": domain_class,
         "domain": short,
@@ -96,6 +97,14 @@ def clock(moment: float | None) -> str:
         return "–"
     try:
         return f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return "–"
+
+
+def day(moment: float) -> str:
+    """Return the day of an epoch second, in UTC: ``2026-11-27``."""
+    try:
+        return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}"
     except (ValueError, OverflowError, OSError):
         return "–"
 

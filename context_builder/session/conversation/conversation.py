@@ -179,9 +179,9 @@ class Conversation:
         self.undeliverable[receiver] = count
         self._changes.mark()
 
-    def charge(self, task: str, usage: Usage) -> None:
+    def charge(self, task: str, usage: Usage, now: Instant) -> None:
         """Add the usage of a call beside the session's tasks."""
-        self.usage_totals.add(task, usage)
+        self.usage_totals.add(task, usage, now.wall)
         self._changes.mark()
 
     def finish(self, task: AnalysisTask, result: AnalysisResult, now: Instant) -> None:
@@ -199,7 +199,7 @@ class Conversation:
             raise TypeError(f"{type(result).__name__} does not answer {type(task).__name__}")
         if not _is_stopgap(task, result) and self.failing.succeeded(task_of(task)):
             self._changes.mark()
-        self._charge(task, result.usage)
+        self._charge(task, result.usage, now)
 
     def fail(
         self,
@@ -218,7 +218,7 @@ class Conversation:
             self.failing.failed(task_of(task), now, reason, usage)
             self._changes.mark()
         if usage is not None:
-            self._charge(task, usage)
+            self._charge(task, usage, now)
         if isinstance(task, KeywordTask):
             self._batches.failed(task.messages, now)
         elif isinstance(task, DomainTask):
@@ -410,9 +410,9 @@ class Conversation:
         """Return the topic's keywords, then the active domains: monitors match items against both."""
         return [*self.domain_tracker.latest.keywords, *self.domain_tracker.topic.active]
 
-    def _charge(self, task: AnalysisTask, usage: Usage) -> None:
+    def _charge(self, task: AnalysisTask, usage: Usage, now: Instant) -> None:
         """Note what the task cost, and what was proposed in vain."""
-        self.usage_totals.add(task_of(task), usage)
+        self.usage_totals.add(task_of(task), usage, now.wall)
         if usage.rejected:
             self.summary.reject(usage.rejected)
             self._changes.put_summary(self.summary)

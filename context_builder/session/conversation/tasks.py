@@ -22,6 +22,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.clock import Instant
 from context_builder.costs import NO_USAGE, Usage
+from context_builder.session.conversation.usage_history import UsageHistory
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.values import value
 
@@ -131,14 +132,17 @@ class UsageTotals:
     def __init__(self) -> None:
         self.tasks = {task: TaskUsage() for task in TASKS}
         self.unpriced: set[str] = set()
+        self.history = UsageHistory()
         self._encoded: bytes | None = None
 
     @property
     def dollars(self) -> float:
         return sum(spent.dollars for spent in self.tasks.values())
 
-    def add(self, task: str, usage: Usage) -> None:
+    def add(self, task: str, usage: Usage, at: float) -> None:
+        """Add what a call of ``task`` used, whose result came at an epoch second."""
         self.tasks[task].add(usage)
+        self.history.add(at, usage.prompt_tokens + usage.completion_tokens, usage.dollars)
         if usage.unpriced:
             self.unpriced.add(usage.model)
         if usage is not NO_USAGE:
@@ -150,6 +154,7 @@ class UsageTotals:
             "dollars": round(self.dollars, 9),
             "unpriced": sorted(self.unpriced),
             "tasks": {task: spent.wire() for task, spent in self.tasks.items()},
+            "history": self.history.wire(),
         }
 
     def encoded(self) -> bytes:
@@ -163,6 +168,7 @@ class UsageTotals:
         self._encoded = None
         self.tasks |= {task: TaskUsage(**spent) for task, spent in fields["tasks"].items()}
         self.unpriced = set(fields["unpriced"])
+        self.history.restore(fields.get("history") or {})
 
 
 LONGEST_REASON: Final = 300

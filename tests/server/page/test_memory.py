@@ -115,6 +115,25 @@ async def test_what_replaced_what_is_told_and_preferences_to_admins(
         await check_in_every_dress(admin.page)
 
 
+async def test_on_a_phone_a_page_of_memories_is_two_screens_and_a_tap_shows_the_whole_of_one(
+    memory: PostgresMemory, visitor: Visitor, tenant: str
+) -> None:
+    text = "Urchins graze the kelp in both coves, and nobody knows how many there are. " * 6
+    tags = (ECOLOGY, "Robotics / Automation")
+    await memory.remember(tenant, [said(n, f"{n}. {text} The end.", tags=tags) for n in range(12)])
+    page = visitor.page
+    await page.set_viewport_size({"width": 360, "height": 780})
+    await page.goto("/ui/memory")
+    assert await page.evaluate("document.documentElement.scrollHeight") < 2 * 780
+    card = page.locator("li.memory").first
+    height = "(one) => one.getBoundingClientRect().height"
+    before = await card.evaluate(height)
+    await card.get_by_text("11. Urchins").click()
+    assert await card.evaluate(height) > before + 100
+    await expect(card.get_by_role("link", name="Robotics")).to_be_visible()
+    await check_in_every_dress(page)
+
+
 async def test_it_works_without_scripts(api: ApiServer, chromium: Browser, memory: PostgresMemory, tenant: str) -> None:
     await memory.remember(tenant, [said(1, "Urchins graze the kelp.")])
     async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant), java_script_enabled=False) as visitor:

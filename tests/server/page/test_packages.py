@@ -90,6 +90,9 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     await page.goto("/ui/packages")
     await page.get_by_role("link", name="Outcomes").click()
     await expect(page.get_by_role("row").filter(has_text="at most 500 tokens")).to_contain_text("1.00")
+    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert await page.evaluate("document.documentElement.scrollHeight") < 1.6 * PHONE["height"]  # others are closed
+    await page.get_by_text("By source").click()
     await expect(page.get_by_role("row", name="Protocol")).to_contain_text("0.21 – 1.00")
     await page.get_by_label("Feedback of").select_option("the last 7 days")
     await page.get_by_role("button", name="Show").click()
@@ -172,6 +175,32 @@ async def test_whatever_a_document_says_is_text(program: httpx.AsyncClient, visi
         assert await not_isolated(page) == []
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await page.locator("main").locator(f"a[href$='{package_id}']").count() == 1
+
+
+async def test_a_package_is_found_by_words_who_asked_and_what_is_in_it(
+    program: httpx.AsyncClient, visitor: Visitor
+) -> None:
+    ref = await put(program, "protocol", "Urchins are surveyed every week.", projectId="kelp")
+    await built(program, pinned=[ref], taskId="t-9", scope={"projectId": "kelp"})
+    await built(
+        program, intent="Which beacons are permitted?", retrieval=dict.fromkeys(("graph", "semantic", "metadata"))
+    )
+    page = visitor.page
+    rows = page.locator(".packages tbody tr")
+    for value, count in (
+        ("surveyed URCHINS", 1),
+        ("urchins beacons", 0),
+        ("for a test", 2),
+        (ref, 1),
+        ("t-9 kelp", 1),
+        ("cpk_", 2),
+        ("100%", 0),
+    ):
+        await page.goto("/ui/packages")
+        await page.get_by_label("Search for").fill(value)
+        await page.get_by_role("button", name="Find").click()
+        await expect(page.get_by_role("heading", name="Anything")).to_contain_text(value)
+        await expect(rows).to_have_count(count)
 
 
 async def test_another_tenants_package_is_not_there(api: ApiServer, program: httpx.AsyncClient, tenant: str) -> None:

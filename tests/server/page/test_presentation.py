@@ -236,15 +236,27 @@ async def test_on_a_phone_a_tap_on_a_point_shows_its_messages_and_leads_there(re
     await expect(page.locator("#m1 mark")).to_have_text("hears the whales sing")
 
 
-async def test_a_long_name_makes_no_view_wider_than_the_screen(redis: Redis, visitor: Visitor) -> None:
-    name = "-".join(["a-name-that-a-program-made"] * 4)
-    await redis.lpush(Keys(name).input, b"{}")  # type: ignore[misc]
+@pytest.mark.parametrize("name", ["-".join(["a-name-that-a-program-made"] * 4), "W" * 128, "\u05e9" * 38])
+async def test_a_long_name_makes_no_view_wider_than_the_screen_and_takes_two_lines(
+    redis: Redis, visitor: Visitor, name: str
+) -> None:
+    spoken = [message(n, PHYSICS, time.time() - n) | {"speaker": name, "text": name * 9} for n in range(1, 5)]
+    points = [point(1, "decision") | {"speakers": [name]}]
+    published = state(raw_recent_buffer=spoken, rolling_summary={"points": points}, current_keywords=[name])
+    await redis.set(Keys(name).state, published)
+    await redis.zadd(SESSIONS, {name: 1})
+    await redis.lpush(Keys(name).dead, b"{}")  # type: ignore[misc]
     page = visitor.page
-    for address in ("/ui/sessions", f"/ui/sessions/{name}", "/ui/packages", "/ui/health"):
-        await page.goto(address)
-        for size in (LAPTOP, PHONE):
+    of_session = (f"sessions/{name}", f"sessions/{name}/revisions", f"dead/{name}")
+    by_choice = (f"prompt?session={name}", f"memory?session={name}&speaker={name}", f"packages?project={name}")
+    for address in ("sessions", "health", "recordings", *of_session, *by_choice):
+        await page.goto(f"/ui/{address}")
+        for size in (LAPTOP, {"width": 360, "height": 740}):
             await page.set_viewport_size(size)  # type: ignore[arg-type]
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (address, size)
+            names = page.locator("main :is(h1, .sessions th, .crumb, .speaker):visible", has_text=name[:20])
+            for height in [await one.evaluate("(one) => one.offsetHeight") for one in await names.all()]:
+                assert height <= 120, (address, size)
 
 
 async def test_on_a_phone_troubles_stand_with_the_summary_and_a_sign_leads_there(

@@ -382,8 +382,8 @@ def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> Non
     work = subject.next_keyword_task(clock.now())
     assert work is not None
     subject.finish(work, replace(keywords_for(work, "DNA"), usage=paid), clock.now())
-    subject.charge("embeddings", paid)
-    subject.charge("compaction", paid)
+    subject.charge("embeddings", paid, clock.now())
+    subject.charge("compaction", paid, clock.now())
     law = DomainResult({"Political Science / Law": 1.0}, ("law",), "stub", usage=paid)
     for reading in (BIOLOGY, law, law, replace(law, repeated=True)):
         domains = subject.next_domain_task(clock.advance(31), at_once=True)
@@ -398,6 +398,7 @@ def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> Non
     subject.finish(summary, replace(points_of(summary), rejected=1, degraded=True, usage=paid), clock.now())
     hear(subject, clock, 3, 4, 5, 6)
     subject.receive([advice()], clock.now())
+    subject.charge("embeddings", paid, clock.advance(3600))
     subject.end(clock.now())
     after = leaves(state_of(subject, clock, revision=2))
     unset = {path for path in before if after.get(path, "") == before[path]}

@@ -22,12 +22,13 @@ from tests.session.live import Live
 from tests.session.saying import BIOLOGY, conversation, hear, keywords_for, points_of, spoken, words
 
 CALL = Usage("gpt-4o-mini", prompt_tokens=100, cached_tokens=40, completion_tokens=10, calls=1, dollars=0.002)
+NOON = 1_795_780_800.0
 
 
 def test_what_is_published_is_what_has_been_added_up_so_far() -> None:
     spending, restored = UsageTotals(), UsageTotals()
     for task in ("keywords", "summary"):
-        spending.add(task, CALL)
+        spending.add(task, CALL, NOON)
         assert orjson.loads(spending.encoded()) == spending.wire()
     assert restored.encoded() != spending.encoded()
     restored.restore(orjson.loads(spending.encoded()))
@@ -36,9 +37,9 @@ def test_what_is_published_is_what_has_been_added_up_so_far() -> None:
 
 def test_every_task_has_its_own_sum() -> None:
     spending = UsageTotals()
-    spending.add("keywords", CALL)
-    spending.add("keywords", CALL)
-    spending.add("summary", CALL)
+    spending.add("keywords", CALL, NOON)
+    spending.add("keywords", CALL, NOON)
+    spending.add("summary", CALL, NOON)
     told = spending.wire()
     assert told["dollars"] == pytest.approx(0.006)
     assert told["tasks"]["keywords"] == {
@@ -53,7 +54,7 @@ def test_every_task_has_its_own_sum() -> None:
 
 def test_models_without_a_price_are_named() -> None:
     spending = UsageTotals()
-    spending.add("keywords", replace(CALL, model="mystery", dollars=0.0, unpriced=1))
+    spending.add("keywords", replace(CALL, model="mystery", dollars=0.0, unpriced=1), NOON)
     assert (spending.wire()["unpriced"], spending.dollars) == (["mystery"], 0.0)
 
 
@@ -69,8 +70,8 @@ def test_readings_and_failures_are_added_up_and_published(clock: ManualClock) ->
     summary = subject.next_summary_task()
     assert summary
     subject.finish(summary, replace(points_of(summary), usage=CALL), clock.now())
-    subject.charge("embeddings", CALL)
-    subject.charge("compaction", CALL)
+    subject.charge("embeddings", CALL, clock.now())
+    subject.charge("compaction", CALL, clock.now())
     cost = orjson.loads(bytes(take_session_state(subject, 1, clock.now())))["cost"]
     assert {task: spent["calls"] for task, spent in cost["tasks"].items()} == dict.fromkeys(cost["tasks"], 1)
     assert cost["dollars"] == pytest.approx(0.01)

@@ -16,6 +16,7 @@ function slot(row, name) {
 function fill(row, one) {
   const link = slot(row, "link");
   link.href = `${PAGE}/sessions/${encodeURIComponent(one.session_id)}`;
+  link.title = one.session_id;
   setText(link.firstElementChild, one.session_id);
   const status = slot(row, "status");
   status.className = `status is-${one.status.replace(" ", "-")}`;

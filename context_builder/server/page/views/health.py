@@ -25,6 +25,7 @@ from context_builder.memory.memory import MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER, CallerHere, OwnRedis, ServicesHere, SessionId
+from context_builder.server.page.cost_chart import CostBar, cost_bars
 from context_builder.server.page.health_history import STATES, Check, HealthHistory
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
@@ -33,6 +34,7 @@ from context_builder.server.problem import Problem, not_found, problem_of
 from context_builder.server.seen_session import MUST_BE_READ
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.conversation.usage_history import UsageHistory
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.dead_letters import ORIGINS, DeadLetter, DeadLetters, Origin
 from context_builder.session.store.registry import SessionRegistry
@@ -67,25 +69,31 @@ MOST_COSTS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class SessionCost:
-    """What a session's model calls have cost, by task."""
+    """What a session's model calls have cost, by task and over time."""
 
     session_id: str
     dollars: float
     tokens: int
     tasks: JsonObject
+    bars: Sequence[CostBar]
 
 
 @dataclass(slots=True)
 class Costs:
-    """The costs by session, the dearest first, and by task; ``unpriced`` are models without a price."""
+    """The costs by session, the dearest first, by task, and over time; ``unpriced`` are models without a price."""
 
     sessions: list[SessionCost] = field(default_factory=list)
     tasks: dict[str, dict[str, float]] = field(default_factory=dict)
     unpriced: set[str] = field(default_factory=set)
+    history: UsageHistory = field(default_factory=UsageHistory)
 
     @property
     def dollars(self) -> float:
         return sum(one.dollars for one in self.sessions)
+
+    @property
+    def bars(self) -> list[CostBar]:
+        return cost_bars(self.history)
 
 
 @dataclass(slots=True)
@@ -318,7 +326,11 @@ async def _costs(servers: SessionServers, rows: Sequence[SessionRow]) -> Costs:
         cost = await SessionClient(server.redis, row.session_id).cost() if server is not None else None
         if cost is None:
             continue
-        costs.sessions.append(SessionCost(row.session_id, row.dollars or cost["dollars"], row.tokens, cost["tasks"]))
+        history = UsageHistory()
+        history.restore(cost.get("history") or {})
+        costs.history.absorb(history)
+        dollars, bars = row.dollars or cost["dollars"], cost_bars(history)
+        costs.sessions.append(SessionCost(row.session_id, dollars, row.tokens, cost["tasks"], bars))
         costs.unpriced.update(map(str, cost.get("unpriced", ())))
         for task, spent in cost["tasks"].items():
             total = costs.tasks.setdefault(task, dict.fromkeys(spent, 0.0))

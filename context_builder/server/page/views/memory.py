@@ -51,7 +51,7 @@ KIND_NAMES: Final = {
 }
 """The same of a single memory."""
 
-MEMORIES_A_PAGE: Final = 15
+MEMORIES_A_PAGE: Final = 10
 """Memories that are shown at first; each further page adds as many."""
 
 MOST: Final = 300

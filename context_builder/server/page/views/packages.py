@@ -172,6 +172,7 @@ def _short(text: str) -> str:
 
 
 KINDS: Final[Mapping[str, str]] = {
+    "any": "Anything",
     "id": "Its id",
     "task": "The task it was for",
     "trace": "The trace of a call",
@@ -181,6 +182,9 @@ KINDS: Final[Mapping[str, str]] = {
 
 _LISTED: Final[Mapping[str, Literal["task", "trace", "ref"]]] = {"task": "task", "trace": "trace", "ref": "ref"}
 _LONGEST: Final = 512
+
+SEARCHED: Final = 1000
+"""Newest packages among which words are looked for."""
 
 PACKAGES_A_PAGE: Final = 50
 RECENT: Final = 25
@@ -239,14 +243,17 @@ router = page_router()
 async def packages_page(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Show the form of a new package, and those that were looked for."""
     asked = request.query_params
-    by, value = asked.get("by", "id"), asked.get("value", "").strip()
+    by, value = asked.get("by", "any"), asked.get("value", "").strip()
     if by == "id" and value:
         return RedirectResponse(f"{PAGE}/packages/{quote(value, safe='')}", 303)
     kind = _LISTED.get(by)
-    listed: dict[str, Any] = {"by": by if by in KINDS else "id", "value": value}
-    if kind is not None and value:
+    listed: dict[str, Any] = {"by": by if by in KINDS else "any", "value": value}
+    if value:
         before = asked.get("before", "")[:_LONGEST] or None
-        found = await _found(services, caller, kind, value[:_LONGEST], before)
+        if kind is not None:
+            found = await _found(services, caller, kind, value[:_LONGEST], before)
+        else:
+            found = await _found_by_words(services, caller, value[:_LONGEST], before)
         if len(found) > PACKAGES_A_PAGE:
             found = found[:PACKAGES_A_PAGE]
             listed["next"] = urlencode({"by": by, "value": value, "before": found[-1].package_id})
@@ -268,6 +275,26 @@ async def _found(
         one.package_id: one for one in await services.packages.recent(caller.agent, most, of_others=is_admin, among=ids)
     }
     return [known.get(one.package_id) or RecentPackage(one.package_id, one.created_at) for one in found]
+
+
+async def _found_by_words(services: Services, caller: Caller, value: str, before: str | None) -> list[RecentPackage]:
+    """Return packages that hold a source of this ref, and of the newest those that every word fits: their intent, task,
+    project, id, or who asked for them."""
+    recent, names, of_source = await asyncio.gather(
+        services.packages.recent(caller.agent, SEARCHED, of_others=Role.ADMIN in caller.roles),
+        names_of_keys(services, caller.tenant_id),
+        _found(services, caller, "ref", value, before),
+    )
+    words = value.casefold().split()
+
+    def fits(one: RecentPackage) -> bool:
+        asked_by = names.get(one.caller, one.caller)
+        told = " ".join((one.intent, one.task_id, one.project, one.package_id, asked_by)).casefold()
+        return all(word in told for word in words)
+
+    found = {one.package_id: one for one in of_source}
+    found |= {one.package_id: one for one in recent if fits(one) and (before is None or one.package_id < before)}
+    return sorted(found.values(), key=lambda one: one.package_id, reverse=True)
 
 
 @router.post("/packages", openapi_extra=READER)
@@ -306,7 +333,7 @@ async def _packages_page(
         "recent": recent,
         "callers": callers,
     }
-    known = {"by": "id", "value": "", "found": None, "next": "", "sizes": None, "budget": 0}
+    known = {"by": "any", "value": "", "found": None, "next": "", "sizes": None, "budget": 0}
     values = {"form": form, "kinds": KINDS, "is_admin": is_admin, **offered, **known, **shown}
     return form_page(request, "packages.html", title="Packages of context", problem=problem, **values)
 

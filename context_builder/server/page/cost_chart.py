@@ -1,0 +1,52 @@
+"""The cost chart shows a usage history as bars, dollars where any price is known, else tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.session.conversation.usage_history import MOST_STEPS, STEPS, UsageHistory
+
+_STEPS: Final = dict(zip(STEPS, ("minute", "5 minutes", "15 minutes", "hour", "6 hours", "day"), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class CostBar:
+    """What was spent from ``begin`` to ``end`` in epoch seconds.
+
+    ``height`` is a part of the highest bar's, 0 to 1; ``place`` counts from the left, and the newest bar is at
+    :data:`~context_builder.session.conversation.usage_history.MOST_STEPS` less one.
+    """
+
+    place: int
+    begin: int
+    end: int
+    tokens: int
+    dollars: float
+    height: float
+
+    @property
+    def step(self) -> str:
+        """Return how long it is, in words that follow "by"."""
+        return _STEPS[self.end - self.begin]
+
+
+def cost_bars(history: UsageHistory) -> list[CostBar]:
+    """Return the bars of a history, the oldest first, without those of steps in which nothing was spent."""
+    steps = list(history)
+    if not steps:
+        return []
+    in_dollars = any(one.dollars for one in steps)
+    highest = max(one.dollars if in_dollars else one.tokens for one in steps)
+    first = steps[-1].begin - (MOST_STEPS - 1) * history.seconds
+    return [
+        CostBar(
+            place=(one.begin - first) // history.seconds,
+            begin=one.begin,
+            end=one.begin + history.seconds,
+            tokens=one.tokens,
+            dollars=one.dollars,
+            height=round((one.dollars if in_dollars else one.tokens) / highest, 3),
+        )
+        for one in steps
+    ]

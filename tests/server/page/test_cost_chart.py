@@ -1,0 +1,60 @@
+"""The page shows what all sessions, and each, cost over time."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from playwright.async_api import expect
+from redis.asyncio import Redis
+
+from context_builder.costs import Usage
+from context_builder.server.page.cost_chart import cost_bars
+from context_builder.session.conversation.tasks import UsageTotals
+from context_builder.session.conversation.usage_history import MOST_STEPS, UsageHistory
+from context_builder.session.keys import SESSIONS, Keys
+from tests.server.page.accessibility import check_in_every_dress
+from tests.services.chromium import Visitor
+
+NOON = 1_795_780_800
+"""2026-11-27 12:00 UTC."""
+
+CALL = Usage("gpt-4o-mini", prompt_tokens=900, completion_tokens=100, calls=1, dollars=0.25)
+
+
+def test_bars_are_dollars_and_the_newest_is_the_last() -> None:
+    history = UsageHistory()
+    history.add(NOON, 9_000, 0.1)
+    history.add(NOON + 300, 10, 0.4)
+    first, last = cost_bars(history)
+    assert (first.place, last.place) == (MOST_STEPS - 6, MOST_STEPS - 1)
+    assert (first.height, last.height, last.step) == (0.25, 1.0, "minute")
+    assert (first.begin, first.end) == (NOON, NOON + 60)
+
+
+def test_bars_are_tokens_where_no_price_is_known() -> None:
+    history = UsageHistory()
+    history.add(NOON, 10, 0.0)
+    history.add(NOON + 86_400 * 3, 40, 0.0)
+    assert [(one.height, one.step) for one in cost_bars(history)] == [(0.25, "6 hours"), (1.0, "6 hours")]
+    assert cost_bars(UsageHistory()) == []
+
+
+@pytest.mark.engines
+async def test_one_sees_when_all_sessions_and_each_cost_how_much(redis: Redis, visitor: Visitor) -> None:
+    for name, moments in (("monday", (NOON, NOON + 60)), ("tuesday", (NOON + 60, NOON + 600))):
+        totals = UsageTotals()
+        for at in moments:
+            totals.add("summary", CALL, at)
+        await redis.zadd(SESSIONS, {name: NOON})
+        head = orjson.dumps({"counters": {"cost": totals.wire()}})
+        await redis.hset(Keys(name).checkpoint, "head", head)  # type: ignore[misc]
+    page = visitor.page
+    await page.goto("/ui/health")
+    chart = page.get_by_role("img", name="Cost over time, by minute from 12:00:00 to 12:11:00 UTC")
+    await expect(chart.locator("rect")).to_have_count(3)
+    assert "12:01:00 to 12:02:00 UTC: $0.5000, 2,000 tokens" in await chart.inner_html()
+    await expect(page.locator(".cost-chart figcaption")).to_contain_text("at most $0.5000")
+    for name in ("monday", "tuesday"):
+        row = page.get_by_role("row", name=name)
+        await expect(row.get_by_role("img", name=f"Cost of {name}").locator("rect")).to_have_count(2)
+    await check_in_every_dress(page)
