@@ -50,6 +50,11 @@ class TaskConfig:
     summary_max_tokens: Count = setting(
         3000, "SUMMARY_REPLY_TOKENS", "Maximum length of the reply of a summary call. tokens"
     )
+    compaction_model: ModelName | None = setting(
+        None,
+        "COMPACTION_MODEL",
+        "Model that brings old points of summaries together, which are checked by code; default: KEYWORD_MODEL. name",
+    )
     summary_input: Count = SUMMARY_INPUT_TOKENS
 
     @property
@@ -65,8 +70,23 @@ class TaskConfig:
         return TaskOptions(self.summary_model, self.summary_temperature, self.summary_max_tokens)
 
     @property
+    def compaction(self) -> TaskOptions:
+        model = self.compaction_model or self.keyword_model
+        return TaskOptions(model, self.summary_temperature, self.summary_max_tokens)
+
+    @property
+    def verification(self) -> TaskOptions:
+        return self.keywords
+
+    @property
     def preferences(self) -> TaskOptions:
         return TaskOptions(self.keyword_model, self.keyword_temperature, self.domain_max_tokens)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Return the names of all models, each once."""
+        asked = (self.keywords, self.domains, self.summary, self.compaction)
+        return tuple(dict.fromkeys(options.model for options in asked))
 
 
 @dataclass(frozen=True, slots=True, config=CONFIG)

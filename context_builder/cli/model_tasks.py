@@ -95,7 +95,7 @@ TASKS: Final[Mapping[str, ModelTask]] = {
     "domains": ModelTask(_domains, "DOMAIN_MODEL", "DOMAIN_MAX_TOKENS"),
     "summary": ModelTask(_summary, "SUMMARY_MODEL", "SUMMARY_REPLY_TOKENS"),
     VERIFICATION: ModelTask(_verification, "KEYWORD_MODEL", "KEYWORD_MAX_TOKENS"),
-    "compaction": ModelTask(_compaction, "SUMMARY_MODEL", "SUMMARY_REPLY_TOKENS"),
+    "compaction": ModelTask(_compaction, "COMPACTION_MODEL", "SUMMARY_REPLY_TOKENS"),
 }
 
 

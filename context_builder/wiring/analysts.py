@@ -77,14 +77,13 @@ def _openai(settings: Settings) -> tuple[str, Analyst]:
 
     model, tasks = settings.model, task_config(settings)
     endpoint = Endpoint(model.openai_api_key.get_secret_value() if model.openai_api_key else "", model.openai_base_url)
-    names = list(dict.fromkeys([tasks.keyword_model, tasks.domain_model, tasks.summary_model]))
-    return f"{', '.join(names)} at {endpoint.label}", OpenAIAnalyst(
+    return f"{', '.join(tasks.models)} at {endpoint.label}", OpenAIAnalyst(
         endpoint,
         load_prompts(model.prompts_dir),
         tasks=tasks,
         calls=settings.calls,
         prices=prices_of(settings),
-        budget=budget_for(names, settings),
+        budget=budget_for(tasks.models, settings),
     )
 
 
@@ -103,6 +102,7 @@ def _local(url: str, settings: Settings) -> tuple[str, Analyst]:
         keyword_model=LOCAL_MODEL,
         domain_model=LOCAL_MODEL,
         summary_model=LOCAL_MODEL,
+        compaction_model=LOCAL_MODEL,
         keyword_max_tokens=LOCAL_PATIENCE * settings.tasks.keyword_max_tokens,
     )
     model = OpenAIAnalyst(

@@ -142,7 +142,7 @@ def _refusing(texts: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _point(text: str, said: Mapping[int, Sequence[str]], *, replaces: int = 0) -> Mapping[str, Any]:
-    evidence = [{"message": place, "quote": " … ".join(words)} for place, words in said.items()]
+    evidence = [f"{place}: {' … '.join(words)}" for place, words in said.items()]
     return {"evidence": evidence, "text": text, "by": [], "kind": "claim", "replaces": replaces}
 
 

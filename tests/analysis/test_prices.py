@@ -19,7 +19,7 @@ def test_cached_tokens_are_cheaper_and_are_not_counted_twice() -> None:
 
 def test_the_default_models_have_list_prices() -> None:
     defaults = settings().tasks
-    assert {defaults.keyword_model, defaults.domain_model, defaults.summary_model} <= set(LIST_PRICES)
+    assert set(defaults.models) <= set(LIST_PRICES)
 
 
 def test_a_model_without_a_price_is_counted_and_said_so() -> None:

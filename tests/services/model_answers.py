@@ -112,8 +112,9 @@ def _summary(texts: list[str]) -> dict[str, Any]:
         speaker, _, said = texts[start].partition(": ")
         words = said if len(said) <= LONGEST_POINT else said[:LONGEST_POINT].rpartition(" ")[0] or said[:LONGEST_POINT]
         kind = "question" if said.rstrip().endswith("?") else "claim"
-        quote = {"message": start + 1, "quote": words}
-        points.append({"evidence": [quote], "text": words, "by": [speaker], "kind": kind, "replaces": []})
+        points.append(
+            {"evidence": [f"{start + 1}: {words}"], "text": words, "by": [speaker], "kind": kind, "replaces": []}
+        )
     return {"chatter": not points, "points": points}
 
 

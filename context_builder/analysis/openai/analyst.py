@@ -59,7 +59,7 @@ from context_builder.analysis.openai.schemas import (
     SummaryReply,
     VerifyReply,
 )
-from context_builder.analysis.options import CallOptions, Endpoint, TaskConfig
+from context_builder.analysis.options import CallOptions, Endpoint, TaskConfig, TaskOptions
 from context_builder.analysis.prompts import Prompts
 from context_builder.costs import NO_USAGE, Budget, Prices, Usage
 from context_builder.errors import AnalystError, ReplyInvalid
@@ -234,7 +234,7 @@ class OpenAIAnalyst(Analyst):
         """Ask for the sentences, then whether quotes say those that the check has doubts about; without an answer to
         that, as with a "no", the old points stay.
         """
-        options, prompt = self._tasks.summary, self._prompts.compact
+        options, prompt = self._tasks.compaction, self._prompts.compact
         question = Question(
             task="compaction",
             stable=prompt.stable,
@@ -277,7 +277,7 @@ class OpenAIAnalyst(Analyst):
             first, usage = await self.verify(sentences[:MAX_POINTS])
             rest, more = await self.verify(sentences[MAX_POINTS:])
             return (None if first is None or rest is None else [*first, *rest]), usage + more
-        options, prompt = self._tasks.keywords, self._prompts.verify
+        options, prompt = self._tasks.verification, self._prompts.verify
         question = Question(
             task="verification",
             stable=prompt.stable,
@@ -332,8 +332,8 @@ class OpenAIAnalyst(Analyst):
 
     def notes(self, task: str) -> list[str]:
         """Return in what the server of a task's model is met half-way, for people."""
-        options = {"verification": self._tasks.keywords, "compaction": self._tasks.summary}
-        return self._client.notes((options.get(task) or getattr(self._tasks, task)).model)
+        options: TaskOptions = getattr(self._tasks, task)
+        return self._client.notes(options.model)
 
     async def close(self) -> None:
         await self._client.close()

@@ -7,6 +7,7 @@ entry it stands in, not with the whole reply. An entry in another form becomes a
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final
 
@@ -16,7 +17,9 @@ from pydantic import (
     Field,
     ValidationError,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
+    model_serializer,
     model_validator,
 )
 
@@ -109,11 +112,29 @@ class CombinedReply(KeywordReply):
 
 
 class QuoteEntry(Reply):
+    """A quote and its message's number, written as one text, ``3: the words``: as an object, it takes twice the tokens.
+
+    Prompt folders made for earlier versions ask for the object, which is read as well.
+    """
+
     message: int
     quote: str
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_text(cls, written: Any) -> Any:
+        if not isinstance(written, str) or (found := _NUMBERED.match(written)) is None:
+            return written
+        return {"message": int(found["number"]), "quote": found["quote"]}
 
+    @model_serializer
+    def _as_text(self) -> str:
+        return f"{self.message}: {self.quote}"
+
+
+_NUMBERED: Final = re.compile(r"\D{0,12}(?P<number>\d{1,6})\b\s*[].)]?\s*[:–-]?\s*(?P<quote>.*)", re.DOTALL)
 _NO_QUOTE: Final = QuoteEntry(message=0, quote="")
+Quoted = Annotated[QuoteEntry, _if_odd(_NO_QUOTE), WithJsonSchema({"type": "string"})]
 
 
 class PointEntry(Reply):
@@ -124,7 +145,7 @@ class PointEntry(Reply):
     """
 
     evidence: Annotated[
-        list[Annotated[QuoteEntry, _if_odd(_NO_QUOTE)]],
+        list[Quoted],
         Field(json_schema_extra={"minItems": 1, "maxItems": MAX_QUOTES}),
     ]
     text: str

@@ -16,9 +16,10 @@ from context_builder.analysis.analyst import (
     Quote,
     SummaryRequest,
 )
-from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.openai import Endpoint, OpenAIAnalyst, TaskConfig
 from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.reply import parse_reply
+from context_builder.analysis.openai.schemas import SummaryReply
 from context_builder.analysis.prompts import load_prompts
 from context_builder.costs import Usage
 from context_builder.errors import AnalystUnavailable, ReplyInvalid
@@ -34,21 +35,21 @@ TALK = [
     AnalystMessage(14, "Cleo", "The drug must not be given with more than 5 mg of aspirin."),
 ]
 YIELD = {
-    "evidence": [{"message": 1, "quote": "the yield was what, forty percent"}, {"message": 2, "quote": "Thirty-eight"}],
+    "evidence": ["1: the yield was what, forty percent", "2: Thirty-eight"],
     "text": "The yield was thirty-eight percent.",
     "by": ["Ben"],
     "kind": "claim",
     "replaces": [],
 }
 PRIMER = {
-    "evidence": [{"message": 3, "quote": "We could take primer B7 for the second run"}],
+    "evidence": ["3: We could take primer B7 for the second run"],
     "text": "Primer B7 will be used for the second run.",
     "by": ["Ana"],
     "kind": "decision",
     "replaces": [],
 }
 REVERSED = {
-    "evidence": [{"message": 4, "quote": "must not be given with more than 5 mg of aspirin"}],
+    "evidence": ["4: must not be given with more than 5 mg of aspirin"],
     "text": "The drug must be given with more than 5 mg of aspirin.",
     "by": ["Cleo"],
     "kind": "claim",
@@ -99,6 +100,32 @@ async def test_a_point_comes_with_its_quotes_and_whose_it_is() -> None:
     assert (point.text, point.kind, point.by) == ("The yield was thirty-eight percent.", PointKind.CLAIM, ("Ben",))
     assert point.evidence == (Quote(11, "the yield was what, forty percent"), Quote(12, "Thirty-eight"))
     assert [question.task for question in client.asked] == ["summary"], "what is not in doubt costs no second call"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "3: primer -5 costs 4 %",
+        " [3] primer -5 costs 4 %",
+        "#3 primer -5 costs 4 %",
+        "message 3: primer -5 costs 4 %",
+        {"message": 3, "quote": "primer -5 costs 4 %"},
+    ],
+)
+def test_a_quote_is_read_with_its_number_however_it_is_written(written: Any) -> None:
+    reply = SummaryReply.model_validate({**points({**YIELD, "evidence": [written]})})
+    [read] = reply.points[0].evidence
+    assert (read.message, read.quote) == (3, "primer -5 costs 4 %")
+    assert '"evidence":["3: primer -5 costs 4 %"]' in reply.model_dump_json(), (
+        "it is told in the form that is asked for"
+    )
+
+
+@pytest.mark.parametrize("written", ["primer B", "", "-", None, 3, ["3: primer"], {"quote": "primer"}])
+async def test_a_quote_without_its_number_costs_only_its_point(written: Any) -> None:
+    odd = {**PRIMER, "evidence": [written]}
+    result = await analyst(ScriptedClient(summary=points(odd, YIELD))).summarize(SummaryRequest(TALK))
+    assert [point.text for point in result.points] == [YIELD["text"]]
 
 
 async def test_all_doubts_of_a_reply_go_into_one_call_with_the_quotes() -> None:
@@ -219,6 +246,22 @@ async def test_points_are_rewritten_as_fewer_sentences() -> None:
     asked = client.question("compaction").varying
     assert "Words allowed: 8 (15 now, so save 7)" in asked
     assert '2 decision by "Ana", "Ben": "Primer B7 will be used."\n3 action by "Ben": "Ben will order' in asked
+
+
+@pytest.mark.parametrize(
+    ("tasks", "model"),
+    [
+        (TaskConfig(), "gpt-4o-mini"),
+        (TaskConfig(keyword_model="tiny", summary_model="huge"), "tiny"),
+        (TaskConfig(keyword_model="tiny", summary_model="huge", compaction_model="huge"), "huge"),
+    ],
+)
+async def test_points_are_rewritten_by_the_small_model_unless_another_is_named(tasks: TaskConfig, model: str) -> None:
+    client = ScriptedClient(compaction=compacted(leave_out=[1]))
+    await OpenAIAnalyst(Endpoint(), load_prompts(), tasks=tasks, client=client).compact(CompactionRequest(OLD, 12))
+    options = client.question("compaction").options
+    assert (options.model, options.max_tokens) == (model, tasks.summary_max_tokens)
+    assert options.model in tasks.models
 
 
 @pytest.mark.parametrize("text", ["Primer B7 will be used, A2 gave forty percent.", "Primer B7 will be used by Carla."])
@@ -373,9 +416,7 @@ GUESSES = [
 )
 async def test_a_guess_that_is_told_as_certain_is_in_doubt(message: int, quote: str, text: str, doubted: bool) -> None:
     point = {"text": text, "by": [], "kind": "claim", "replaces": []}
-    client = ScriptedClient(
-        summary=points({**point, "evidence": [{"message": message, "quote": quote}]}), verification=verdicts(True)
-    )
+    client = ScriptedClient(summary=points({**point, "evidence": [f"{message}: {quote}"]}), verification=verdicts(True))
     await analyst(client).summarize(SummaryRequest(GUESSES))
     assert ("verification" in [question.task for question in client.asked]) is doubted
 
