@@ -18,6 +18,8 @@ from context_builder.analysis.evidence import (
     is_told_in,
 )
 from context_builder.analysis.evidence.figures import figures_of
+from context_builder.analysis.evidence.names import People
+from context_builder.analysis.evidence.rewriting import loses_a_task
 from tests.analysis.points_with_evidence import TRUE, WRITTEN, Written
 from tests.analysis.talk_in_languages import TALKS, Talk
 
@@ -372,6 +374,61 @@ def test_a_number_in_a_compound_that_the_minutes_have_is_doubted(known: str) -> 
 )
 def test_a_rewritten_sentence_says_what_the_old_points_and_their_quotes_say(text: str, findings: Findings) -> None:
     assert check_rewritten(text, QUOTES, OLD, ["Ana", "Ben"]) == findings
+
+
+RULES = (
+    "Ana writes the acoustic annex by Monday the twentieth of April.",
+    "Ben checks the battery chargers by Friday.",
+    "The assay costs forty-two euros, not the 24 of the spreadsheet.",
+    "In October p was 0.4 at Middle Bank and 0.2 at Kettle Rock.",
+    "Ana and Ben propose three bottles a pool.",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "doubts"),
+    [
+        (
+            "Ana writes the acoustic annex by Monday the twentieth of April, Ben checks the battery chargers.",
+            (0, 1),
+            (),
+        ),
+        ("Ben writes the acoustic annex, Ana checks the battery chargers.", (0, 1), (Doubt.SPEAKER,)),
+        ("The assay costs 24 euros, not the forty-two of the spreadsheet.", (2,), (Doubt.NUMBER,)),
+        ("The assay costs forty-two, not the 24 of the spreadsheet.", (2,), (Doubt.NUMBER,)),
+        ("In October p was 0.2 at Middle Bank and 0.4 at Kettle Rock.", (3,), (Doubt.NUMBER,)),
+        ("Ana and Ben decided three bottles a pool.", (4,), (Doubt.ACCEPTANCE,)),
+        ("In October p was 0.4 at Middle Bank, therefore three bottles a pool.", (3, 4), (Doubt.SUPPORT,)),
+    ],
+)
+def test_a_rewritten_sentence_that_swaps_or_adds_something_is_doubted(
+    text: str, old: tuple[int, ...], doubts: tuple[Doubt, ...]
+) -> None:
+    before = [RULES[one] for one in old]
+    assert check_rewritten(text, before, before, ["Ana", "Ben"]) == Findings(doubts=doubts)
+
+
+TASKS = (
+    "Tobias schickt das Protokoll bis Freitag.",
+    "Ana writes the annex by Monday the twentieth.",
+    "田中が二十日までに申し込む。",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "is_lost"),
+    [
+        ("Bis Freitag schickt Tobias das Protokoll an alle.", 0, False),
+        ("Tobias schickt das Protokoll.", 0, True),
+        ("Das Protokoll wird bis Freitag geschickt.", 0, True),
+        ("Ana writes the annex by Monday.", 1, False),
+        ("Ana writes the annex by Friday.", 1, True),
+        ("田中が申し込む。", 2, True),
+        ("二十日までに田中が申し込む。", 2, False),
+    ],
+)
+def test_a_task_is_lost_without_its_person_or_its_day(text: str, task: int, is_lost: bool) -> None:
+    assert loses_a_task(text, [TASKS[task]], People(["Tobias", "Ana", "田中"])) is is_lost
 
 
 def test_most_of_a_phrase_is_told() -> None:

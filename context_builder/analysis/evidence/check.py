@@ -26,6 +26,13 @@ from context_builder.analysis.evidence.negation import (
 from context_builder.analysis.evidence.overlap import Terms
 from context_builder.analysis.evidence.quotes import MessageWords
 from context_builder.analysis.evidence.refusal_words import SUSPICIOUS, reads_like_a_refusal
+from context_builder.analysis.evidence.rewriting import (
+    adds_a_conclusion,
+    drops_a_unit,
+    settles,
+    swaps_numbers,
+    swaps_people,
+)
 from context_builder.analysis.evidence.words import (
     ACCEPTING,
     SETTLING,
@@ -305,21 +312,29 @@ def check_rewritten(
     old_texts: Sequence[str],
     speakers: Iterable[str] = (),
     minutes: Iterable[str] = (),
+    *,
+    is_decided: bool = False,
 ) -> Findings:
     """Return what is wrong with a sentence that is to stand for old points, by their quotes and their texts.
 
-    What it calls by another name must be called so in the other ``minutes``, and is in doubt.
+    What it calls by another name must be called so in the other ``minutes``, and is in doubt. That something was
+    decided is in doubt, too, unless an old text says it, or an old point ``is_decided``.
     """
     if not text.strip():
         return Findings(Rejection.UNRELATED)
-    sentence, known = _Sentence(text, People(speakers)), [_Source(each) for each in (*quotes, *old_texts)]
-    others = [*map(_Source, minutes)]
+    people = People(speakers)
+    sentence, known = _Sentence(text, people), [_Source(each) for each in (*quotes, *old_texts)]
+    others, before = [*map(_Source, minutes)], [plain(each) for each in old_texts]
     if reason := sentence.rejection(known, others, others):
         return Findings(reason)
     doubts = {
         Doubt.NEGATION: negates_otherwise(sentence.plain, [source.plain for source in known]),
-        Doubt.SUPPORT: sentence.guesses(known, known),
-        Doubt.HEDGE: makes_guess_certain(sentence.plain, [plain(each) for each in old_texts]),
+        Doubt.ACCEPTANCE: settles(sentence.plain, before) and not is_decided,
+        Doubt.SPEAKER: swaps_people(text, old_texts, people),
+        Doubt.SUPPORT: sentence.guesses(known, known)
+        or adds_a_conclusion(sentence.plain, [source.plain for source in known]),
+        Doubt.HEDGE: makes_guess_certain(sentence.plain, before),
+        Doubt.NUMBER: swaps_numbers(text, old_texts, people) or drops_a_unit(text, old_texts, people),
     }
     return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
 

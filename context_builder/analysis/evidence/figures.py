@@ -202,6 +202,11 @@ class FiguresSaid:
         """Return the numbers that are more than an article."""
         return frozenset(value for value, _ in self._pairs if value != ONE)
 
+    @property
+    def values(self) -> frozenset[str]:
+        """Return the numbers and the places in an order, such as 3 for "third"."""
+        return self._values
+
     def has(self, figure: Figure) -> bool:
         """Return whether the number was said, and with its unit, if it has one."""
         readings = (figure.value, *figure.readings)
@@ -273,12 +278,17 @@ def figures_of(text: str) -> Iterator[Figure]:
     text = _CLOCK.sub(_in_figures, with_digits_repeated(text))
     text = _DIGITS_AND_MYRIADS.sub(_without_myriads, _FOUR_SCORE.sub("huitante", text))
     last = None
-    for start, end, figure in sorted(_places_of_figures(text), key=itemgetter(0)):
+    for start, end, figure in places_of_figures(text):
         signed = figure.value != "0" and _MINUS_BEFORE.search(text, max(0, start - _LONGEST_MINUS), start)
         value = f"-{figure.value}" if signed else figure.value
         readings = tuple(f"-{reading}" for reading in figure.readings) if signed else figure.readings
         yield figure._replace(value=value, readings=readings, between=None if last is None else text[last:start])
         last = end
+
+
+def places_of_figures(text: str) -> list[tuple[int, int, Figure]]:
+    """Return where each number of a plain text begins and ends, with the number."""
+    return sorted(_places_of_figures(text), key=itemgetter(0))
 
 
 def _places_of_figures(text: str) -> Iterator[tuple[int, int, Figure]]:

@@ -29,8 +29,9 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.analysis.chunking import words_in
 from context_builder.analysis.evidence import Doubt, EvidenceCheck, check_rewritten, is_told_in
-from context_builder.analysis.evidence.names import speaker_of
+from context_builder.analysis.evidence.names import People, speaker_of
 from context_builder.analysis.evidence.overlap import Terms, caseless_words
+from context_builder.analysis.evidence.rewriting import loses_a_task
 from context_builder.analysis.evidence.words import CheckedText
 from context_builder.analysis.openai.schemas import (
     MAX_PREFERENCES,
@@ -407,7 +408,8 @@ def _doubts_of_rewritten(text: str, old: Sequence[KnownPoint], minutes: Sequence
         return ()  # it was checked when it was written
     quotes = [quote.text for point in old for quote in point.evidence]
     speakers = [name for point in old for name in point.by]
-    findings = check_rewritten(text, quotes, [point.text for point in old], speakers, minutes)
+    is_decided = any(point.kind is PointKind.DECISION for point in old)
+    findings = check_rewritten(text, quotes, [point.text for point in old], speakers, minutes, is_decided=is_decided)
     return None if findings.rejected is not None else findings.doubts
 
 
@@ -428,7 +430,13 @@ def _mixes(word: str, old: Sequence[KnownPoint]) -> bool:
 
 
 def _loses(text: str, old: Sequence[KnownPoint]) -> bool:
-    """Return whether a sentence does not say one of the ``old`` points that must not get lost."""
+    """Return whether a sentence does not say one of the ``old`` points that must not get lost.
+
+    A task is lost without the one who has to do it, or the day by which.
+    """
+    people = People(name for point in old for name in point.by)
+    if loses_a_task(text, [point.text for point in old if point.kind is PointKind.ACTION], people):
+        return True
     if len(old) == 1:
         return False
     said = Terms([CheckedText(text)])

@@ -25,6 +25,9 @@ SAME_SUBJECT: Final = 0.45
 SAME_SUBJECT_NEAR: Final = 0.25
 """The same for statements that are near to each other."""
 
+SAME_NUMBERED: Final = 0.1
+"""The same for numbers of one speaker, of which the second corrects the first."""
+
 SUBSTANCE_OF_QUESTION: Final = 2.0
 """Sum of specificity below which a question is told with the sentence before it."""
 
@@ -46,6 +49,11 @@ _IS_DONE: Final = re.compile(
     re.IGNORECASE,
 )
 """How a reply begins that tells of what was done rather than promises it."""
+
+_INSTEAD_OF: Final = re.compile(
+    r"\d[^,]*, (?:and |und |y |et )?(?:not|nicht|no|pas|non|não) (?:\w+ ){0,3}\w*\d\w*\W*$", re.IGNORECASE
+)
+"""How a sentence ends that says one number instead of another."""
 
 _SPEAKER_CHANGES: Final = " – "
 
@@ -123,10 +131,24 @@ class Exchanges:
             yield from self._settled(place, statement)
         elif self._corrects(place, statement):
             yield PointCandidate(PointKind.CLAIM, (statement,), reverses=True)
+        elif (concluded := self._concluded(place, statement)) is not None:
+            yield concluded
         elif Marker.DISAGREES in statement.markers and Marker.DOUBTS not in statement.markers:
             yield from self._disagreed(place, statement)
-        elif not statement.is_thin:
-            yield PointCandidate(kind, (statement,), reverses=Marker.REVERSES in statement.markers)
+        elif not statement.is_thin or (statement.has_number and _reverses(statement)):
+            yield PointCandidate(kind, (statement,), reverses=_reverses(statement))
+
+    def _concluded(self, place: int, said: Statement) -> PointCandidate | None:
+        """Return the decision that a conclusion is once others accept it: "Okay, then on Friday." "Fine." """
+        if Marker.CONCLUDES not in said.markers and not self._replies.seeks_assent(place):
+            return None
+        accepted = self._replies.assent(place)
+        told = self._with_context(place) if said.is_thin else (said,)
+        if accepted is None or told is None or not said.stems:
+            return None
+        support = (self._statements[accepted],)
+        by = _speakers(said, *support)
+        return PointCandidate(PointKind.DECISION, told, support, by, reverses=_reverses(said))
 
     def _corrects(self, place: int, said: Statement) -> bool:
         """Return whether the statement says how things are instead, and does not only hold another view."""
@@ -173,12 +195,14 @@ class Exchanges:
                 yield PointCandidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
 
     def _answered(self, asked: Statement, replies: Sequence[int]) -> Iterator[PointCandidate]:
-        told = (asked, *(self._statements[reply] for reply in replies))
+        told = (asked, self._statements[replies[0]].as_answer, *(self._statements[reply] for reply in replies[1:]))
         if _length(told) > LONGEST_EXCHANGE:
             told, replies = (asked, told[-1]), replies[-1:]
         if _length(told) > LONGEST_EXCHANGE:
             return
         accepted = self._replies.acceptance(replies[-1]) if told[-1].kind is PointKind.PROPOSAL else None
+        if told[-1].kind is PointKind.CLAIM and Marker.CONCLUDES in told[-1].markers:
+            accepted = self._replies.assent(replies[-1])
         self._told.update(replies)
         if _OFFERS.match(asked.text) and told[-1].is_thin and told[-1].markers & _AGREES:
             yield PointCandidate(PointKind.ACTION, told, by=_speakers(asked))
@@ -208,19 +232,23 @@ class Exchanges:
         support: tuple[Statement, ...] = ()
         if accepted is not None and kind is PointKind.DECISION:
             support = (self._statements[accepted],)
-        yield PointCandidate(kind, told, support, _speakers(said, *support), reverses=Marker.REVERSES in said.markers)
+        yield PointCandidate(kind, told, support, _speakers(said, *support), reverses=_reverses(said))
 
     def _with_context(self, place: int) -> tuple[Statement, ...] | None:
         """Return the statement, with the one before where it says too little by itself; None if that is no help."""
         said = self._statements[place]
-        if not said.is_thin and not said.hangs:
+        needs_subject = said.kind is PointKind.ACTION and said.points_at_something
+        if not said.is_thin and not said.hangs and not needs_subject:
             return (said,)
         for before in range(place - 1, max(-1, place - 4), -1):
             context = self._statements[before]
-            if said.order - context.order > NEAR:
+            if said.order - context.order > (1 if needs_subject and not said.is_thin else NEAR):
                 break
             is_own = context.speaker == said.speaker and context.word_count > SHORT and bool(context.stems)
-            if (context.is_thin and not is_own) or not context.is_whole or context.kind in _SETTLED:
+            is_told = context.kind is PointKind.ACTION or (context.kind is PointKind.DECISION and is_own)
+            if (context.is_thin and not is_own) or not context.is_whole or is_told:
+                continue
+            if Marker.DOUBTS in context.markers and not is_own:
                 continue
             if len(context.text) + len(said.text) <= LONGEST_EXCHANGE and before not in self._told:
                 return (context, said)
@@ -243,6 +271,11 @@ class Exchanges:
             yield PointCandidate(PointKind.DISAGREEMENT, (view, own), support, _speakers(view, own))
         else:
             yield PointCandidate(PointKind.CLAIM, (own,), reverses=Marker.REVERSES in said.markers)
+
+
+def _reverses(said: Statement) -> bool:
+    """Return whether the statement takes something back: "Actually no", or "on the 23rd, not the 26th"."""
+    return Marker.REVERSES in said.markers or bool(_INSTEAD_OF.search(said.text))
 
 
 def _only_asks(said: Statement) -> bool:
@@ -282,6 +315,13 @@ def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidat
 REMEMBERED_CANDIDATES: Final = 40
 """Candidates before a reversal among which the reversed one is looked for."""
 
+
+def _numbers_of_one(candidate: PointCandidate, other: PointCandidate) -> bool:
+    """Return whether one speaker says a number in both: "One twenty a day." "Sorry, I meant one fifty a day." """
+    said, before = candidate.told[-1], other.told[-1]
+    return said.has_number and before.has_number and said.speaker == before.speaker
+
+
 _REVERSIBLE: Final = frozenset({PointKind.CLAIM, PointKind.DECISION, PointKind.PROPOSAL, PointKind.ACTION})
 
 
@@ -293,7 +333,10 @@ def _reversed_by(candidate: PointCandidate, before: Sequence[PointCandidate]) ->
         other = before[place]
         if other.kind not in _REVERSIBLE:
             continue
-        least = SAME_SUBJECT_NEAR if candidate.order - other.order <= NEAR else SAME_SUBJECT
+        is_near = candidate.order - other.order <= NEAR
+        least = SAME_SUBJECT_NEAR if is_near else SAME_SUBJECT
+        if is_near and _numbers_of_one(candidate, other):
+            least = SAME_NUMBERED
         same = sameness(candidate.stems, other.stems)
         if same >= least and (best is None or same > best[0]):
             best = (same, place)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from context_builder.analysis.analyst import PointKind
-from context_builder.analysis.text.phrases import ALONE, LABELS, LANGUAGES, Marker
+from context_builder.analysis.text.phrases import ALONE, JAPANESE, LABELS, LANGUAGES, Marker
 
 LABEL_CHARACTERS: Final = 40
 """Most characters before the colon of a label."""
@@ -95,8 +95,38 @@ DOING: Final = frozenset(
 )
 
 
-def markers(lower: Sequence[str], names: Set[str]) -> set[Marker]:
-    """Return what the words, in lower case, do; ``names`` are words that name people."""
+_JAPANESE: Final = {marker: re.compile(pattern) for marker, pattern in JAPANESE.items()}
+_KANA: Final = re.compile("[\u3040-\u30ff]")
+
+_WITHOUT_APOSTROPHES: Final = {
+    f"{begun}{ending}": f"{begun}'{ending}"
+    for ending, beginnings in {
+        "ll": "i you they", "ve": "i we you they", "m": "i", "re": "you they", "d": "you they",
+        "s": "it let that what there who",
+        "t": "don doesn didn isn aren wasn weren couldn wouldn shouldn hasn haven can won",
+    }.items()
+    for begun in beginnings.split()
+}  # fmt: skip
+"""Contractions as speech recognition may write them, without those that are other words ("were", "well")."""
+
+
+def spelled_out(lower: Sequence[str]) -> list[str]:
+    """Return the words of talk that is written without signs, with the apostrophes of its contractions."""
+    return [_WITHOUT_APOSTROPHES.get(word, word) for word in lower]
+
+
+def markers_of_unspaced(sentence: str) -> set[Marker]:
+    """Return what a sentence does that is written without blanks between its words."""
+    if not _KANA.search(sentence):
+        return set()
+    return {marker for marker, pattern in _JAPANESE.items() if pattern.search(sentence)}
+
+
+def markers(lower: Sequence[str], names: Set[str], *, denies: bool = True) -> set[Marker]:
+    """Return what the words, in lower case, do; ``names`` are words that name people.
+
+    A first word such as "no" ``denies`` what was said before, unless it belongs to the sentence ("No funciona.").
+    """
     found: set[Marker] = set()
     idle: set[int] = set()
     hits: list[tuple[int, Marker]] = []
@@ -107,11 +137,13 @@ def markers(lower: Sequence[str], names: Set[str]) -> set[Marker]:
                 if (at == 0 or not phrase.is_opening) and _continues(lower, at + 1, phrase.rest):
                     if phrase.marker is Marker.PROPOSES and at + 1 + len(phrase.rest) >= len(lower):
                         continue  # "we should" at the end of a sentence is about what somebody else said
+                    if phrase.marker is Marker.DISAGREES and phrase.is_opening and not (phrase.rest or denies):
+                        continue
                     if phrase.marker is Marker.IDLE:
                         idle.update(range(at, at + 1 + len(phrase.rest)))
                     else:
                         hits.append((at, phrase.marker))
-    found.update(marker for at, marker in hits if at not in idle)
+    found.update(marker for at, marker in hits if at not in idle or marker is Marker.CHATTERS)
     return found
 
 

@@ -31,6 +31,10 @@ class Marker(Enum):
     """Puts a question without asking it."""
     DOUBTS = auto()
     """Does not know, and so answers nothing."""
+    CONCLUDES = auto()
+    """Draws a conclusion, which decides something if others accept it."""
+    SEEKS_ASSENT = auto()
+    """Asks whether everybody accepts what was just said."""
     CHATTERS = auto()
     """Is about the room, the recording or the speaking itself."""
     IDLE = auto()
@@ -44,6 +48,12 @@ _ENGLISH: Final = {
         it's decided; it is decided; it's settled; that's settled; that's decided; is approved; was approved; motion
         carried; the final decision; our decision is; let's agree that; ^agreed … we; ^so we'll go with; ^we'll go
         with; ^we're going with; ^we go with; we will stick with; we'll stick with; we'll stay with""",
+    Marker.CONCLUDES: """^okay then; ^ok then; ^alright then; ^all right then; ^right then; ^good then; ^fine then;
+        ^then it's; ^then we; ^okay so; ^ok so; ^so we; ^so it's; ^so not; ^okay no; ^okay it's; ^okay we; ^then no;
+        ^no … then; ^okay wait with""",
+    Marker.SEEKS_ASSENT: """okay with that; ok with that; fine with that; happy with that; agreed; all agree;
+        everyone agree; everybody agree; any objections; does that work; is that okay; is that ok; is that fine;
+        sound good; sounds good; work for everyone""",
     Marker.PROPOSES: """let's; let us; we could; we should; how about; what about; what if we; i propose; i suggest;
         i'd suggest; i'd propose; i would suggest; i would propose; i recommend; why don't we; ^why not; shall we;
         should we; could we; can we; my proposal; my suggestion; i'd like us to; i want us to; i just want it to; i
@@ -52,7 +62,8 @@ _ENGLISH: Final = {
     Marker.PROMISES: """i'll; i will; i'm going to; i shall; i'm gonna; i can take … by; i should; i probably
         should; i need to; i have to; i've got to; name will; name is going to; someone needs to; somebody needs to;
         someone should; he'll; she'll; he will; she will; i promise; leave it to me; i'm on it; action item; next
-        step; assigned to; will take care of; takes care of""",
+        step; assigned to; will take care of; takes care of; name can take; name can do; i can send; i can call; i can
+        ring; i can write; i can do that; i can do it; i can take that""",
     Marker.IS_DUE: """by monday; by tuesday; by wednesday; by thursday; by friday; by tomorrow; by next week;
         by the end of""",
     Marker.REQUESTS: """can you; could you; would you; will you; please; would you like to; would you mind""",
@@ -69,9 +80,9 @@ _ENGLISH: Final = {
         bad idea; that's the bad idea; i'm against; i wouldn't; ^but i don't; ^well i don't; ^well but; ^but what
         about; i see it differently; not true""",
     Marker.REVERSES: """^no we; ^no let's; ^no it; ^no not; ^no wait; ^actually let's; ^actually we; ^actually i'll;
-        ^actually it; ^actually no; instead; scratch that; changed our mind; changed our minds; changed my mind;
-        forget that; ^correction; on second thought; rather than; no longer; not … but; take that back; i was wrong;
-        after all; ^wait""",
+        ^actually it; ^actually no; instead; scratch that; changed our mind; changed our minds; changed my mind; i
+        meant; my mistake; ^so not; forget that; ^correction; on second thought; rather than; no longer; not … but;
+        take that back; i was wrong; after all; ^wait""",
     Marker.ASKS: """^what is; ^what are; ^what was; ^what do; ^what does; ^what did; ^what should; ^what would;
         ^what about; ^how is; ^how are; ^how do; ^how does; ^how did; ^how can; ^how could; ^how should; ^how would;
         ^how many; ^how much; ^how long; ^how about; ^why is; ^why are; ^why do; ^why does; ^why did; ^why don't;
@@ -91,20 +102,19 @@ _ENGLISH: Final = {
         to meet; how are you; you're wired; want me to grab; hold that thought; see you; have a good; thank you all;
         thanks everyone; is it recording; are we recording; testing one two; talk to you""",
     Marker.IDLE: """let's see; let's say; let's look; let's hope; let's face; let's suppose; i'll say; i'll be; i'll
-        have; i'll see; i'll never; i'll always; i'll bet; i'll admit; i'll tell you; i'll give you that; i'll
-        assume; i will be; i will say; i will never; i should say; i should be; i should have; i should know; i
-        should mention; i have to say; i have to admit; i need to know; i have to be; i'll just say; i'm going to
-        be; i'm going to say; i have to do that anyway; let's assume; i'll go first; i'll start; can you hear; could
-        you repeat; can you repeat; would you say; do you know what; what do you mean; you know what; no problem; no
-        doubt; no one; no wonder; no matter; no worries; no longer than; fine art; rather than later; can we start;
-        shall we start; let's start; let's move on; let's go on; let's continue; let's begin; let's get started; i'd
-        say; we should have; we could have; he'll want; she'll
-        want; he will want; she will want; he'll love; she'll love; he'll know; she'll know; he'll like; she'll like; i
-        wouldn't have; i don't think so either; what if we had; not only …
-        but; i'm going to go; i'll be back; i'll stop; i'll shut; i have to go; i'll let you; what about you; how
-        about you; he will be; she will be; she'll be; he'll be; i have to ask; i'll pick up on; i'll think; i'll
-        explain; i'll talk; i'll come back; i'll come to; i'll go through; i'll leave it; i'll turn to; i will not;
-        i won't; what was""",
+        have; i'll see; i'll never; i'll always; i'll bet; i'll admit; i'll tell you; i'll give you that; i'll assume;
+        i will be; i will say; i will never; i should say; i should be; i should have; i should know; i should
+        mention; i have to say; i have to admit; i need to know; i have to be; i'll just say; i'm going to be; i'm
+        going to say; i have to do that anyway; let's assume; i'll go first; i'll start; can you hear; could you
+        repeat; can you repeat; would you say; do you know what; what do you mean; you know what; no problem; no
+        doubt; no one; no wonder; no matter; no worries; no longer than; fine art; rather than later; i'm going to
+        bed; i'm going home; i'm going to the; i meant to; can we start; shall we start; let's start; let's move on;
+        let's go on; let's continue; let's begin; let's get started; i'd say; we should have; we could have; he'll
+        want; she'll want; he will want; she will want; he'll love; she'll love; he'll know; she'll know; he'll like;
+        she'll like; i wouldn't have; i don't think so either; what if we had; not only … but; i'm going to go; i'll
+        be back; i'll stop; i'll shut; i have to go; i'll let you; what about you; how about you; he will be; she will
+        be; she'll be; he'll be; i have to ask; i'll pick up on; i'll think; i'll explain; i'll talk; i'll come back;
+        i'll come to; i'll go through; i'll leave it; i'll turn to; i will not; i won't; what was""",
 }
 
 _GERMAN: Final = {
@@ -113,14 +123,19 @@ _GERMAN: Final = {
         ist beschlossen; ist entschieden;
         beschlossene sache; wir bleiben bei; wir einigen uns auf; wir entscheiden uns für; wir nehmen also; wir
         machen es also; abgemacht wir; also machen wir; dann machen wir; dann nehmen wir; dann bleiben wir""",
+    Marker.CONCLUDES: """^gut dann; ^okay dann; ^ok dann; ^dann … also; ^also dann; ^dann ist es; ^also gut; ^okay
+        also; ^also wir; ^dann kein; ^also kein; ^dann keine; ^also keine; ^dann bleibt es; ^es bleibt … bei""",
+    Marker.SEEKS_ASSENT: """einverstanden; alle dafür; in ordnung so; passt das; ist das okay; ist das in ordnung;
+        gibt es einwände; einwände""",
     Marker.PROPOSES: """lass uns; lasst uns; wir könnten; wir sollten; sollten wir; sollen wir; ich schlage vor; ich
         würde vorschlagen; mein vorschlag; ich würde sagen wir; wie wäre es; wie wär's; warum … nicht einfach;
         können wir nicht; wollen wir; wir können doch; ich bin dafür""",
     Marker.PROMISES: """ich werde; ich schicke; ich schreibe; ich prüfe; ich bestelle; ich kümmere mich; ich
-        übernehme; ich mache; ich bereite … vor; ich frage; ich rufe; ich sende; ich erledige; ich teste; ich
-        besorge; ich organisiere; ich entwerfe; ich schaue; ich liefere; ich buche; ich kläre; ich bringe; ich baue;
-        kümmert sich um; jemand muss; jemand sollte; ich muss noch; name wird; name übernimmt; name schickt; name
-        schreibt; name bestellt; name prüft; name macht; mache ich bis; schicke ich; nächster schritt""",
+        übernehme; ich mache; ich bereite … vor; ich frage; ich rufe; ich sende; ich erledige; ich teste; ich besorge;
+        ich organisiere; ich entwerfe; ich schaue; ich liefere; ich buche; ich kläre; ich bringe; ich baue; kümmert
+        sich um; jemand muss; jemand sollte; ich muss noch; name wird; name übernimmt; name schickt; name schreibt;
+        name bestellt; name prüft; name macht; mache ich bis; schicke ich; nächster schritt; rufe ich; schreibe ich;
+        frage ich; prüfe ich; bestelle ich; das mache ich; das übernehme ich; kann ich übernehmen""",
     Marker.IS_DUE: """bis montag; bis dienstag; bis mittwoch; bis donnerstag; bis freitag; bis morgen; bis ende""",
     Marker.REQUESTS: """kannst du; könntest du; können sie; könnten sie; würdest du; würden sie; bitte … bis;
         ^bitte; machst du; schickst du; übernimmst du""",
@@ -133,8 +148,8 @@ _GERMAN: Final = {
         bezweifle; das glaube ich nicht; bin nicht überzeugt; bin mir nicht so sicher; ^im gegenteil; ich
         widerspreche; finde ich nicht""",
     Marker.REVERSES: """^nein wir; ^nein doch; ^doch nicht; doch lieber; stattdessen; nicht … sondern; anders
-        überlegt; ^moment; vergiss das; vergesst das; ^korrektur; doch nicht; ^eigentlich sollten; nicht mehr; doch
-        erst""",
+        überlegt; ^moment; ich meinte; mein fehler; ^also nicht; ^dann nicht; vergiss das; vergesst das; ^korrektur;
+        doch nicht; ^eigentlich sollten; nicht mehr; doch erst""",
     Marker.ASKS: """^was ist; ^was sind; ^wie ist; ^wie viel; ^wie viele; ^wie lange; ^wie machen; ^warum ist; ^wer
         ist; ^wer macht; ^wer kümmert; ^wo ist; ^wann ist; ^wann kommt; ^welche … ist; ^gibt es; ^hast du; ^können
         wir; ^müssen wir""",
@@ -144,7 +159,8 @@ _GERMAN: Final = {
     Marker.DOUBTS: """weiß ich nicht; weiß nicht; ich weiß es nicht; keine ahnung; gute frage; nicht sicher; ist
         offen; bleibt offen; ^offen; noch unklar; kommt darauf an; muss ich nachsehen""",
     Marker.CHATTERS: """guten morgen; guten tag; hallo zusammen; hört ihr mich; hört man mich; kannst du mich hören;
-        sind alle da; wie geht es dir; wie geht's; bis nächste woche dann; schönes wochenende; danke euch""",
+        sind alle da; wie geht es dir; wie geht's; bis nächste woche dann; schönes wochenende; danke euch; schönen
+        tag; schönen abend""",
     Marker.IDLE: """lass uns anfangen; fangen wir an; ich mache mir sorgen; ich werde nicht; ich frage mich; kein
         problem; ich mache weiter; hört ihr mich; kannst du mich hören; ich muss sagen; nicht nur … sondern; wir
         sollten anfangen; gut dass; gut für""",
@@ -155,15 +171,19 @@ _FRENCH: Final = {
         nous avons décidé; nous avons … décidé; on a … décidé; on s'est mis d'accord;
         nous sommes d'accord pour; on est d'accord pour; c'est décidé; c'est entendu; la décision est; j'ai décidé;
         on a convenu; nous avons convenu; on retient; nous retenons; on part sur; on garde donc; on a choisi; nous
-        avons choisi""",
+        avons choisi; on fait comme ça; on laisse tomber""",
+    Marker.CONCLUDES: """^alors non; ^bon alors; ^d'accord alors; ^ok alors; ^alors on; ^donc on; ^alors nous; ^donc
+        nous; ^alors c'est; ^donc c'est; ^alors pas; ^donc pas; ^donc; ^alors … donc""",
+    Marker.SEEKS_ASSENT: """d'accord; ça convient; ça vous va; ça te va; tout le monde est d'accord; des objections""",
     Marker.PROPOSES: """on pourrait; nous pourrions; on devrait; nous devrions; je propose; je suggère; ^et si on;
         ^si on; et si nous; pourquoi ne pas; pourquoi on ne; il faudrait; allons-y pour; prenons; gardons;
         utilisons; ma proposition; je vote pour""",
     Marker.PROMISES: """je vais; je m'en occupe; je m'occupe; j'enverrai; je t'envoie; je vous envoie; j'envoie; je
-        ferai; je rédigerai; je préparerai; j'écrirai; je prends … en charge; je me charge; je contacte; je
-        commande; je réserve; je vérifierai; je prépare; je rédige; j'appellerai; j'appelle; je regarderai; je
-        demanderai; je termine; je finirai; quelqu'un doit; il faut que quelqu'un; name va; name s'en occupe; name
-        s'occupe; name enverra; prochaine étape""",
+        ferai; je rédigerai; je préparerai; j'écrirai; je prends … en charge; je me charge; je contacte; je commande;
+        je réserve; je vérifierai; je prépare; je rédige; j'appellerai; j'appelle; je regarderai; je demanderai; je
+        termine; je finirai; je l'ajouterai; j'ajouterai; je lui écris; je leur écris; je lui demande; je lui envoie;
+        je te l'envoie; je vous l'envoie; je l'envoie; je l'appelle; il faut que je; quelqu'un doit; il faut que
+        quelqu'un; name va; name s'en occupe; name s'occupe; name enverra; prochaine étape""",
     Marker.IS_DUE: """d'ici lundi; d'ici mardi; d'ici mercredi; d'ici jeudi; d'ici vendredi; d'ici demain;
         avant lundi; avant vendredi""",
     Marker.REQUESTS: """peux-tu; pouvez-vous; pourrais-tu; pourriez-vous; tu peux; vous pouvez; tu pourrais; vous
@@ -171,21 +191,22 @@ _FRENCH: Final = {
     Marker.ACCEPTS: """^d'accord; ^entendu; ^ça marche; ^ça me convient; ^ça me va; ^bonne idée; ^très bien;
         ^parfait; ^accepté; ^adopté; ^c'est bon; ^je suis d'accord; ^volontiers; ^avec plaisir; ^faisons ça;
         ^faisons comme ça; ^on fait ça; ^on fait comme ça; ^c'est noté; ^marché conclu; ^allons-y; ^pas d'objection;
-        ^oui d'accord; ^vendu""",
+        ^oui d'accord; ^vendu; ^c'est ça""",
     Marker.NODS: "^oui; ^ouais; ^bien sûr; ^exactement; ^exact; ^bien; ^absolument",
     Marker.DISAGREES: """^non; je ne suis pas d'accord; pas d'accord; je ne crois pas; je ne pense pas; j'en doute;
         je doute; c'est faux; ce n'est pas vrai; au contraire; je suis contre; je ne suis pas convaincu; je ne suis
         pas convaincue; je ne suis pas sûr que; je ne suis pas sûre que""",
-    Marker.REVERSES: """^non on; ^non nous; ^non finalement; finalement; plutôt que; au lieu de; ^plutôt; à la
-        place; changé d'avis; oublie ça; oubliez ça; ^correction; ^en fait on; ^en fait nous; pas … mais""",
+    Marker.REVERSES: """^non on; ^non nous; ^non finalement; finalement; plutôt que; au lieu de; ^plutôt; à la place;
+        changé d'avis; oublie ça; oubliez ça; ^correction; ^en fait on; ^en fait nous; pas … mais; on laisse tomber;
+        ^alors non; je voulais dire; je me suis trompé; je me suis trompée""",
     Marker.ASKS: """^est-ce que; ^qu'est-ce que; ^qui est-ce; ^comment est-ce; ^pourquoi est-ce; ^quand est-ce; ^où
         est; ^combien de; ^quel est; ^quelle est; ^quels sont; ^quelles sont; ^qui va; ^qui s'occupe; ^comment on""",
     Marker.RAISES: """la question est; on ne sait pas si; on ne sait pas comment; on ne sait pas qui; je ne sais pas
         si; je ne sais pas comment; pas sûr que; je me demande si; je me demande comment; reste à savoir""",
     Marker.DOUBTS: """je ne sais pas; je sais pas; aucune idée; bonne question; on ne sait pas; pas sûr; pas sûre;
         reste ouvert; reste ouverte; à voir; ça dépend""",
-    Marker.CHATTERS: """bonjour; bonsoir; vous m'entendez; tu m'entends; tout le monde est; ça va; salut; bonne
-        journée; merci à tous""",
+    Marker.CHATTERS: """bonjour; bonsoir; bonne semaine; bonne soirée; vous m'entendez; tu m'entends; tout le monde
+        est; ça va; salut; bonne journée; merci à tous""",
     Marker.IDLE: """je vais bien; je vais dire; je vais être; je vais voir; on pourrait dire; pas seulement … mais;
         tu peux répéter; vous pouvez répéter; vous m'entendez; je ne vais pas; je vais commencer; non plus""",
 }
@@ -193,14 +214,20 @@ _FRENCH: Final = {
 _SPANISH: Final = {
     Marker.DECIDES: """hemos decidido; decidimos; hemos acordado; acordamos; quedamos en; hemos quedado en; está
         decidido; queda decidido; la decisión es; nos quedamos con; hemos elegido; elegimos; he decidido; vamos con;
-        optamos por""",
+        optamos por; lo hacemos así""",
+    Marker.CONCLUDES: """^entonces; ^vale entonces; ^vale pues; ^de acuerdo entonces; ^pues entonces; ^pues el; ^pues
+        la; ^pues no; ^bueno pues; ^bueno entonces; ^así que""",
+    Marker.SEEKS_ASSENT: """de acuerdo; está bien; le parece bien; os parece bien; te parece bien; le va bien; os va
+        bien; te va bien; alguna objeción""",
     Marker.PROPOSES: """podríamos; deberíamos; propongo; sugiero; por qué no; qué tal si; ^y si; qué os parece si;
         qué les parece si; vamos a usar; vamos a probar; usemos; hagamos; probemos; dejemos; mi propuesta; yo
         votaría por; tendríamos que""",
     Marker.PROMISES: """voy a; yo me encargo; me encargo; me ocupo; yo lo hago; enviaré; mandaré; haré; escribiré;
         prepararé; revisaré; llamaré; preguntaré; redactaré; compraré; pediré; terminaré; os envío; te envío; te
         mando; os mando; alguien tiene que; alguien debe; tengo que; name va a; name se encarga; name enviará;
-        siguiente paso; próximo paso; lo preparo; lo reviso""",
+        siguiente paso; próximo paso; lo preparo; lo reviso; le mando; le envío; le escribo; le llamo; te llamo; te
+        escribo; le cambio; lo consulto; lo pregunto; se lo mando; se lo envío; se lo dejo; le aviso; te aviso; os
+        aviso; le confirmo; te confirmo""",
     Marker.IS_DUE: """antes del lunes; antes del martes; antes del miércoles; antes del jueves; antes del viernes;
         para el lunes; para el viernes""",
     Marker.REQUESTS: """puedes; podrías; puede usted; podría usted; pueden; podéis; ^por favor; te importa; por
@@ -214,7 +241,7 @@ _SPANISH: Final = {
         no estoy seguro de que; no lo veo así""",
     Marker.REVERSES: """^no al final; ^no hemos; ^no decidimos; ^no mejor; ^mejor; en vez de; en lugar de; al final;
         hemos cambiado de idea; cambiado de opinión; olvida eso; olvidad eso; ^corrección; no … sino; ya no; en
-        realidad; ^espera""",
+        realidad; ^espera; perdone; me equivoqué; quise decir; quería decir; ^entonces no""",
     Marker.ASKS: """^qué es; ^cómo es; ^cuándo es; ^cuánto cuesta; ^quién es; ^quién va; ^por qué es; ^dónde está;
         ^cuál es; ^cuántos; ^cuántas""",
     Marker.RAISES: """la pregunta es; no sabemos si; no sabemos cómo; no sabemos quién; no sé si; no sé cómo; me
@@ -222,10 +249,33 @@ _SPANISH: Final = {
     Marker.DOUBTS: """no lo sé; no sé; no tengo idea; ni idea; buena pregunta; no sabemos; no estoy seguro; no estoy
         segura; queda abierto; queda abierta; depende de; habrá que ver""",
     Marker.CHATTERS: """buenos días; buenas tardes; hola; me oís; me oyen; me escuchan; estamos todos; cómo estás;
-        cómo estáis; gracias a todos; hasta luego""",
+        cómo estáis; gracias a todos; hasta luego; que tenga; que tengas; que tengan; buen día""",
     Marker.IDLE: """voy a decir; voy a ser; tengo que decir; no solo … sino; puedes repetir; me oís; me oyen; voy a
-        empezar; no voy a; no hay problema; al final de; al final del""",
+        empezar; no voy a; no hay problema; al final de; al final del; no se preocupe; no te preocupes; no pasa nada;
+        no hay de qué; por qué no me; por qué no nos; por qué no te; por qué no se; por qué no le; por qué no ha; por
+        qué no han; por qué no está; por qué no es; perdone que; le mando por""",
 }
+
+JAPANESE: Final = {
+    Marker.DECIDES: r"(?:に|と|で|を|が)(?:決め|決定し|決まり)ました|ことに(?:し|決め|なり)ました"
+    r"|(?:に|で)(?:し|行き|いき)ましょう[。！]?$|に(?:いた)?します[。！]?$|(?:は|で)?なし(?:で|にします)[。！]?$",
+    Marker.PROPOSES: r"ませんか|ましょうか|たらどう|はどうですか|のはどう|提案(?:し|です)",
+    Marker.PROMISES: r"(?:私|僕|わたし|こちら|当方)(?:から|が|で)[^。]*ます[。！]?$|ておきます|担当します"
+    r"|(?:連絡|確認|相談|手配|予約|準備|用意|送付|報告|作成|調査|発注|注文)(?:を)?(?:いた)?します[。！]?$"
+    r"|(?:申し込み|送り|調べ|聞き|書き|頼み)ます[。！]?$",
+    Marker.REQUESTS: r"お願い(?:でき|し)ます|ください|(?:いただけ|もらえ)ますか",
+    Marker.ACCEPTS: r"^[^。]{0,4}(?:賛成|わかりました|分かりました|了解|承知|そうしましょう|いいですね|大丈夫です)"
+    r"|了解です[。！]?$",
+    Marker.NODS: r"^(?:はい|ええ|うん|そうですね)",
+    Marker.DISAGREES: r"^いいえ|反対です|そうは思いません|違うと思い",
+    Marker.REVERSES: r"やっぱり|やはり|ではなく|じゃなく|^いや[、,]|変更(?:し|に|です)",
+    Marker.ASKS: r"(?:ます|です|でしょう|ました|ません)か[。？]?$",
+    Marker.RAISES: r"まだ(?:わから|分から|決まって|決めて)|未定です",
+    Marker.DOUBTS: r"(?:わかり|分かり)ません|(?:わから|分から)ない|どうでしょう",
+    Marker.CHATTERS: r"お疲れ(?:さま|様)|ありがとうございました|よろしくお願い(?:いた)?します[。！]?$"
+    r"|始めましょう|ここまでに|話を戻し|^(?:すみません|失礼)[^。]{0,6}[。！]?$",
+}
+"""The same for a language that puts no blanks between words, as patterns of a sentence."""
 
 LANGUAGES: Final = {"English": _ENGLISH, "German": _GERMAN, "French": _FRENCH, "Spanish": _SPANISH}
 

@@ -69,7 +69,8 @@ class Replies:
             found = self._told_in_answer(reply, told)
             if found and (asked.is_asked or self._statements[found[0]].kind is PointKind.PROPOSAL):
                 return QuestionAnswer(found)
-            if not found and any(not self._statements[at].is_thin for at in reply if at not in told):
+            guesses = self._statements[reply[0]].is_question
+            if not found and (guesses or any(not self._statements[at].is_thin for at in reply if at not in told)):
                 return QuestionAnswer()
         return QuestionAnswer(is_open=True)
 
@@ -114,14 +115,20 @@ class Replies:
                 continue
             if self._refuses(reply):
                 return None
-            accepting = next((at for at in reply[:3] if self._accepts(at, is_asked=is_asked)), None)
+            accepting = next((at for at in reply[:3] if self._accepts(at, proposed, is_asked=is_asked)), None)
             if accepting is not None:
                 return accepting
             if any(not self._statements[at].is_thin for at in reply):
                 return None
         return None
 
-    def _accepts(self, place: int, *, is_asked: bool) -> bool:
+    def _repeats(self, place: int, proposed: Statement) -> bool:
+        """Return whether the statement reads back what was proposed, and says nothing else."""
+        said = self._statements[place]
+        is_reply = Marker.NODS in said.markers or len(said.stems) > 1
+        return bool(said.stems) and is_reply and said.stems.keys() <= proposed.stems.keys()
+
+    def _accepts(self, place: int, proposed: Statement, *, is_asked: bool) -> bool:
         said = self._statements[place]
         if said.is_question:
             return False
@@ -130,7 +137,24 @@ class Replies:
         if is_asked and said.kind is PointKind.ACTION and Marker.PROMISES in said.markers:
             return True
         nods = Marker.NODS in said.markers and not _only_listens(said.text)
-        return nods and (is_asked or said.word_count < SHORT)
+        return (nods and (is_asked or said.word_count < SHORT)) or self._repeats(place, proposed)
+
+    def assent(self, place: int) -> int | None:
+        """Return the place of the statement that accepts a conclusion: a nod may do no more than to listen."""
+        accepted = self.acceptance(place)
+        if accepted is None:
+            return None
+        said = self._statements[accepted]
+        is_asked = any(Marker.SEEKS_ASSENT in self._statements[at].markers for at in self._following(place))
+        is_accepted = Marker.ACCEPTS in said.markers or self._repeats(accepted, self._statements[place])
+        return accepted if is_asked or is_accepted else None
+
+    def seeks_assent(self, place: int) -> bool:
+        """Return whether the message goes on by asking whether all accept what was said."""
+        return any(
+            self._statements[at].is_question and Marker.SEEKS_ASSENT in self._statements[at].markers
+            for at in self._following(place)
+        )
 
     def _ends_asking(self, place: int) -> bool:
         """Return whether the message goes on with a short question: "We take B7. OK?"."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from context_builder.analysis.evidence.words import TABLES
+
 # Not in capitals: UM, ER and HMM are names of things.
 _HESITATION: Final = (
     r"(?-i:(?:[Uu]h{1,9}m?|[Uu]m{1,9}|[Ee]rm?|[Hh]m{1,9}|[Mm]h?m{1,9}|[AaOoEe]h{1,9})(?:-(?:hmm?|mmm?|huh|oh))?)"
@@ -42,10 +44,14 @@ _FILLER: Final = re.compile(
 _FALSE_START: Final = re.compile(
     r"(?<![\w'’-])(?:[A-Za-z]{1,4}-(?=[\s,.])(?! (?:and|or|to) )|([bcdfghjklmnpqrstvwxz]{1,4})\s(?=\1\w))"
 )
+_ARTICLES: Final = "ein eine einen einem einer un une una uma een"
+_FIGURES: Final = "|".join(
+    word for words in TABLES["numbers"].values() for word in words if word not in _ARTICLES.split()
+)
 # A figure that is spelled out aloud may well repeat. It is looked for only where something does.
 _REPEATED: Final = re.compile(
     r"\b([\w']{1,30}+(?: [\w']{1,30}+)?)"
-    r"(?:,? (?=\1\b)(?!\d|(?:that|had|zero|one|two|three|four|five|six|seven|eight|nine|double)\b)\1)+",
+    rf"(?:,? (?=\1\b)(?!\d|(?:that|had|double|{_FIGURES})\b)\1)+",
     re.IGNORECASE,
 )
 _OPENING: Final = re.compile(

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind
-from context_builder.analysis.text.markers import DOING, hangs, is_plain, label_of, markers
+from context_builder.analysis.text.markers import (
+    DOING,
+    hangs,
+    is_plain,
+    label_of,
+    markers,
+    markers_of_unspaced,
+    spelled_out,
+)
 from context_builder.analysis.text.phrases import Marker
 from context_builder.analysis.text.sentences import BROKEN_OFF, LONGEST, capitalized, fluent, without_opening
 from context_builder.analysis.text.vocabulary import FUNCTION_WORDS
@@ -26,6 +34,8 @@ _IN_QUOTES: Final = re.compile(r"[\"“”„«»「]")
 _DENSE: Final = re.compile(
     r"[\u4e00-\u9fff\u3400-\u4dbf]{2,}|[\u30a1-\u30faー]{2,}|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{3,}"
 )
+_VERB_STEM: Final = re.compile(r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff](?=[\u3041-\u3096])")
+"""A Chinese letter with its Japanese ending."""
 _ABBREVIATED: Final = "th|ms|mm|cm|km|kg|mg|ml|hz|kb|mb|gb|tv|vs|pm|nm|ph|db|css|html|sql|xml|bzw|ggf|usw|mrs?|dr"
 _GARBLED: Final = re.compile(
     r" @|^[B-HJ-Z] (?:you|we|I|the|it)\b|\b[Ss]h-|\bth (?!century)|\b(i|we|you|it|they|is|to) [a-z] \1\b"
@@ -53,6 +63,19 @@ _DEPENDENT: Final = frozenset("as that which who whose where whereas than cuz da
 
 _CONJUNCTIONS: Final = frozenset("and but or".split())
 _PREPOSITIONS: Final = frozenset("to for with of in from on".split())
+_SIGNS: Final = re.compile(r"[.,;:?!'’]")
+_NO_OF_A_VERB: Final = re.compile(r"no\s+(?!(?:we|let|it|not|wait|hemos|decidimos|al|mejor)\b)\w", re.IGNORECASE)
+"""A "no" that its speaker goes on from without a pause: it denies the verb after it."""
+
+_OBJECT: Final = re.compile(
+    r"\b(?:it|them|him|that|ihm|ihn|ihnen|es|das|m['’]en|t['’]en|lui|je (?:vous |te )?l['’]\w+|(?:se|te|me|os) l[oa]s?"
+    r"|l[oa]s? (?:\w+o|\w+ré)|les? (?:escribo|mando|envío|llamo))\b",
+    re.IGNORECASE,
+)
+"""Pronouns that stand for what somebody does something with, or to whom."""
+
+_VERDICT: Final = re.compile(r"\b(?:yes|no|nope|ja|nein|nee|doch|oui|non|si|sí)\b(?=[,.!;:]?\s)", re.IGNORECASE)
+
 _FIGURES: Final = frozenset(
     """ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty
     seventy eighty ninety hundred thousand million percent prozent hundert tausend cent mille cien mil ciento""".split()
@@ -103,6 +126,21 @@ class Statement:
         return sum(self.stems.values())
 
     @property
+    def points_at_something(self) -> bool:
+        """Return whether it says "it", "them" or the like for what it is about."""
+        return bool(_OBJECT.search(self.text))
+
+    @property
+    def as_answer(self) -> Statement:
+        """Return the statement with the yes or no that it opens with, without which it may answer the opposite."""
+        if len(self.quotes) != 1:
+            return self
+        spoken = self.quotes[0][1]
+        opening = spoken[: max(0, len(spoken) - len(without_opening(spoken)))]
+        said = _VERDICT.search(opening)
+        return self if said is None else replace(self, text=_tidy(capitalized(spoken[said.start() :])))
+
+    @property
     def has_quotation(self) -> bool:
         return bool(_IN_QUOTES.search(self.text))
 
@@ -128,7 +166,7 @@ def statement_of(
     found = words(spoken)
     opened_words = found if opened == spoken else words(opened)
     is_question = bool(_ASKED.search(text)) or label is PointKind.QUESTION
-    marked = _markers(found, opened_words, names)
+    marked = _markers(spoken, found, opened_words, names)
     is_question |= Marker.RAISES in marked or (Marker.ASKS in marked and not _ENDED.search(text))
     stems = stems_of(opened_words, text)
     return Statement(
@@ -141,7 +179,7 @@ def statement_of(
         markers=frozenset(marked),
         stems=stems,
         word_count=max(len(found), len(stems)),
-        hangs=hangs([word.lower for word in opened_words], FUNCTION_WORDS, is_short=sum(stems.values()) < SUBSTANCE),
+        hangs=hangs(_lower(text, opened_words), FUNCTION_WORDS, is_short=sum(stems.values()) < SUBSTANCE),
         is_question=is_question,
         is_asked=is_question and Marker.RAISES not in marked,
         is_labelled=label is not None,
@@ -173,6 +211,8 @@ def joined(begun: Statement, rest: Statement) -> Statement | None:
     if begun.is_ended or not begun.is_whole or begun.known is not None or len(begun.text) > LONGEST:
         return None
     message, second = rest.quotes[0]
+    if not begun.quotes[0][1][0].isupper():
+        return None  # a talk without capitals does not show what goes on and what begins
     if not second[0].islower() or second.split(" ", 1)[0].strip(",") not in _JOINTS:
         return None
     spoken = f"{' '.join(said for _, said in begun.quotes)} {second}"
@@ -195,6 +235,7 @@ def stems_of(found: list[Word], text: str) -> dict[str, float]:
         for run in _DENSE.findall(text):
             stems.pop(run, None)
             stems.update((run[at : at + 2], 0.4) for at in range(len(run) - 1))
+        stems.update(dict.fromkeys(_VERB_STEM.findall(text), 0.4))
         for long in [stem for stem in stems if len(stem) > 2 and _DENSE.search(stem)]:
             del stems[long]
     return stems
@@ -223,11 +264,18 @@ def _stutters(found: list[Word]) -> bool:
     )
 
 
-def _markers(found: list[Word], opened: list[Word], names: Set[str]) -> set[Marker]:
+def _lower(text: str, found: list[Word]) -> list[str]:
+    """Return the words in lower case, their apostrophes restored where a talk is written without any sign."""
+    lower = [word.lower for word in found]
+    return lower if _SIGNS.search(text) else spelled_out(lower)
+
+
+def _markers(spoken: str, found: list[Word], opened: list[Word], names: Set[str]) -> set[Marker]:
     """Return what the sentence does, with its opening words ("No, we ...") and without them."""
-    marked = markers([word.lower for word in found], names)
+    denies = not (_ENDED.search(spoken) and _NO_OF_A_VERB.match(without_opening(spoken)))
+    marked = markers(_lower(spoken, found), names, denies=denies) | markers_of_unspaced(spoken)
     if len(opened) < len(found):
-        marked |= markers([word.lower for word in opened], names)
+        marked |= markers(_lower(spoken, opened), names, denies=denies)
     for name, will, verb in zip(opened, opened[1:], opened[2:], strict=False):
         if will.lower == "will" and verb.lower in DOING and name.text[0].isupper() and name.is_content:
             marked.add(Marker.PROMISES)

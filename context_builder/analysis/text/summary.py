@@ -162,6 +162,8 @@ class Digest:
                     self._statements[place] = whole
                     del found[0]
                 return
+            if not before.is_thin or before.is_question:
+                return  # it is what somebody else said that the speaker goes on with
 
     def points(self) -> tuple[DraftPoint, ...]:
         """Return the points worth keeping, in chronological order."""
@@ -288,7 +290,8 @@ def _selected(shortlist: Sequence[_Choice], count: int, weight: Mapping[str, flo
     while left and len(chosen) < count:
         best = max(left, key=lambda choice: (choice.comes_first, choice.gain(uncovered) / (1 + taken[choice.stretch])))
         left.remove(best)
-        if best.candidate.replaces is None and best.gain(uncovered) <= 0:
+        takes_on = best.candidate.kind is PointKind.ACTION and best.candidate.is_exchange
+        if best.candidate.replaces is None and not takes_on and best.gain(uncovered) <= 0:
             continue
         taken[best.stretch] += not best.comes_first
         chosen.append(best)

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind, Quote
+from context_builder.analysis.text.sentences import fluent
 from context_builder.analysis.text.statements import kind_of
 from context_builder.analysis.text.summary import Digest, SummarySize
 
@@ -98,6 +99,19 @@ def test_a_question_that_nobody_can_answer_stays_one() -> None:
         ("On a décidé de garder le vieux four.", PointKind.DECISION),
         ("Hemos decidido publicar el informe en marzo.", PointKind.DECISION),
         ("決定：バックアップは毎晩実行します。", PointKind.DECISION),
+        ("では、パンフレットは千部にしましょう。", PointKind.DECISION),
+        ("デザイン会社には私から連絡します。", PointKind.ACTION),
+        ("今年は千部にしませんか？", PointKind.QUESTION),
+        ("Lo consulto y le mando un mensaje.", PointKind.ACTION),
+        ("¿Y por qué no me han avisado?", PointKind.QUESTION),
+        ("No se preocupe, yo tengo dos.", PointKind.CLAIM),
+        ("No funciona desde el lunes.", PointKind.CLAIM),
+        ("Je lui écris ce soir.", PointKind.ACTION),
+        ("On laisse tomber la troisième année.", PointKind.DECISION),
+        ("Das übernehme ich bis Freitag.", PointKind.ACTION),
+        ("ill call the insurance tomorrow", PointKind.ACTION),
+        ("weve decided to wait with the locks", PointKind.DECISION),
+        ("I'm going to bed.", PointKind.CLAIM),
         ("Let's go with the second design.", PointKind.PROPOSAL),
         ("We could mark the plots with printed tags.", PointKind.PROPOSAL),
         ("Ich schlage vor, dass wir die Daten in Hamburg speichern.", PointKind.PROPOSAL),
@@ -124,6 +138,92 @@ def test_a_question_that_nobody_can_answer_stays_one() -> None:
 )
 def test_a_sentence_is_recognized_by_how_it_is_put(sentence: str, kind: PointKind) -> None:
     assert kind_of(sentence) is kind
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "assent"),
+    [
+        ("Okay, then it's the 23rd for the Excel export.", "Yeah, the 23rd."),
+        ("Okay, no credit for the outage then.", "Fine by me."),
+        ("Okay, so the three plans with the new prices. Everybody okay with that?", "Yes."),
+        ("Gut, dann nehmen wir den Raum im Erdgeschoss.", "Einverstanden."),
+        ("Donc la soutenance vendredi, en salle 204.", "C'est ça."),
+        ("Vale, pues el técnico el jueves por la tarde.", "Perfecto."),
+    ],
+)
+def test_a_conclusion_that_another_accepts_is_a_decision(conclusion: str, assent: str) -> None:
+    assert [kind for kind, _ in told([("Maya", conclusion), ("Leon", assent)])] == [PointKind.DECISION]
+
+
+def test_a_conclusion_that_is_only_heard_is_none() -> None:
+    talk = [("Maya", "Okay, so the importer lost its certificate on Tuesday morning."), ("Leon", "Right.")]
+    assert [kind for kind, _ in told(talk)] == [PointKind.CLAIM]
+
+
+def test_a_proposal_that_is_read_back_is_decided() -> None:
+    talk = [
+        ("Singh", "Let's repeat the haemoglobin first at two o'clock, and only transfuse under eighty."),
+        ("Adeyemi", "So repeat at two, transfuse under eighty."),
+    ]
+    assert told(talk)[0] == (PointKind.DECISION, talk[0][1])
+
+
+def test_an_answer_keeps_its_yes_or_no() -> None:
+    talk = [("Ann", "Can they bleep out parts of an utterance?"), ("Bob", "No, whole utterances only.")]
+    assert told(talk) == [
+        (PointKind.CLAIM, "Ann: Can they bleep out parts of an utterance? – Bob: No, whole utterances only.")
+    ]
+
+
+@pytest.mark.parametrize(
+    "spoken",
+    ["Erre siete siete cero dos, apuntado.", "Die Nummer ist sechs sechs null vier.", "Le code est huit huit trois."],
+)
+def test_a_number_that_is_spelled_out_keeps_the_figures_it_repeats(spoken: str) -> None:
+    assert [text for _, text in told([("Eva", spoken)])] in ([spoken], [])
+    assert fluent(spoken) == spoken
+
+
+def test_a_promise_about_it_is_told_with_what_it_is_about() -> None:
+    talk = [
+        ("Marc", "La puissance du test est très faible, il faut le dire dans le mémoire."),
+        ("Inès", "Oui, je l'ajouterai dans la discussion."),
+    ]
+    assert told(talk)[-1] == (
+        PointKind.ACTION,
+        "Marc: La puissance du test est très faible, il faut le dire dans le mémoire."
+        " – Inès: Je l'ajouterai dans la discussion.",
+    )
+
+
+def test_another_number_instead_of_one_replaces_what_had_that_one() -> None:
+    talk = [
+        ("Maya", "So let's say we ship Excel on the 26th."),
+        ("Leon", "I'm away from the 24th to the 28th of the month."),
+        ("Maya", "Okay, then it's the 23rd for Excel, not the 26th."),
+        ("Leon", "Yeah, the 23rd."),
+    ]
+    assert "So let's say we ship Excel on the 26th." not in [text for _, text in told(talk)]
+    assert (PointKind.DECISION, "It's the 23rd for Excel, not the 26th.") in told(talk)
+
+
+def test_messages_without_capitals_and_signs_are_not_taken_for_one_sentence() -> None:
+    talk = [
+        ("speaker 1", "ill ask around at the church about the cakes"),
+        ("speaker 2", "um about the builder should we get a second quote"),
+        ("speaker 3", "mhm"),
+        ("speaker 1", "but he holds the price only until the tenth of march"),
+    ]
+    assert not [text for _, text in told(talk) if "cakes" in text and "price" in text]
+
+
+def test_a_question_that_another_guesses_at_is_not_answered_by_what_comes_next() -> None:
+    talk = [
+        ("Camille", "On mange où après le séminaire ?"),
+        ("Hugo", "Au chinois ?"),
+        ("Marc", "La prochaine séance a lieu en salle 204, vendredi à quatorze heures."),
+    ]
+    assert not [text for _, text in told(talk) if "mange" in text and "séance" in text]
 
 
 def test_a_reversal_stands_instead_of_what_it_reverses() -> None:
