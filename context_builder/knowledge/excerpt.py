@@ -6,10 +6,9 @@ intent by their words.
 :class:`Filling` chooses the passages of a package: the most valuable ones first, whatever source they are of. A passage
 is worth its source's score, and more the more it is like the intent. The more of a source is shown, the less further
 passages of it are worth; those beside the best in its section are worth a share of what that is, because they are about
-the same thing. Where no other source comes near the best passage, what is worth much less is no candidate, and room
-stays empty. Then the best of the sources for which there was no room are shown by their headings and a line of their
-best passage, so that whoever reads knows that they are there. What is left at the end is filled with the beginning of a
-passage.
+the same thing, and so is all of its source where no other comes near. Then the best of the sources for which there was
+no room are shown by their headings and a line of their best passage, so that whoever reads knows that they are there.
+What is left at the end is filled with the beginning of a passage.
 """
 
 from __future__ import annotations
@@ -185,16 +184,9 @@ BESIDE: Final = 0.85
 """Share of a passage's value that those before and after it in its section are worth at least, where it is the best
 that was found: a package goes on about what that is about."""
 
-AHEAD: Final = 1.5
-"""Where the best passage is worth so many times what the best one of any other source is, it is what the intent is
-about, and what is worth much less is no candidate. Only where meanings were compared: by words alone, likenesses lie
-too far apart to tell."""
-
-COMPARABLE: Final = 0.8
-"""Share of the best passage's value that candidates are worth at least, where that is ahead."""
-
-FILLED: Final = 0.25
-"""Share of the room that is filled even then: an answer may need what leads on from it."""
+AHEAD: Final = 1.6
+"""Where the best passage is worth so many times what the best one of any other source is, its source is what the intent
+is about: each passage of it is worth at least the mean of its own value and that of the best."""
 
 FURTHER: Final = 3
 """Sources, at most, that are shown by a line where there is no room for a passage of them."""
@@ -217,7 +209,7 @@ class RankedSource:
     """A source that competes for the room.
 
     ``score`` is what it is ranked by, ``found`` are those of its passages that a search found, ``read`` gives all;
-    ``text`` is the whole, None where that is not known, and ``by_meaning`` whether its meaning was compared.
+    ``text`` is the whole, None where that is not known.
     """
 
     item: Item
@@ -226,7 +218,6 @@ class RankedSource:
     found: Sequence[Part]
     read: Callable[[], Sequence[Part]]
     text: str | None
-    by_meaning: bool = False
 
 
 class _Offer(NamedTuple):
@@ -301,8 +292,6 @@ class Filling:
         self._sources = sources
         self._room = room
         self._least_left = least_left
-        self._enough_left = (1 - FILLED) * room
-        self._least_worth = 0.0
         self._lines = LINES * room
         self._heads = heads
         self._count = count
@@ -323,21 +312,10 @@ class Filling:
             if offer.part is not None and offer.rank not in self._shown and offer.rank not in aside:
                 aside[offer.rank] = self._offered(offer.rank).with_part(offer.part)[1]
         return [
-            (source.item, self._why_left(aside.get(rank)))
+            (source.item, _too_large(aside.get(rank), max(self._room, 0)))
             for rank, source in enumerate(self._sources)
             if rank not in self._shown
         ]
-
-    def _why_left(self, tokens: int | None) -> str:
-        """Return why a source is not shown, of whose best passage the tokens are known or not."""
-        room = max(self._room, 0)
-        if self._room > self._least_left and self._least_worth:
-            return f"worth much less than the best passage: {room} tokens are left"
-        if tokens is None:
-            return f"does not fit: {room} tokens are left"
-        if tokens <= room:
-            return f"worth less than what is in it, and the budget is as good as full: {room} tokens are left"
-        return f"does not fit: {tokens} tokens where {room} are left"
 
     def give_up(self, over: int) -> bool:
         """Take back what was taken last, but for a beginning that costs at least ``over`` tokens less; return False
@@ -377,9 +355,6 @@ class Filling:
         while offers and self._room > self._least_left and misses < _MISSES:
             offer = heappop(offers)
             source = self._sources[offer.rank]
-            if not self._is_candidate(offer):
-                self._aside.append(offer)
-                continue
             if offer.part is None:
                 known = {one.place for one in source.found}
                 for part in source.read():
@@ -399,8 +374,6 @@ class Filling:
             else:
                 self._take(offer.rank, shown, offer.part, parts, tokens)
                 misses = 0
-                if len(self._taken) == 1 and offer.part in source.found and self._is_ahead(offer):
-                    self._least_worth = COMPARABLE * offer.worth
                 for beside in self._beside(offer):
                     heappush(offers, beside)
         self._aside += sorted(offer for offer in offers if offer.part is not None)[:_MISSES]
@@ -410,15 +383,18 @@ class Filling:
 
     def _beside(self, offer: _Offer) -> Iterator[_Offer]:
         """Yield offers that are worth more than the passages' own, once one was taken: of the next where it announces
-        that, and of those beside it in its section where it is the best of all."""
+        that; where it is the best of all, of those beside it in its section, and of its source where that is ahead."""
         source, taken = self._sources[offer.rank], offer.part
         if taken is None:
             return
         is_best = len(self._taken) == 1
         announces = taken.passage.text.endswith((":", "：")) or (is_best and offer.place == 0)
         goes_on = is_best and taken in source.found
+        is_ahead = goes_on and self._is_ahead(offer)
         for part in source.read() if announces or goes_on else ():
             worth = own = _value(source, part.likeness)
+            if is_ahead:
+                worth = max(own, (offer.worth + own) / 2)
             if announces and part.place == offer.place + 1:
                 worth = max(worth, ANNOUNCED * offer.worth)
             elif goes_on and abs(part.place - offer.place) == 1 and part.passage.headings == taken.passage.headings:
@@ -427,13 +403,8 @@ class Filling:
                 yield _Offer(-worth, offer.rank, part.place, part, worth)
 
     def _is_ahead(self, best: _Offer) -> bool:
-        """Return whether no other source comes near the best passage; one that is alone is not ahead."""
         others = (source for rank, source in enumerate(self._sources) if rank != best.rank)
-        most = max((_value(one, part.likeness) for one in others for part in one.found), default=best.worth)
-        return self._sources[best.rank].by_meaning and AHEAD * most <= best.worth
-
-    def _is_candidate(self, offer: _Offer) -> bool:
-        return offer.worth >= self._least_worth or self._room > self._enough_left
+        return all(AHEAD * _value(one, part.likeness) <= best.worth for one in others for part in one.found)
 
     def _take(self, rank: int, shown: _Shown, part: Part, parts: list[Part], tokens: int) -> None:
         cost = tokens - shown.tokens
@@ -466,8 +437,7 @@ class Filling:
         for offer in self._aside:
             if self._room <= self._least_left:
                 return
-            if self._is_candidate(offer):
-                self._take_beginning(offer, self._room)
+            self._take_beginning(offer, self._room)
 
     def _take_beginning(self, offer: _Offer, most: int) -> None:
         """Take as much of a passage as costs at most so many tokens, and as there is room for."""
@@ -496,3 +466,11 @@ def _offer(source: RankedSource, rank: int, part: Part) -> _Offer:
 
 def _value(source: RankedSource, likeness: float) -> float:
     return math.pow(max(source.score, 0.0), SOURCES) * likeness
+
+
+def _too_large(tokens: int | None, room: int) -> str:
+    if tokens is None:
+        return f"does not fit: {room} tokens are left"
+    if tokens <= room:
+        return f"worth less than what is in it, and the budget is as good as full: {room} tokens are left"
+    return f"does not fit: {tokens} tokens where {room} are left"

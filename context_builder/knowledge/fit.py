@@ -31,7 +31,7 @@ from context_builder.knowledge.excerpt import (
 )
 from context_builder.knowledge.govern import AccessRulings
 from context_builder.knowledge.governance import Agent
-from context_builder.knowledge.node import MEANING, KnowledgeNode, node_of
+from context_builder.knowledge.node import KnowledgeNode, node_of
 from context_builder.knowledge.passages import passages_of
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.sources import GRAPH, PackageFindings, PackageQuery
@@ -137,11 +137,10 @@ def _ranked(item: Item, intent: str) -> RankedSource:
     """Return the source with those of its passages that were found, and with how the others are."""
     node, text = _node(item), _text(item)
     found = _said_parts(item, intent) if node.ref.startswith(_SAID) else found_parts(_found(item), text)
-    by_meaning = item.candidate is not None and MEANING in item.candidate.evidence
     if text is None and found:
-        return RankedSource(item, node.title, item.value, found, lambda: found, text, by_meaning)
+        return RankedSource(item, node.title, item.value, found, lambda: found, text)
     read = partial(parts_of, item.text, node.kind, node.ref, intent, found, UNFOUND)
-    return RankedSource(item, node.title, item.value, found, read, text, by_meaning)
+    return RankedSource(item, node.title, item.value, found, read, text)
 
 
 def _said_parts(item: Item, intent: str) -> list[Part]:

@@ -101,9 +101,6 @@ def _mark(lines: list[str]) -> None:
         lines.append(_GAP.strip())
 
 
-MEANING: Final = "meaning"
-"""Evidence of what was found by its meaning, not by words alone."""
-
 _LONGEST_TITLE: Final = 80
 """Characters of the title of what was said, as in ``context_knowledge_said``."""
 
@@ -204,16 +201,9 @@ class KnowledgeNode:
         )
 
     def candidate(
-        self,
-        origin: str,
-        *,
-        similarity: float = 0.0,
-        by_meaning: bool = False,
-        proximity: float | None = None,
-        passages: Sequence[Part] = (),
+        self, origin: str, *, similarity: float = 0.0, proximity: float | None = None, passages: Sequence[Part] = ()
     ) -> Candidate:
         """Return it as a candidate of a prompt that the source ``origin`` offers, which found some of its passages."""
-        evidence = {} if proximity is None else {"graph": proximity}
         text = self.content
         if text is None:
             text = self.projections[0] if self.projections else ""
@@ -227,7 +217,7 @@ class KnowledgeNode:
             time=self.time,
             origins=(origin,),
             metadata={"title": self.title, "node": self, "passages": passages},
-            evidence={**evidence, MEANING: 1.0} if by_meaning else evidence,
+            evidence={} if proximity is None else {"graph": proximity},
             projections=self.projections,
         )
 

@@ -243,10 +243,7 @@ async def _traced(name: str, answer: Awaitable[T]) -> T:
 
 def similar_candidates(similar: SimilarNodes) -> list[Candidate]:
     """Return what is like the intent as candidates."""
-    return [
-        one.node.candidate(SEMANTIC, similarity=one.similarity, by_meaning=one.by_meaning, passages=one.passages)
-        for one in similar.found
-    ]
+    return [one.node.candidate(SEMANTIC, similarity=one.similarity, passages=one.passages) for one in similar.found]
 
 
 def near_candidates(near: NearNodes) -> list[Candidate]:

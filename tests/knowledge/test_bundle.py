@@ -11,17 +11,7 @@ from hypothesis import strategies as st
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
 from context_builder.errors import PinnedOverBudget
-from context_builder.knowledge.excerpt import (
-    AHEAD,
-    COMPARABLE,
-    FILLED,
-    FURTHER,
-    LINE,
-    RankedSource,
-    as_alike,
-    excerpts,
-    parts_of,
-)
+from context_builder.knowledge.excerpt import FURTHER, LINE, RankedSource, as_alike, excerpts, parts_of
 from context_builder.knowledge.fit import NOTE, fitted, rendered
 from context_builder.knowledge.node import projections
 from context_builder.tokens.counter import count_tokens
@@ -277,46 +267,16 @@ def test_the_section_of_the_best_passage_comes_before_what_is_less_like_the_inte
     assert all(f"Step {n}." in best for n in (1, 2, 3))
 
 
-def competing(*likenesses: list[float], by_meaning: bool = True) -> list[RankedSource]:
-    """Sources as good as each other, of which as many passages are found as there are likenesses."""
+@pytest.mark.parametrize(("other", "goes_on"), [(0.3, True), (0.8, False)])
+def test_a_package_goes_on_in_the_source_that_is_ahead_of_all_others(other: float, goes_on: bool) -> None:
     found = []
-    for place, likes in enumerate(likenesses):
-        (one,) = others(source(f"m{place}", MANUAL), intent="nothing of it")
-        parts = [part._replace(likeness=like) for part, like in zip(one.read(), likes, strict=False)]
-        found.append(replace(one, found=parts, by_meaning=by_meaning))
-    return found
-
-
-def test_what_is_worth_much_less_is_left_out_where_the_best_passage_is_ahead_of_all_other_sources() -> None:
-    full = fitted([], competing([1.0, *[0.5] * 7], [0.7] * 8), 700, count_tokens)
-    ahead = fitted([], competing([1.0, *[0.5] * 7], [0.5] * 8), 700, count_tokens)
-    by_words = fitted([], competing([1.0, *[0.5] * 7], [0.5] * 8, by_meaning=False), 700, count_tokens)
-    alone = fitted([], competing([1.0, *[0.5] * 7]), 700, count_tokens)
-    assert (len(full.items), len(ahead.items)) == (2, 2)
-    assert min(full.tokens, by_words.tokens, alone.tokens) >= 0.97 * 700
-    assert FILLED * 700 <= ahead.tokens < 0.5 * 700
-
-
-@given(
-    st.lists(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=12), min_size=1, max_size=6), st.integers(300, 3_000)
-)
-@settings(max_examples=40, deadline=None)
-def test_the_budget_is_filled_wherever_candidates_are_left(likenesses: list[list[float]], limit: int) -> None:
-    sources = competing(*likenesses)
-    made = fitted([], sources, limit, count_tokens)
-    assert made.tokens == count_tokens(rendered(made.items)) <= limit
-    shown = {one.id: one.text for one in made.items}
-    worth = {
-        one.item.id: [part.likeness for part in one.found if part.passage.text not in shown.get(one.item.id, "")]
-        for one in sources
-    }
-    first, *rest = sorted((max(likes) for likes in likenesses), reverse=True)
-    is_ahead = bool(rest) and AHEAD * rest[0] <= first
-    least = COMPARABLE * first if is_ahead else 0.0
-    is_left = any(like >= least for left in worth.values() for like in left)
-    a_sentence = count_tokens("\n## Part 0\n\nSentence of part 0 that tells a little about it.")  # is never cut
-    filled = min(0.97 * limit, limit - a_sentence)
-    assert made.tokens >= (filled if is_left else min(FILLED * limit, filled))
+    for name, likeness in (("m", 1.0), ("n", other)):
+        (one,) = others(source(name, MANUAL), intent="nothing of it")
+        best, *rest = one.read()[5:8]
+        like = [best._replace(likeness=likeness), *(part._replace(likeness=likeness / 2) for part in rest)]
+        found.append(replace(one, found=like))
+    first, second = fitted([], found, 700, count_tokens).items
+    assert (count_tokens(first.text) > 3 * count_tokens(second.text)) is goes_on
 
 
 def test_what_costs_more_together_than_apart_is_shortened_and_not_left_out() -> None:
