@@ -233,7 +233,7 @@ class SeenSession:
         return access[self._session_id] is self.access
 
     async def _shown(self, values: Sequence[JsonObject]) -> list[JsonObject]:
-        texts = list(dict.fromkeys(_texts_in(values)))
+        texts = await asyncio.to_thread(lambda: list(dict.fromkeys(_texts_in(values))))
         shown = dict(zip(texts, await self._services.packages.viewer.redacted(*texts), strict=True))
         return await asyncio.to_thread(_redacted, list(values), shown)
 
