@@ -52,6 +52,15 @@ class SystemClock:
         return Instant(time.time(), time.monotonic())
 
 
+def ago(then: float, now: float) -> str:
+    """Return how long before ``now`` an epoch second was, for people: ``5 min ago``."""
+    seconds = max(0, int(now - then))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
+
+
 BEYOND_DOUBT: Final = 900.0
 """Seconds; clocks are changed by more, so where one reading is this near to the arrival the other is not nearer."""
 

@@ -11,6 +11,7 @@ import typer
 from context_builder.cli.command import print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import FAILING
+from context_builder.clock import ago
 from context_builder.session.keys import SESSION_ID_RULE
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
         table.add_row(
             Text(session.session_id),
             _status(session),
-            _ago(session.last_active),
+            "–" if session.last_active is None else ago(session.last_active, time.time()),
             str(session.messages),
             _waiting(session),
             *([Text(owner)] if is_wide else []),
@@ -128,13 +129,3 @@ def _waiting(session: RegisteredSession) -> str:
     dead = session.dead_letters + sum(session.undeliverable.values())
     counts = {"unread": session.waiting, "to sum up": session.pending, "to deliver": to_deliver, "dead": dead}
     return ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "–"
-
-
-def _ago(moment: float | None) -> str:
-    if moment is None:
-        return "–"
-    seconds = max(0, int(time.time() - moment))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} s ago"

@@ -39,8 +39,8 @@ from context_builder.server.routes import (
     events,
     memories,
     packages,
-    pages,
     policies,
+    probes,
     sessions,
     turns,
 )
@@ -112,7 +112,7 @@ def create_app(services: Services) -> FastAPI:
     app.router.routes += mounted.routes
     for router in ROUTERS:
         app.include_router(router, responses=_PROBLEMS)
-    app.include_router(pages.router)
+    app.include_router(probes.router)
     app.include_router(entrance)
     app.mount(PAGE, page)
     app.include_router(documentation.router)

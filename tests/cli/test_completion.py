@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from redis import Redis
 
-import context_builder
 from context_builder.cli.command import session_ids
 from context_builder.session.keys import SESSIONS
+from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -29,27 +26,11 @@ def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
 
 
 def completed(line: str, url: str, folder: Path) -> str:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "PYTHONPATH": str(Path(context_builder.__file__).parents[1]),
-        "CONTEXT_BUILDER_HOME": str(folder / "home"),
-        "REDIS_URL": url,
-        "_CONTEXT_BUILDER_COMPLETE": "complete_bash",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(line.count(" ")),
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "context_builder"],
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.stderr == ""
-    return done.stdout
+    """All that a shell is told which asks how the line goes on."""
+    asked = {"_context_builder_complete": "complete_bash", "comp_words": line, "comp_cword": line.count(" ")}
+    with Daemon(folder, redis_url=url, **asked) as command:
+        assert command.wait(60) == 0
+        return command.output
 
 
 def test_ids_are_completed_the_newest_first_and_nothing_that_a_shell_could_take_for_more(store: Redis) -> None:
@@ -60,7 +41,7 @@ def test_ids_are_completed_the_newest_first_and_nothing_that_a_shell_could_take_
 def test_a_shell_gets_them(store: Redis, redis_server: RedisServer, tmp_path: Path) -> None:
     assert completed("context-builder explain fri", redis_server.url, tmp_path).split() == ["friday"]
     assert completed("context-builder forget fri", redis_server.url, tmp_path).split() == ["friday"]
-    assert "backup" in completed("context-builder ba", redis_server.url, tmp_path)
+    assert completed("context-builder ba", redis_server.url, tmp_path).split() == ["backup"]
 
 
 def test_redis_away_or_wrongly_set_is_silence_and_quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

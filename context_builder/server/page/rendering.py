@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
 from context_builder.assembly.budget import BEGINNING
+from context_builder.clock import ago
 from context_builder.domains import DOMAINS
 from context_builder.server import problem
 from context_builder.server.access.caller import Role
@@ -41,7 +42,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "ago": ago,
+        "ago": _ago,
         "beginning": beginning,
         "clock": clock,
         "day": day,
@@ -75,15 +76,8 @@ async def answer_error(request: Request, error: Exception) -> Response:
     return page
 
 
-def ago(moment: float | None) -> str:
-    """Return how long ago an epoch second was: ``5 min ago``."""
-    if moment is None:
-        return "never"
-    seconds = max(0, int(time.time() - moment))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} s ago"
+def _ago(moment: float | None) -> str:
+    return "never" if moment is None else ago(moment, time.time())
 
 
 def beginning(text: str) -> str:

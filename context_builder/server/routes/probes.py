@@ -1,4 +1,4 @@
-"""These routes report whether the server is alive, and whether the services that it needs answer."""
+"""Probes report whether the server is alive, and whether the services that it needs answer."""
 
 from __future__ import annotations
 
