@@ -196,14 +196,13 @@ class Delivered:
             self.failure = f"{error}; what was delivered last may be there: {AGAIN}"
 
     async def _forget_memories(self, memory: TenantMemory) -> None:
-        """Delete all memories at once, or in steps where they are too many to be deleted in time."""
-        try:
-            self.memories += await memory.forget_session(self._session_id)
-        except DatabaseUnavailable:
+        """Delete all memories: where there may be very many, in steps, between which others' memories are stored."""
+        if memory.supports_message_feed:
             await self._forget_in_steps(memory)
-            self.memories += await memory.forget_session(self._session_id)
+        self.memories += await memory.forget_session(self._session_id)
 
     async def _forget_in_steps(self, memory: TenantMemory) -> None:
+        """Delete memories until one step has all that are left."""
         from context_builder.memory.memory import MemoryFilter, MemoryQuery
 
         step, of_session = STEP, MemoryFilter(session_id=self._session_id)
@@ -216,7 +215,7 @@ class Delivered:
                     raise
                 step //= 4
                 continue
-            if not deleted:
-                return
             self.memories += deleted
+            if not deleted or len(found) < step:
+                return
             typer.echo(f"  {self.memories:,} memories deleted", err=True)

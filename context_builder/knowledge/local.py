@@ -188,18 +188,20 @@ class LocalVectors:
         if said:
             searches.append(self._said(tenant_id, intent, asked, said, scope, without, of))
         best: dict[str, tuple[float, bool]] = {}
+        seeds: dict[str, float] = {}
         passages: dict[str, list[Part]] = {}
         for found in await asyncio.gather(*searches):
             for ref, result in found:
                 by_meaning = _BY_MEANING in result.origins
                 similarity, before = best.get(ref, (-1.0, False))
                 best[ref] = max(similarity, result.score), by_meaning or before
+                seeds[ref] = max(seeds.get(ref, 0.0), result.seed)
                 if (part := passage_of(result)) is not None:
                     passages.setdefault(ref, []).append(part)
         order = sorted(best, key=lambda ref: -best[ref][0])[: asked.top_k]
         nodes = await self._store.nodes(tenant_id, order, longest)
         return [
-            VectorDocument(node, *best[ref], tuple(sorted(passages.get(ref, ()))))
+            VectorDocument(node, *best[ref], tuple(sorted(passages.get(ref, ()))), seeds[ref])
             for ref in order
             if (node := nodes.get(ref)) is not None
         ]
@@ -220,9 +222,10 @@ class LocalVectors:
         where = MemoryFilter(user_id=project, kinds=kinds, without_sessions=left_out, sensitivities=sensitivities)
         query = MemoryQuery(intent, most, asked.threshold, where, standalone=True)
         found = await self._memory.search(document_space(tenant_id), query)
-        factors = naming(intent, [one.memory.text for one in found])
+        named = naming(intent, [one.memory.text for one in found])
+        factors = [prior(one.memory, intent) * factor for one, factor in zip(found, named, strict=True)]
         return [
-            (one.memory.metadata["ref"], replace(one, score=one.score * prior(one.memory, intent) * factor))
+            (one.memory.metadata["ref"], replace(one, score=one.score * factor, seed=one.seed * factor))
             for one, factor in zip(found, factors, strict=True)
         ]
 

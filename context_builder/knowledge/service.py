@@ -28,6 +28,7 @@ from context_builder.errors import AuditOfAnother, ContextBuilderError, Database
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import TEXTS, PackageCache, PackageErasure, is_withheld
+from context_builder.knowledge.denials import UnknownDenials
 from context_builder.knowledge.fit import PackageDraft, PackageFit, fit_package, package_draft
 from context_builder.knowledge.govern import (
     NO_RULINGS,
@@ -37,7 +38,7 @@ from context_builder.knowledge.govern import (
     TurnAccess,
     TurnMemories,
 )
-from context_builder.knowledge.governance import Access, Agent, DecisionContext
+from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.outcomes import MOST_RATED, Outcomes, outcomes_of
 from context_builder.knowledge.package import (
     NEVER,
@@ -80,9 +81,6 @@ CHARS_A_TOKEN: Final = 16
 AT_ONCE: Final = 4
 """Packages whose sources are looked for at the same time: more would wait for each other's searches, and past the time
 that sources have."""
-
-MOST_DENIALS: Final = 1_000
-"""Packages whose denials, of what their callers may not know of, are looked for at the same time."""
 
 LONGEST_WAIT: Final = 1.0
 """Seconds that a package waits for others; after that it is made at once, and may miss sources."""
@@ -195,7 +193,7 @@ class PackageService:
         )
         self.erasure = PackageErasure(record, cache, self.viewer, services.index)
         self._background = Background()
-        self._denials = Background(most=MOST_DENIALS)
+        self._denials = UnknownDenials(self._sources, services.policy, record)
         self._at_once = FairTurns(self._config.at_once)
         self._recovery = VectorRecovery(
             services.vectors, self._sources.health, self._background, clock, self._config.retrieval_time
@@ -414,7 +412,7 @@ class PackageService:
 
     async def close(self) -> None:
         """Wait for what is under way."""
-        await asyncio.gather(self._background.drain(), self._denials.drain())
+        await asyncio.gather(self._background.drain(), self._denials.close())
 
     async def _rebuilt(self, recorded: RecordedPackage) -> _Built:
         request = ContextBuildRequest.model_validate(recorded.request)
@@ -454,26 +452,8 @@ class PackageService:
                     await self.erasure.uncache_outdated(*erased)  # so much is under way that it cannot be left to that
             else:
                 package = package.model_copy(update={"coverage": without_cache(package.coverage)})
-        if draft.found.similar is not None and draft.found.similar.unsearched:
-            self._denials.start("record what was denied", self._record_unknown(draft, package))
+        self._denials.start(draft, package)
         return _Built(package, draft)
-
-    async def _record_unknown(self, draft: PackageDraft, package: ContextPackage) -> None:
-        """Record what was denied that the agent may not know of, unless policies have changed since.
-
-        It is looked for beside the answer, whether or not there is any, so that the answer's time does not tell. Where
-        too much of this is under way, it is left out, and the log says so.
-        """
-        tenant, intent = draft.agent.tenant, draft.query.request.intent
-        if nodes := await self._sources.unknown(draft.query, draft.found):
-            context = DecisionContext(intent, draft.now)
-            report = await self._services.policy.decide(draft.agent, [one.governed(tenant) for one in nodes], context)
-            if draft.access.report is None or report.governance != draft.access.report.governance:
-                log.warning("package.denials_unrecorded", package=package.context_package_id)
-                return
-            denied = [one for one in report.decisions if one.access is Access.DENIED]
-            versions = {one.ref: one.version or None for one in nodes}
-            await self._record.deny(tenant, package.context_package_id, package.revision, denied, versions)
 
     async def _seen(self, agent: Agent, package: ContextPackage, view: str) -> ContextPackage:
         """Return the package as the agent, whose view is ``view``, may see it at present."""

@@ -40,12 +40,14 @@ class VectorDocument:
     """A node that is like an intent, how much (0..1), and whether its meaning was compared, or its words alone.
 
     ``passages`` are those of a document that were found, in their order, each with how much it is like the intent.
+    ``seed`` is how much a walk in the graph should begin there at least (0..1).
     """
 
     node: KnowledgeNode
     similarity: float
     by_meaning: bool
     passages: tuple[Part, ...] = ()
+    seed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,16 +264,20 @@ async def near(
     seeds = dict.fromkeys(named, _NAMED)
     if request.task_id:
         seeds[f"task:{request.task_id}"] = _NAMED
-    alike = {one.node.ref: one for one in leading[:SEEDS]}
+    alike = {one.node.ref: one for one in sorted(leading, key=_seed, reverse=True)[:SEEDS]}
     sharpness = SHARPNESS_BY_MEANING if any(one.by_meaning for one in alike.values()) else SHARPNESS
     for ref, one in alike.items():
-        seeds[ref] = seeds.get(ref, 0.0) + one.similarity**sharpness
+        seeds[ref] = seeds.get(ref, 0.0) + _seed(one) ** sharpness
     if not seeds:
         return NearNodes((), None)
     known = {one.node.ref: one.node for one in leading}
     found = await graph.neighbourhood(query.tenant, seeds, asked, query.longest, known)
     nodes = {one.ref: one for one in found.nodes} | {ref: one.node for ref, one in alike.items()}
     return NearNodes(list(nodes.values()), found)
+
+
+def _seed(document: VectorDocument) -> float:
+    return max(document.similarity, document.seed)
 
 
 async def similar(vectors: VectorMemory, query: PackageQuery, asked: SemanticRetrieval) -> SimilarNodes:

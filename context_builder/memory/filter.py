@@ -57,7 +57,7 @@ def _moment(name: str, text: str, days: int) -> datetime | None:
     try:
         if len(text) == len("2026-03-02"):
             day = datetime.combine(date.fromisoformat(text), time.min, UTC)
-            return day.replace(year=min(day.year, 9_000)) + timedelta(days=days)  # there is a day after it
+            return day.replace(year=min(day.year, 8_000)) + timedelta(days=days)  # a leap year, and a day after it
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise FilterInvalid(

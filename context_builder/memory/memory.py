@@ -144,13 +144,15 @@ class MemoryFeedback:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """A memory that was found. ``score`` in 0..1 is its similarity to the query, not its share of the best one's,
-    so that a threshold means the same in every search; ``origins`` says what found it.
+    so that a threshold means the same in every search; ``origins`` says what found it. ``seed`` in 0..1 is how much a
+    walk in a graph should begin there at least.
     """
 
     memory: Memory
     score: float
     origins: tuple[str, ...] = ()
     feedback: MemoryFeedback | None = None
+    seed: float = 0.0
 
 
 _BY_MEANING: Final = frozenset({"vector", "neighbour"})

@@ -175,7 +175,13 @@ def as_condition(where: MemoryFilter) -> Row:
 def found_of(rows: Sequence[Row]) -> list[SearchResult]:
     """Return the search result in a row of ``context_memory_search``."""
     return [
-        SearchResult(_memory(row["memory"]), float(row["score"]), tuple(row["origins"]), _feedback(row["memory"]))
+        SearchResult(
+            _memory(row["memory"]),
+            float(row["score"]),
+            tuple(row["origins"]),
+            _feedback(row["memory"]),
+            float(row.get("seed") or 0.0),
+        )
         for row in rows
     ]
 

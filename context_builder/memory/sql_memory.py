@@ -289,9 +289,10 @@ class SearchOptions:
 
 
 STANDALONE: Final[Row] = {"neighbours": []}
-STANDALONE_BY_MEANING: Final[Row] = {"neighbours": [], "words": 0.6, "speaker": 1.0}
+STANDALONE_BY_MEANING: Final[Row] = {"neighbours": [], "words": 0.6, "speaker": 1.0, "seed_words": 0.3}
 """Options of a query for memories that stand alone, such as passages: of what is written, meaning tells more than words
-do, and it is that of the title too."""
+do, and it is that of the title too. Walks in a graph begin at what is best with less of words, too: what leads on to an
+answer often has few words of the question."""
 
 
 class SqlMemory:

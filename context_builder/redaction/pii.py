@@ -161,6 +161,9 @@ _MAIL: Final = re.compile(
 _DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4}")
 _WORTH_A_LOOK: Final = re.compile(rf"\d|@|::|\b(?:at|{'|'.join(DIGIT_WORDS)})\b", re.IGNORECASE)
 _LEAST_PHONE_DIGITS: Final = 7
+_EXTENSION: Final = r"(?:E?XT(?:ENSI(?:O\u0301?|[Óó]))?N?|X|INT|ANEXO)[^\dA-Z]{0,16}"
+_ENOUGH_DIGITS: Final = re.compile(rf"(?:\d[^\dA-Z]{{0,16}}(?:{_EXTENSION})?){{{_LEAST_PHONE_DIGITS - 1}}}\d")
+"""Every phone number has so many digits, with signs or the name of an extension between them at most."""
 _UPPER: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
 
 
@@ -170,6 +173,7 @@ class PiiRedactor:
     def __init__(self, regions: Sequence[str] = REGIONS) -> None:
         """Load the analyser; raises :class:`~context_builder.errors.MissingExtra` when the extra is not installed."""
         require_extra("pii", "presidio_analyzer", "masking personal data")
+        from phonenumbers import PhoneNumberMatcher
         from presidio_analyzer import predefined_recognizers as known
 
         self._recognizers: dict[str, Any] = {
@@ -177,8 +181,9 @@ class PiiRedactor:
             "CREDIT_CARD": known.CreditCardRecognizer(),
             "IP_ADDRESS": known.IpRecognizer(),
             "US_SSN": known.UsSsnRecognizer(),
-            "PHONE_NUMBER": known.PhoneRecognizer(supported_regions=tuple(regions), leniency=1),
         }
+        self._phone_matcher = PhoneNumberMatcher
+        self._regions = tuple(regions)
 
     def redact(self, text: str) -> str:
         """Return ``text`` with personal data masked."""
@@ -209,13 +214,18 @@ class PiiRedactor:
         yield from numbers(text)
         yield from mail_addresses(text)
         yield from (PiiSpan(*match.span(), "EMAIL_ADDRESS") for match in _MAIL.finditer(text))
+        upper = text.translate(_UPPER)
         for kind, recognizer in self._recognizers.items():
-            for found in recognizer.analyze(text.translate(_UPPER), [kind], None):
-                written = text[found.start : found.end]
-                if found.score < _LEAST_SCORE and not (kind == "US_SSN" and _said(text, found.start)):
-                    continue
-                if kind != "PHONE_NUMBER" or _is_phone(written):
+            for found in recognizer.analyze(upper, [kind], None):
+                if found.score >= _LEAST_SCORE or (kind == "US_SSN" and _said(text, found.start)):
                     yield PiiSpan(found.start, found.end, kind)
+        yield from self._phone_numbers(upper)
+
+    def _phone_numbers(self, text: str) -> Iterator[PiiSpan]:
+        for region in self._regions if _ENOUGH_DIGITS.search(text) else ():
+            for found in self._phone_matcher(text, region, min_candidate_length=_LEAST_PHONE_DIGITS):
+                if _is_phone(found.raw_string):
+                    yield PiiSpan(found.start, found.end, "PHONE_NUMBER")
 
 
 def _is_phone(written: str) -> bool:

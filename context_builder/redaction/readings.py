@@ -2,8 +2,9 @@
 
 A reading is the text in plain letters, each of which knows its place. The first one is what is seen: without what is
 invisible, with the letters and digits of other widths and faces as plain ones. Where there is more to be read, the
-second one also has escapes decoded, markup within words left out, single letters joined, look-alike letters replaced,
-and accents removed. Another one has the letters of tags, which nobody sees and a model reads.
+last one also has escapes decoded, markup within words left out, strings of a program put together, single letters
+joined, look-alike letters replaced, and accents removed. Others have words decoded from base64 and base32, and the
+letters of tags, which nobody sees and a model reads.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from collections.abc import Iterable, Iterator
 from html import unescape
 from itertools import chain, groupby, repeat
 from typing import Final, NamedTuple
-from unicodedata import category, normalize
+from unicodedata import category, decimal, normalize
+
+from context_builder.redaction.encodings import MAY_DECODE, of_base32, of_base64
+from context_builder.redaction.strings_in_code import put_together, without_sign
 
 _SEEN_CONTROLS: Final = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x1f\x85")
 """Control characters that are seen as a blank, or as the end of a line."""
@@ -23,9 +27,9 @@ _UNSEEN: Final = re.compile(
 )
 """Letters and marks that nobody sees, whatever Unicode says that they are."""
 
-_TAG: Final = re.compile("[\U000e0020-\U000e007e]")
-_TAGS: Final = {0xE0000 + code: code for code in range(0x20, 0x7F)}
-"""Letters that nobody sees, and what they stand for."""
+_TAG: Final = re.compile("[\U000e0020-\U000e007e\U000e0110-\U000e016e]")
+_TAGS: Final = {first + code: code for first in (0xE0000, 0xE0100 - 16) for code in range(0x20, 0x7F)}
+"""Tags, and selectors of variations, that nobody sees, and the letters that they stand for."""
 
 _ODD: Final = re.compile("[^\t\n\v\f\r\x1c-\x1f -~]")
 _MARK: Final = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
@@ -40,15 +44,20 @@ _OCTAL: Final = re.compile(
 _CSS: Final = re.compile(r"(?:\\[0-9A-Fa-f]{2,6}[ \t]?){6,4000}")
 _CSS_ESCAPE: Final = re.compile(r"\\([0-9A-Fa-f]{2,6})[ \t]?")
 """Characters by their number in base 16, as style sheets have them."""
+# The rest of a link, behind its text:
+_LINKED: Final = r"\](?:\([^()\s]{0,200}(?:\s[\"'][^\"'()]{0,80}[\"'])?\)|\[[^\[\]\s]{0,40}\])"
 _MARKUP: Final = re.compile(
     r"\\(?P<kept>[!-/:-@\[\]-`{-~])"  # Markdown's escape
     r"|(?<=[\w@.-])(?:\*{1,3}|`{1,2}|~~)(?=[\w@.-])"
     r"|(?<=\S)(?:<!--[^<>]{0,80}-->|/\*[^*/]{0,80}\*/"
     r"|</?(?i:a|abbr|b|bdi|code|del|em|font|i|ins|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{0,80})?/?>)(?=\S)"
-    r"|(?<=[\w@.=:-])(?P<quote>[\"'`])(?:\.concat\()?[ \t]{0,4}(?:(?:[+.&~]|\|\||\.{2})[ \t]{0,4})?"
-    r"[bfruBFRU]{0,2}(?:(?P=quote)|[\"'`])(?=[\w@.=-])"  # two strings that are one
     r"|(?<=[\w@.=-])(?:[$#]?\{{1,2}\s{0,2}(?:\"\"|''|``)\s{0,2}\}{1,2}|\$\(\))(?=[\w@.=-])"  # nothing, put in
-    r"|(?<=[\w@.-])\](?:\([^()\s]{0,200}\)|\[[^\[\]\s]{0,40}\])\[?(?=[\w@.-])"  # the rest of a link
+    r"|(?<=[\w@.=\"'`-])[$#]?\{[\"'`](?=[\w@.=\s-])"  # text, put in
+    r"|(?<=[\w@.=\s-])[\"'`]\}(?:[$#]?\{[\"'`])?(?=[\w@.=\s\"'`-])"
+    rf"|\[(?=[^\[\]\n]{{1,200}}{_LINKED})|(?<=\S)(?:{_LINKED}(?: ?\[)?)"
+    # the beginning of a link, its rest, and the beginning of the next
+    r"|(?<=\S)\]\]>(?:<!\[CDATA\[)?(?=\S)|(?<=\S)\x1b\[[\d;]{0,12}m(?=\S)|(?<=[\w@.-])\}\\[a-z]{2,10}\{(?=[\w@.-])"
+    # sections of XML, colours of a terminal, commands of LaTeX
 )
 """What stands within a word and is not seen, or not read."""
 _SPELLED: Final = re.compile(r"(?<!\S)(?:\S[ \n./-]){11,4000}\S(?!\S)")
@@ -60,7 +69,11 @@ _GROUP: Final = re.compile(r"\S+")
 _LEAST_GROUPS: Final = 4
 _LONGEST_GROUP: Final = 8
 _TELLING: Final = re.compile(r"[0-9@=]")
-_NUMBERS: Final = re.compile(r"(?<![\w.])(?:\d{2,3}(?:, ?|[ -])){7,4000}\d{2,3}(?![\w.])")
+_NUMBERS: Final = re.compile(
+    r"(?P<called>(?:chr|char|charcode|codepoint|bytes|bytearray|from|array)\(\[?\s?)?"
+    r"(?<![\w.])(?:\d{2,3}(?:, ?|[ -]|\)\s?(?:[+.&]|\|\|)\s?(?:chr|char)\()){7,4000}\d{2,3}(?![\w.])",
+    re.IGNORECASE,
+)
 _NUMBER: Final = re.compile(r"\d{2,3}")
 _HEX: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:0x)?(?:[0-9A-Fa-f]{2}){6,4000}"
@@ -69,6 +82,9 @@ _HEX: Final = re.compile(
 )
 _HEX_PAIR: Final = re.compile("[0-9A-Fa-f]{2}")
 _LEAST_OF_HEX: Final = 6
+_ONE_WORD: Final = re.compile("[A-Za-z0-9_]*")
+_HEX_WORD: Final = re.compile("[0-9A-Fa-f]{12}")
+_MAY_ESCAPE: Final = re.compile(r"[\\%&]")
 _ROUNDS: Final = 3
 """Escapes within escapes that are decoded."""
 
@@ -131,7 +147,7 @@ def readings(written: str) -> list[Reading]:
     first = _seen(written)
     second = _deciphered(first)
     tagged = [Reading(written.translate(_TAGS))] if _TAG.search(written) else []
-    return [first, *tagged, *([] if second is None else [second])]
+    return [one for one in (first, *tagged, _decoded(second or first), second) if one is not None]
 
 
 def _seen(written: str) -> Reading:
@@ -153,7 +169,7 @@ def _seen(written: str) -> Reading:
             ends[-1] = place + 1
             continue
         else:
-            plain = normalize("NFKC", char)
+            plain = str(digit) if (digit := decimal(char, -1)) >= 0 else normalize("NFKC", char)
         for one in plain:
             shown.append(one)
             starts.append(place)
@@ -168,17 +184,34 @@ def _is_unseen(char: str) -> bool:
 
 def _deciphered(seen: Reading) -> Reading | None:
     """Return the reading with escapes, look-alikes and accents resolved; None where it has none."""
+    if _ONE_WORD.fullmatch(seen.text) and not _HEX_WORD.search(seen.text):
+        return None
     reading = seen
     for _ in range(_ROUNDS):
-        decoded = reading.replaced(_unescaped(reading.text))
-        for parts in _IN_WORDS if reading is seen else ():
-            decoded = decoded.replaced(parts(decoded.text))
+        decoded = reading.replaced(_unescaped(reading.text)) if _MAY_ESCAPE.search(reading.text) else reading
+        for hint, parts in _IN_WORDS if reading is seen else ():
+            if hint.search(decoded.text):
+                decoded = decoded.replaced(parts(decoded.text))
         if decoded is reading:
             break
         reading = decoded
     if not reading.text.isascii() and _ALIKE.search(reading.text):
         reading = reading.replaced(_latin(reading.text))
     return None if reading.text == seen.text else reading
+
+
+def _decoded(encoded: Reading) -> Reading | None:
+    """Return the reading with words decoded that are text in base64 or base32; None where it has none."""
+    reading = encoded
+    for _ in range(_ROUNDS):
+        if not MAY_DECODE.search(reading.text):
+            break
+        decoded = reading.replaced(of_base64(reading.text))
+        decoded = decoded.replaced(of_base32(decoded.text))
+        if decoded is reading:
+            break
+        reading = _deciphered(decoded) or decoded
+    return None if reading is encoded else reading
 
 
 def _unescaped(text: str) -> Iterator[tuple[int, int, str]]:
@@ -248,8 +281,10 @@ def _of_numbers(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield what is written as the numbers of its characters."""
     for numbers in _NUMBERS.finditer(text):
         codes = [int(number) for number in _NUMBER.findall(numbers.group())]
-        if max(codes) > 99 and all(0x20 <= code < 0x7F for code in codes):  # else these may be hexadecimal
-            yield *numbers.span(), "".join(map(chr, codes))
+        if (numbers["called"] or max(codes) > 99) and all(
+            0x20 <= code < 0x7F for code in codes
+        ):  # else these may be hexadecimal
+            yield max(numbers.start(), numbers.end("called")), numbers.end(), "".join(map(chr, codes))
 
 
 def _char_of(escape: re.Match[str]) -> str:
@@ -273,7 +308,22 @@ def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
                 yield digits.start() + run[0].start(), digits.start() + run[-1].end(), plain
 
 
-_IN_WORDS: Final = (_of_css, _of_numbers, _of_hex, _of_octal, _without_markup, _joined, _separated, _in_groups)
+_IN_WORDS: Final = tuple(
+    (re.compile(hint), parts)
+    for hint, parts in (
+        (r"\\", _of_css),
+        (r"\d(?:[ ,-]|\)\s?[+.&|])", _of_numbers),
+        (r"[0-9A-Fa-f]{12}|[0-9A-Fa-f][ :,-]{1,2}(?:0x)?[0-9A-Fa-f]", _of_hex),
+        (r"[\\=]", _of_octal),
+        (r"\.(?:replace|split)", without_sign),
+        (r"[\"'`]", put_together),
+        (r"[\\*`~<>\"'{(\]\x1b]", _without_markup),
+        (r"[ \n./-]\S[ \n./-]", _joined),
+        (r"[^A-Za-z0-9][!-~][^A-Za-z0-9]", _separated),
+        (r"\s\S{1,8}\s", _in_groups),
+    )
+)
+"""What is read otherwise in words, each beside a sign that every such word has, which takes less time to look for."""
 
 
 def _latin(text: str) -> Iterator[tuple[int, int, str]]:

@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 
 PLACEHOLDER: Final = re.compile(r"§§secret\([^)\s]{0,64}\)")
 
+_VAGUE: Final = ("KEY", "PASSWORD")
+"""Kinds of secrets of which no more is known than that they are one."""
+
 
 class Secret(NamedTuple):
     """Marks ``line[start:end]`` as a secret of this kind."""
@@ -33,9 +36,9 @@ def masked(text: str, secrets: Iterable[Secret]) -> str:
 
 
 def merged(found: Iterable[Secret]) -> list[Secret]:
-    """Return the secrets in order; those that overlap are one, of the kind of the first and longest."""
+    """Return the secrets in order; those that overlap are one, of the first and longest one's kind, if known."""
     apart: list[Secret] = []
-    for secret in sorted(found, key=lambda one: (one.start, -one.end)):
+    for secret in sorted(found, key=lambda one: (one.start, -one.end, one.kind in _VAGUE)):
         if secret.start >= secret.end:
             continue
         if apart and secret.start < apart[-1].end:

@@ -9,7 +9,7 @@ import json
 import re
 import tomllib
 import zlib
-from base64 import b32decode, b64decode, urlsafe_b64decode
+from base64 import urlsafe_b64decode
 from binascii import Error as NotBase64Error
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -21,6 +21,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any, Final
 
 from context_builder.redaction.codes import codes_in
+from context_builder.redaction.encodings import decoded_base64
 from context_builder.redaction.named_secrets import named_secrets
 from context_builder.redaction.pieces import in_pieces
 from context_builder.redaction.readings import readings
@@ -223,11 +224,6 @@ _NAME_BEFORE: Final = re.compile(
     r"([\w.$-]{1,80})[\"'`\])]{0,3}(?:,?\s{1,4}[\"']?(?i:value)[\"']?)?\s{0,3}[:=>,]{0,3}\s{0,3}[\"'`@]{0,2}(?:ssh-\w{1,10}\s)?$"
 )
 _BEFORE: Final = 110
-_BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,40000}={0,2}(?![A-Za-z0-9+/=_-])")
-
-
-_BASE32: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])(?:[A-Z2-7]{24,8000}|[a-z2-7]{24,8000})(?![A-Za-z0-9+/_-])")
-_LINE_BREAKS: Final = str.maketrans("", "", "\r\n\t")
 
 
 def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
@@ -260,7 +256,6 @@ def by_form(line: str, *, without_context: bool) -> Iterator[Secret]:
         return
     yield from formatted_secrets(line)
     yield from _reversed(line)
-    yield from encoded_secrets(line)
     if without_context:
         yield from _random(line)
 
@@ -290,50 +285,13 @@ def _random(line: str) -> Iterator[Secret]:
     """Yield what looks so random that it can be nothing else, unless the word before says that it is public."""
     for match in _RANDOM.finditer(line):
         value = match.group()
-        if not is_random_without_context(value) or _NO_SECRET.match(value) or _decoded(value).startswith("{"):
+        if not is_random_without_context(value) or _NO_SECRET.match(value) or decoded_base64(value).startswith("{"):
             continue
         before = line[max(0, match.start() - _BEFORE) : match.start()]
         name = _NAME_BEFORE.search(before)
         is_in_address = "://" in before.rpartition(" ")[2]
         if not is_in_address and not (name and is_harmless(name[1])):
             yield Secret(*match.span(), "KEY")
-
-
-def encoded_secrets(line: str) -> Iterator[Secret]:
-    """Yield what has a secret in it when decoded from base64 or base32."""
-    for match in _BASE64.finditer(line):
-        if (found := _first_in(_decoded(match.group()))) is not None:
-            yield Secret(*match.span(), found.kind)
-    for match in _BASE32.finditer(line):
-        if (found := _first_in(_of_base32(match.group()))) is not None:
-            yield Secret(*match.span(), found.kind)
-
-
-def _first_in(text: str) -> Secret | None:
-    """Return the first secret of a decoded text, which may have several lines."""
-    lines = text.splitlines() if "\n" in text else [text]
-    return next(chain.from_iterable(chain(formatted_secrets(one), named_secrets(one)) for one in lines if one), None)
-
-
-def _of_base32(encoded: str) -> str:
-    """Return what is encoded in base32 (RFC 4648); empty if that is no readable text."""
-    digits = encoded.upper()
-    try:
-        text = b32decode(digits + "=" * (-len(digits) % 8)).decode()
-    except (NotBase64Error, UnicodeDecodeError):
-        return ""
-    return text if text.translate(_LINE_BREAKS).isprintable() else ""
-
-
-def _decoded(encoded: str) -> str:
-    """Return what is encoded in base64, in either alphabet; empty if that is no readable text."""
-    decode = urlsafe_b64decode if "-" in encoded or "_" in encoded else b64decode
-    digits = encoded.rstrip("=")
-    try:
-        text = decode(digits + "=" * (-len(digits) % 4)).decode()
-    except (NotBase64Error, UnicodeDecodeError):
-        return ""
-    return text if text.translate(_LINE_BREAKS).isprintable() else ""
 
 
 def _outside_placeholders(line: str, found: Iterable[Secret]) -> Iterator[Secret]:

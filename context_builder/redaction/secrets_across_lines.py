@@ -17,7 +17,7 @@ from context_builder.redaction.named_secrets import SECRET_KINDS, Syntax, is_sec
 from context_builder.redaction.pieces import LINE_ENDS, lines_of_pieces, may_go_on
 from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import Secret, has_one_of
-from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form, encoded_secrets, secrets_in_pieces
+from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form, secrets_in_pieces
 from context_builder.redaction.secret_values import HINTS, NameKind, kind_of_name
 from context_builder.redaction.seed_phrases import may_go_on_from, seed_phrases
 
@@ -87,8 +87,9 @@ def _in_lines(text: str) -> Iterator[Secret]:
                     yield Secret(lines.begun + start, lines.begun + end, one.kind)
         block = text[lines.start : lines.end].rstrip()
         if _ANY_LINE_END.search(block):
-            for one in encoded_secrets(_NO_KEY.sub("", block)):
-                yield Secret(lines.start, lines.start + len(block), one.kind)
+            for decoded in readings(_NO_KEY.sub("", block))[1:]:
+                for one in by_form(decoded.text, without_context=False):
+                    yield Secret(lines.start, lines.start + len(block), one.kind)
 
 
 def known_until(text: str) -> int:
@@ -151,17 +152,19 @@ def _across(text: str, first: _Break, pieces: Sequence[tuple[int, int]]) -> Secr
     """Return the secret that begins before the break and goes on in the pieces, if any."""
     before = text[first.begun : first.start]
     joined = before + "".join(text[start:end] for start, end in pieces)
-    places = [*range(first.begun, first.start), *(place for piece in pieces for place in range(*piece))]
     head = text[first.end : first.head_end]
     is_word = bool(_WORD.fullmatch(head))
     is_alone = before[-1].isalnum() and (first.head_end == len(text) or text[first.head_end] in LINE_ENDS)
-    is_short = max(len(before) - before.rfind(" "), *(end - start for start, end in pieces)) < _LONGEST_RANDOM
+    is_short = len(before) - before.rfind(" ") < _LONGEST_RANDOM and not any(
+        end - start >= _LONGEST_RANDOM for start, end in pieces
+    )
     for reading in readings(joined):
         found = [*by_form(reading.text, without_context=is_short and not is_word)]
         found += () if is_word or not is_alone else named_secrets(reading.text)
         for one in found:
             start, end = reading.place(one.start, one.end)
             if start < len(before) < end and not _is_whole(before, start, text[first.end : first.head_end]):
+                places = [*range(first.begun, first.start), *(place for piece in pieces for place in range(*piece))]
                 return Secret(places[start], places[end - 1] + 1, one.kind)
     return None
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from redis import Redis
 from typer.testing import CliRunner
 
 from context_builder.cli import app
-from context_builder.cli.forget import Delivered
+from context_builder.cli.forget import STEP, Delivered
 from context_builder.errors import CannotForget, DatabaseUnavailable
-from context_builder.memory.memory import Memory, MemoryFilter, TenantMemory
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, TenantMemory
 from context_builder.memory.options import SomaBrainOptions
+from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from context_builder.testing import InMemoryArchive, InMemoryStore
 from tests.archive.rows import summary
+from tests.services.command import command_in
 from tests.services.redis_server import RedisServer
 
 SAID = [Memory("monday:1", "hello", session_id="monday"), Memory("tuesday:1", "hello", session_id="tuesday")]
@@ -80,6 +86,59 @@ async def test_a_session_with_very_many_memories_is_forgotten_in_steps(archive: 
     await delivered.forget()
     assert delivered.memories == 3_000
     assert [*memory.kept["lab"]] == ["tuesday:1"]
+
+
+async def test_what_is_deleted_at_once_is_a_step_so_that_others_are_not_held_up(archive: InMemoryArchive) -> None:
+    memory = StepsStore()
+    said = [Memory(f"monday:{n}", "hello", session_id="monday") for n in range(2 * STEP + 1)]
+    await memory.remember("lab", said + SAID[1:])
+    delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
+    await delivered.forget()
+    assert (memory.steps, delivered.memories) == ([STEP, STEP, 1, 0], len(said))
+    assert [*memory.kept["lab"]] == ["tuesday:1"]
+
+
+class StepsStore(InMemoryStore):
+    """Notes how many memories are deleted at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: list[int] = []
+
+    async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
+        self.steps.append(await super().forget(tenant_id, ids=ids, filter=filter))
+        return self.steps[-1]
+
+
+@pytest.mark.engines
+async def test_a_command_that_is_killed_in_the_middle_is_run_again(
+    redis_server: RedisServer, migrated_url: str, tmp_path: Path
+) -> None:
+    memory = PostgresMemory(migrated_url)
+    said = [Memory(f"monday:{n}", "hello", session_id="monday", position=n) for n in range(4 * STEP)]
+    for begin in range(0, len(said), STEP):
+        await memory.remember("local", said[begin : begin + STEP])
+    left = MemoryQuery("", limit=len(said), filter=MemoryFilter(session_id="monday"))
+    environ = {"REDIS_URL": redis_server.url, "DATABASE_URL": migrated_url, "TENANT_ID": "local"}
+    environ |= {"CONTEXT_BUILDER_HOME": str(tmp_path)}
+    forget = ["forget", "monday", "--yes"]
+    asked = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "context_builder", *forget],
+        env=os.environ | environ,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert asked.stderr is not None
+    while b"memories deleted" not in (line := await asked.stderr.readline()):
+        assert line, "it tells how far it is"
+    asked.kill()
+    await asked.wait()
+    kept = len(await memory.search("local", left))
+    assert 0 < kept < len(said)
+    result = command_in(environ, *forget)
+    assert result.exit_code == 0, result.stderr
+    assert f"{kept:,} memories deleted" in result.stdout
+    assert await memory.search("local", left) == []
+    await memory.close()
 
 
 async def test_what_is_away_when_it_is_deleted_again_does_not_hide_the_rest(

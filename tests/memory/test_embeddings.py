@@ -288,6 +288,23 @@ async def test_what_another_embedder_embedded_is_embedded_again_at_a_start_too(
 
 
 @pytest.mark.engines
+async def test_meaning_counts_more_where_walks_begin_than_where_passages_are_ranked(
+    migrated_url: str, embedder: LetterEmbedder
+) -> None:
+    texts = {"words": "silent listen xyzxyz", "meaning": "tinsel enlist", **{f"f{at}": "zz " * at for at in range(3)}}
+    memory = PostgresMemory(migrated_url, embedder)
+    await memory.remember("acme", [Memory(name, text, "document") for name, text in texts.items()])
+    found = {one.memory.id: one for one in await memory.search("acme", MemoryQuery("silent listen", standalone=True))}
+    alone = {one.memory.id: one for one in await memory.search("acme", MemoryQuery("silent listen"))}
+    await memory.close()
+    words, meaning = found["words"], found["meaning"]
+    assert words.score > meaning.score
+    assert words.seed / meaning.seed < words.score / meaning.score
+    assert 0 < meaning.seed <= max(one.score for one in found.values())
+    assert {one.seed for one in alone.values()} == {0.0}
+
+
+@pytest.mark.engines
 async def test_how_much_is_embedded_and_is_left_is_told(migrated_url: str, embedder: LetterEmbedder) -> None:
     by_words = PostgresMemory(migrated_url)
     await by_words.remember("acme", TALK[:20])

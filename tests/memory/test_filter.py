@@ -17,6 +17,12 @@ def test_days_and_moments_are_in_utc_and_the_last_day_is_searched_too() -> None:
     assert (found.since, found.until) == (datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 3, 3, tzinfo=UTC))
 
 
+def test_the_last_day_of_a_leap_year_s_february_is_a_day_in_any_year() -> None:
+    assert memory_filter(until="9996-02-29").until == datetime(
+        8000, 3, 1, tzinfo=UTC
+    )  # as late as can be computed with
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -11,6 +11,7 @@ from hashlib import md5
 import asyncpg
 import pytest
 
+from context_builder.knowledge.store import document_space
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from tests.memory.vectors import LetterEmbedder
@@ -145,6 +146,29 @@ async def test_a_filter_is_narrow_that_lets_few_of_the_tenant_s_memories_through
     )
     for where, narrow in expected:
         assert await database.fetchval(asked, json.dumps(where)) is narrow, where
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("space", ["acme", document_space("acme")])
+async def test_what_a_tenant_has_nothing_of_that_is_hidden_is_not_searched(
+    database: asyncpg.Connection, space: str
+) -> None:
+    asked = "SELECT context_memory_admits_nothing($1, $2)"
+
+    async def admits_nothing(**where: object) -> object:
+        return await database.fetchval(asked, space, json.dumps(where))
+
+    assert await admits_nothing(sensitivities=["restricted"])
+    assert not await admits_nothing(sensitivities=["restricted", "internal"])
+    assert not await admits_nothing(sensitivities=[])
+    assert not await admits_nothing()
+    await database.execute(
+        "INSERT INTO context_artifacts (tenant_id, ref, version, kind, title, content, digest, sensitivity)"
+        " VALUES ('acme', 'session:monday', 1, 'document', '', '', '', 'restricted')"
+    )
+    assert not await admits_nothing(sensitivities=["restricted"])
+    assert not await admits_nothing(sensitivities=["restricted", "confidential"])
+    assert await admits_nothing(sensitivities=["confidential"])
 
 
 async def say(memory: PostgresMemory, tenant: str, count: int) -> Sequence[str]:

@@ -15,6 +15,7 @@ import pytest
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.clock import SystemClock
 from context_builder.database.postgres import PostgresDatabase
+from context_builder.knowledge.denials import UnknownDenials
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.local import LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
@@ -330,6 +331,40 @@ async def test_what_the_caller_may_not_know_of_is_recorded_once_it_is_answered(
     assert of_writer.json()["candidates"] == []
     assert DENIED not in of_writer.text
     assert (await writer.get(path)).json()["denied"] == 0
+
+
+class BusySources:
+    """Sources in which nothing is found; they count who looks for something, and how many at the same time."""
+
+    def __init__(self) -> None:
+        self.began = self.most = self._running = 0
+
+    async def unknown(self, *_: object) -> list[Any]:
+        self.began += 1
+        self._running += 1
+        self.most = max(self.most, self._running)
+        await asyncio.sleep(0)
+        self._running -= 1
+        return []
+
+
+def unsearched() -> Any:
+    similar = SimpleNamespace(unsearched={"restricted"})
+    request = SimpleNamespace(request=SimpleNamespace(intent=WORD))
+    return SimpleNamespace(
+        agent=Agent("lab", frozenset(), "eve"), query=request, found=SimpleNamespace(similar=similar)
+    )
+
+
+async def test_what_is_denied_is_looked_for_at_a_moment_that_nobody_can_tell_and_never_much_at_once() -> None:
+    sources, nothing = BusySources(), SimpleNamespace(context_package_id="cpk_1", revision=1)
+    denials = UnknownDenials(sources, None, None)  # type: ignore[arg-type]
+    for _ in range(20):
+        denials.start(unsearched(), nothing)  # type: ignore[arg-type]
+    await wait_until(lambda: sources.began, "the first one is looked for")
+    assert sources.began < 20
+    await denials.close()  # which waits for no moment
+    assert (sources.began, sources.most) == (20, 1)
 
 
 async def test_who_may_know_of_what_is_denied_is_answered_with_its_count(

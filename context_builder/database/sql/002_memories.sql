@@ -330,16 +330,22 @@ $$;
 CREATE OR REPLACE FUNCTION context_memory_forget(tenant text, ids text[] DEFAULT NULL, condition jsonb DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    gone    bigint;
-    session text := condition ->> 'session_id';
-    said    text[];
+    gone      bigint;
+    session   text := condition ->> 'session_id';
+    said      text[];
+    today     date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    is_struck boolean := ids IS NULL AND session IS NOT NULL AND condition ? 'ids' AND strpos(tenant, chr(31)) = 0;
+    is_erased boolean := ids IS NULL AND session IS NOT NULL AND condition - 'session_id' = '{}' AND strpos(tenant, chr(31)) = 0;
 BEGIN
     PERFORM context_memory_tenant(tenant);
     IF ids IS NULL AND condition IS NULL THEN
         RETURN 0;
     END IF;
+    IF is_struck OR is_erased THEN  -- before any lock, so that nobody waits in a circle
+        PERFORM context_package_partitions(today, today);
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('context_memories ' || tenant, 0));
-    IF ids IS NULL AND session IS NOT NULL AND condition ? 'ids' AND strpos(tenant, chr(31)) = 0 THEN
+    IF is_struck THEN
         SELECT array_agg('message:' || session || '/' || m.position) INTO said FROM context_memories AS m
         WHERE m.tenant_id = tenant AND m.session_id = session AND m.kind = 'message'
           AND m.id IN (SELECT jsonb_array_elements_text(condition -> 'ids'));
@@ -349,8 +355,8 @@ BEGIN
                    context_memory_condition(coalesce(condition, '{}') || jsonb_build_object('tenant', tenant)))
         USING tenant, ids;
     GET DIAGNOSTICS gone = ROW_COUNT;
-    IF ids IS NULL AND condition ? 'session_id' AND condition - 'session_id' = '{}' AND strpos(tenant, chr(31)) = 0 THEN
-        PERFORM context_package_erase(tenant, 'session:' || (condition ->> 'session_id'));
+    IF is_erased THEN
+        PERFORM context_package_erase(tenant, 'session:' || session);
     END IF;
     RETURN gone;
 END

@@ -202,6 +202,21 @@ CREATE OR REPLACE FUNCTION context_memory_rare(words text[], counts bigint[]) RE
     ) AS w
 $$;
 
+-- Whether a filter admits nothing but what not everybody may see, as the search for what is denied does.
+CREATE OR REPLACE FUNCTION context_memory_is_of_hidden(filter jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(filter -> 'sensitivities' <@ '["confidential", "restricted"]' AND filter -> 'sensitivities' <> '[]', false)
+$$;
+
+-- Whether a filter admits nothing at all, since the tenant has nothing that is hidden: one look into an index of these alone.
+CREATE OR REPLACE FUNCTION context_memory_admits_nothing(tenant text, filter jsonb) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN context_memory_is_of_hidden(filter) AND NOT EXISTS (
+        SELECT FROM context_artifacts AS a
+        WHERE a.tenant_id = split_part(tenant, chr(31), 1) AND a.is_current
+          AND a.sensitivity IN ('confidential', 'restricted') AND filter -> 'sensitivities' ? a.sensitivity);
+END
+$$;
+
 -- Whether a filter's session, user, times or hidden sensitivities let so few memories through that to read all of these is quicker than to look for
 -- them in an index of everybody's: of n memories of which k pass, some 50 n / k are read there until 50 pass. Counted, because
 -- what the planner knows of sessions and users is of all tenants together. One condition that is selective is enough.
@@ -209,8 +224,7 @@ CREATE OR REPLACE FUNCTION context_memory_is_narrow(tenant text, filter jsonb) R
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     enough    bigint;
-    of_hidden boolean := coalesce(filter -> 'sensitivities' <@ '["confidential", "restricted"]'
-                                  AND jsonb_array_length(filter -> 'sensitivities') > 0, false);
+    of_hidden boolean := context_memory_is_of_hidden(filter);
 BEGIN
     IF NOT (filter ?| '{session_id,user_id,since,until}' OR of_hidden) THEN
         RETURN false;
@@ -418,20 +432,24 @@ END
 $$;
 
 -- Full-text and vector hits as one list by reciprocal rank (Cormack et al. 2009), the former weighing "words" times; one
--- list alone keeps its own scores. What waits for its embedding has the rank by meaning that it has by words.
+-- list alone keeps its own scores. What waits for its embedding has the rank by meaning that it has by words. "seed" is the
+-- score with words weighing "seed_words" times.
 CREATE OR REPLACE FUNCTION context_memory_fuse(
-    tenant text, by_text context_memory_hit[], by_vector context_memory_hit[], fusion float8, words float8
-) RETURNS TABLE (hit context_memory_hit, origins text[]) LANGUAGE sql STABLE AS $$
+    tenant text, by_text context_memory_hit[], by_vector context_memory_hit[], fusion float8, words float8, seed_words float8
+) RETURNS TABLE (hit context_memory_hit, origins text[], seed float8) LANGUAGE sql STABLE AS $$
     SELECT ROW(id, min(session_id), min(position),
                CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(weight / (fusion + place)) END)::context_memory_hit,
-           array_agg(origin ORDER BY origin)
+           array_agg(origin ORDER BY origin),
+           CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(seed_weight / (fusion + place)) END
     FROM (
-        SELECT 'full_text' AS origin,
-               words + CASE WHEN p.id IS NULL OR h.id IN (SELECT v.id FROM unnest(by_vector) AS v) THEN 0 ELSE 1 END AS weight, h.*
+        SELECT 'full_text' AS origin, words + w.meaning AS weight, seed_words + w.meaning AS seed_weight, h.*
         FROM unnest(by_text) WITH ORDINALITY AS h (id, session_id, position, score, place)
         LEFT JOIN context_memory_pending AS p ON p.tenant_id = tenant AND p.id = h.id
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN p.id IS NULL OR h.id IN (SELECT v.id FROM unnest(by_vector) AS v) THEN 0 ELSE 1 END
+        ) AS w (meaning)
         UNION ALL
-        SELECT 'vector', 1, h.* FROM unnest(by_vector) WITH ORDINALITY AS h (id, session_id, position, score, place)
+        SELECT 'vector', 1, 1, h.* FROM unnest(by_vector) WITH ORDINALITY AS h (id, session_id, position, score, place)
     ) AS ranked
     WHERE score > 0
     GROUP BY id
@@ -529,16 +547,18 @@ $$;
 -- ten are: by their words, or by meaning if that is more, so a threshold means the same in every search. Of equal texts
 -- only the best is returned. "options" holds the fields of SearchOptions; "texts" is false for memories without theirs.
 -- "towards" is the embedding that memories are ranked by in place of the query's, which still tells how relevant they are.
+-- With "seed_words", each has its score with words weighing so much, as "seed".
 CREATE OR REPLACE FUNCTION context_memory_search(
     tenant text, query text, wanted integer DEFAULT 8, threshold float8 DEFAULT 0, condition jsonb DEFAULT '{}',
     by_embedder text DEFAULT NULL, query_embedding real[] DEFAULT NULL, options jsonb DEFAULT '{}'
-) RETURNS TABLE (memory jsonb, score float8, origins text[])
+) RETURNS TABLE (memory jsonb, score float8, origins text[], seed float8)
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
     where_clause text := context_memory_condition(condition || jsonb_build_object('tenant', tenant));
     narrow       boolean;
     depth        integer := least(greatest(wanted, 50), 1000);
+    seed_words   float8 := (options ->> 'seed_words')::float8;
     neighbours   float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
     speakers     tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
                    FROM context_memory_lexemes(tenant, query) AS a), ' | ')::tsquery;
@@ -547,6 +567,9 @@ DECLARE
     by_vector    context_memory_hit[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    IF context_memory_admits_nothing(tenant, condition) THEN
+        RETURN;
+    END IF;
     options := options - 'towards';  -- some options are looked up for each hit
     narrow := context_memory_is_narrow(tenant, condition);
     by_text := context_memory_full_text(tenant, query, where_clause, narrow, depth, options);
@@ -554,20 +577,22 @@ BEGIN
                                                                  narrow, depth) AS h);
     RETURN QUERY
         WITH hits AS MATERIALIZED (
-            SELECT hit, origins FROM context_memory_fuse(tenant, by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10),
-                                                            coalesce((options ->> 'words')::float8, 1))
+            SELECT hit, origins, seed
+            FROM context_memory_fuse(tenant, by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10),
+                                     coalesce((options ->> 'words')::float8, 1), seed_words)
         ), spread AS (
             -- Grouped and not joined: without hash joins, a join would compare every hit with every other.
-            SELECT id, sqrt(sum(score) / max(sum(score)) OVER ()) AS share, max(origins) AS origins
+            SELECT id, sqrt(sum(score) / max(sum(score)) OVER ()) AS share, max(origins) AS origins,
+                   sqrt(max(seed) / max(max(seed)) OVER ()) AS seed
             FROM (
-                SELECT n.id, n.score, NULL::text[] AS origins
+                SELECT n.id, n.score, NULL::text[] AS origins, NULL::float8 AS seed
                 FROM context_memory_neighbours(tenant, ARRAY(SELECT hit FROM hits), neighbours,
                                                coalesce((options ->> 'speaker')::float8, 1), speakers, where_clause) AS n
                 UNION ALL
-                SELECT (hit).id, 0, origins FROM hits
+                SELECT (hit).id, 0, origins, seed FROM hits
             ) AS s GROUP BY id
         ), best AS (
-            SELECT DISTINCT ON (CASE WHEN options ->> 'repeats' = 'true' THEN m.id ELSE md5(m.text) END) m, s.share, s.origins
+            SELECT DISTINCT ON (CASE WHEN options ->> 'repeats' = 'true' THEN m.id ELSE md5(m.text) END) m, s.share, s.origins, s.seed
             FROM (SELECT * FROM spread ORDER BY share DESC, id LIMIT 2 * wanted) AS s
             JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = s.id
             ORDER BY CASE WHEN options ->> 'repeats' = 'true' THEN m.id ELSE md5(m.text) END, s.share DESC, m.id
@@ -583,7 +608,8 @@ BEGIN
                      ELSE (SELECT context_memory_likeness(tenant, by_embedder, query_embedding, top.ids) FROM top) END, 0), 1) AS similarity
         )
         SELECT CASE WHEN options ->> 'texts' = 'false' THEN context_memory_place(first.m) ELSE context_memory_json(first.m) END,
-               first.share * relevant.similarity, coalesce(first.origins, '{neighbour}')
+               first.share * relevant.similarity, coalesce(first.origins, '{neighbour}'),
+               CASE WHEN seed_words IS NOT NULL THEN first.seed * relevant.similarity END
         FROM first
         CROSS JOIN relevant
         WHERE first.share * relevant.similarity >= threshold
@@ -598,7 +624,7 @@ SELECT context_builder_guard(
     beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
                WHERE e.extname = 'vector' AND n.nspname <> current_schema()));
 
-SELECT context_builder_by_index('^context_memory_(search|newest|unembedded|outdated|is_narrow)$');
+SELECT context_builder_by_index('^context_memory_(search|newest|unembedded|outdated|is_narrow|admits_nothing)$');
 
 -- A search joins few rows, each of which an index finds.
 DO $$

@@ -55,8 +55,8 @@ CREATE TABLE IF NOT EXISTS policy_decisions (
     PRIMARY KEY (tenant_id, id, day)
 ) PARTITION BY RANGE (day);
 
--- Append-only: one row for each source that was decided on, one for the package, with ref '', and one for each ref that
--- was erased, of no package. Rows of a tenant are
+-- Append-only: one row for each source that was decided on, one for the package, with ref '', and one for what was erased,
+-- of no package: its ref or, of several, ref '' and a JSON list of them as the reason. Rows of a tenant are
 -- numbered without a gap, and each has the hash of the one before it; their days never go back.
 CREATE TABLE IF NOT EXISTS policy_audit (
     tenant_id      text NOT NULL,
@@ -80,6 +80,7 @@ CREATE TABLE IF NOT EXISTS policy_audit (
 ) PARTITION BY RANGE (day);
 
 CREATE INDEX IF NOT EXISTS policy_audit_erased ON policy_audit (tenant_id, ref, day, seq) WHERE access = 'erased';
+CREATE INDEX IF NOT EXISTS policy_audit_erased_first ON policy_audit (tenant_id, day, seq) WHERE access = 'erased';
 CREATE INDEX IF NOT EXISTS policy_audit_denied ON policy_audit (tenant_id, package_id) WHERE access = 'denied';
 
 -- Which package has to do with a task, a trace or a source, under the package's first day; "about" is a hash.
@@ -359,6 +360,11 @@ BEGIN
 END
 $$;
 
+-- A text as it stands in a row of the audit: none may hold the tab that stands between fields.
+CREATE OR REPLACE FUNCTION context_package_field(value text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT regexp_replace(value, '[\x01-\x1f]', ' ', 'g')
+$$;
+
 -- What an audit row's hash is of. Fields have no tab and no line feed in them.
 CREATE OR REPLACE FUNCTION context_package_audit_line(a policy_audit) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT concat(a.tenant_id, E'\t', a.day - '2000-01-01'::date, E'\t', a.seq, E'\t',
@@ -435,12 +441,11 @@ BEGIN
         entry.day := head.day;
         entry.seq := head.seq;
         entry.at := at;
-        -- No field may hold the tab that stands between fields.
         IF concat(entry.caller, entry.ref, entry.policies, entry.reason) ~ '[\x01-\x1f]' THEN
-            entry.caller := regexp_replace(entry.caller, '[\x01-\x1f]', ' ', 'g');
-            entry.ref := regexp_replace(entry.ref, '[\x01-\x1f]', ' ', 'g');
-            entry.policies := regexp_replace(entry.policies, '[\x01-\x1f]', ' ', 'g');
-            entry.reason := regexp_replace(entry.reason, '[\x01-\x1f]', ' ', 'g');
+            entry.caller := context_package_field(entry.caller);
+            entry.ref := context_package_field(entry.ref);
+            entry.policies := context_package_field(entry.policies);
+            entry.reason := context_package_field(entry.reason);
         END IF;
         entry.previous := head.digest;
         head.digest := sha256(head.digest || convert_to(context_package_audit_line(entry), 'UTF8'));
@@ -589,13 +594,17 @@ BEGIN
                          s.version, s.access, array_to_string(s.policies, ','), coalesce(s.reason, ''), '', '', '')::policy_audit
                      ORDER BY s.place)
     INTO entries
-    FROM ROWS FROM (jsonb_to_recordset(denied) AS (ref text, version integer, access text, policies text[], reason text))
-         WITH ORDINALITY AS s (ref, version, access, policies, reason, place)
-    WHERE decided.id IS NOT NULL AND s.access = 'denied'
+    FROM (
+        SELECT DISTINCT ON (context_package_field(r.ref)) r.*
+        FROM ROWS FROM (jsonb_to_recordset(denied) AS (ref text, version integer, access text, policies text[], reason text))
+             WITH ORDINALITY AS r (ref, version, access, policies, reason, place)
+        WHERE r.access = 'denied' ORDER BY context_package_field(r.ref), r.place
+    ) AS s
+    WHERE decided.id IS NOT NULL
       AND NOT EXISTS (SELECT FROM jsonb_array_elements(decided.sources) AS d (source) WHERE d.source ->> 'ref' = s.ref)
       AND NOT EXISTS (SELECT FROM policy_audit AS a  -- sent again
                       WHERE a.tenant_id = tenant AND a.package_id = package AND a.access = 'denied' AND a.revision = number
-                        AND a.ref = s.ref);
+                        AND a.ref = context_package_field(s.ref));
     IF entries IS NOT NULL THEN
         PERFORM context_package_append(tenant, told, entries);
     END IF;
@@ -608,7 +617,8 @@ LANGUAGE sql STABLE AS $$
     SELECT a.* FROM policy_audit AS a
     WHERE a.tenant_id = p.tenant_id AND a.package_id = p.id AND a.access = 'denied' AND a.revision = p.revision
       AND a.day BETWEEN p.day AND p.day + 1
-      AND NOT EXISTS (SELECT FROM jsonb_array_elements(d.sources) AS s (source) WHERE s.source ->> 'ref' = a.ref)
+      AND NOT EXISTS (SELECT FROM jsonb_array_elements(d.sources) AS s (source)
+                      WHERE context_package_field(s.source ->> 'ref') = a.ref)
     ORDER BY a.day, a.seq
 $$;
 
@@ -768,9 +778,20 @@ $$;
 -- its first one, with which its head goes. "is_found" says whether the head, if there is one, leads to all of this.
 CREATE OR REPLACE FUNCTION context_package_audit_told(tenant text, after_day integer, after_seq bigint, most integer)
 RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+DECLARE
+    first_erased record;
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    SELECT b.day, b.seq INTO first_erased FROM policy_audit AS b
+    WHERE b.tenant_id = tenant AND b.access = 'erased' ORDER BY b.day, b.seq LIMIT 1;
     RETURN QUERY
+        WITH together AS MATERIALIZED (  -- the last day on which a ref was erased with others; read where a text is missing
+            SELECT coalesce(jsonb_object_agg(e.ref, e.day), '{}') AS days
+            FROM (SELECT r.ref, max(b.day) AS day
+                  FROM policy_audit AS b CROSS JOIN LATERAL jsonb_array_elements_text(b.reason::jsonb) AS r (ref)
+                  WHERE b.tenant_id = tenant AND b.access = 'erased' AND b.ref = ''
+                    AND b.day >= '2000-01-01'::date + after_day - 1
+                  GROUP BY r.ref) AS e)
         SELECT jsonb_build_object(
             'seq', a.seq, 'day', a.day - '2000-01-01'::date, 'package_id', a.package_id, 'decision_id', a.decision_id,
             'hash', substr(a.reason, 13), 'is_kept', h.package_id IS NOT NULL OR a.revision = 1,
@@ -790,18 +811,17 @@ BEGIN
                           AND NOT EXISTS (SELECT FROM context_package_contents AS c
                                           WHERE c.tenant_id = tenant AND c.ref = s.source ->> 'ref'
                                             AND c.digest = decode(s.source ->> 'digest', 'hex'))
-                          AND NOT EXISTS (SELECT FROM context_package_erasures AS e
-                                          WHERE e.tenant_id = tenant AND e.erased_at >= r.begun_at AND e.ref IN (
-                                              s.source ->> 'ref',
-                                              'session:' || context_package_session(s.source ->> 'ref'))
-                                            -- a chain that has an erasure has all that came later
-                                            AND (NOT EXISTS (SELECT FROM policy_audit AS b
-                                                             WHERE b.tenant_id = tenant AND b.access = 'erased'
-                                                               AND (b.day, b.seq) < (a.day, a.seq))
-                                                 OR EXISTS (SELECT FROM policy_audit AS b
-                                                            WHERE b.tenant_id = tenant AND b.access = 'erased'
-                                                              AND b.ref = regexp_replace(e.ref, '[\x01-\x1f]', ' ', 'g')
-                                                              AND b.day >= a.day - 1)))))
+                          -- Not EXISTS, which may be planned as a join that reads all erasures for each source.
+                          AND (SELECT true FROM context_package_erasures AS e
+                               WHERE e.tenant_id = tenant AND e.erased_at >= r.begun_at AND e.ref IN (
+                                   s.source ->> 'ref', 'session:' || context_package_session(s.source ->> 'ref'))
+                                 -- a chain that has an erasure has all that came later
+                                 AND ((first_erased.day, first_erased.seq) < (a.day, a.seq) IS NOT TRUE
+                                      OR (SELECT true FROM policy_audit AS b
+                                          WHERE b.tenant_id = tenant AND b.access = 'erased'
+                                            AND b.ref = context_package_field(e.ref) AND b.day >= a.day - 1 LIMIT 1)
+                                      OR ((SELECT t.days FROM together AS t) ->> e.ref)::date >= a.day - 1)
+                               LIMIT 1) IS NULL))
         FROM (SELECT n.* FROM policy_audit AS n
               WHERE n.tenant_id = tenant AND n.day >= '2000-01-01'::date + after_day
                 AND (n.day, n.seq) > ('2000-01-01'::date + after_day, after_seq) AND n.ref = '' AND n.reason LIKE 'told sha256:%'
@@ -1046,45 +1066,54 @@ BEGIN
 END
 $$;
 
--- Erases what the record shows of a source, and of a session ("session:…") with all that was said in it: titles, contents
--- and the notes of those who saw it. Hashes, refs and verdicts stay.
-CREATE OR REPLACE FUNCTION context_package_erase(tenant text, source text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- Erases what the record shows of sources, and of sessions ("session:…") with all that was said in them: titles, contents
+-- and the notes of those who saw it. Hashes, refs and verdicts stay. One row of the audit tells of all of them.
+CREATE OR REPLACE FUNCTION context_package_erase_all(tenant text, sources text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    session text := CASE WHEN source LIKE 'session:%' THEN context_package_session(source) END;
-    today   date := context_package_day(clock_timestamp());
-    gone    text[];
+    sessions text[] := ARRAY(SELECT context_package_session(s) FROM unnest(sources) AS s WHERE s LIKE 'session:%');
+    is_one   boolean := cardinality(sources) = 1;
+    at       timestamptz := clock_timestamp();
+    today    date := context_package_day(at);
+    gone     text[];
 BEGIN
-    PERFORM context_memory_tenant(tenant);
+    IF cardinality(sources) = 0 THEN
+        RETURN;
+    END IF;
     PERFORM context_package_partitions(today, today);
     PERFORM context_package_lock(tenant);
-    INSERT INTO context_package_erasures (tenant_id, ref, erased_at) VALUES (tenant, source, clock_timestamp())
+    INSERT INTO context_package_erasures (tenant_id, ref, erased_at)  -- as of now: a package may have begun meanwhile
+    SELECT DISTINCT ON (s) tenant, s, clock_timestamp() FROM unnest(sources) AS s
     ON CONFLICT (tenant_id, ref) DO UPDATE SET erased_at = EXCLUDED.erased_at;
-    PERFORM context_package_append(tenant, clock_timestamp(), ARRAY[
-        ROW(tenant, today, 0, clock_timestamp(), '', '', 0, '', '', source, NULL, 'erased', '', '', '', '', '')::policy_audit]);
+    PERFORM context_package_append(tenant, at, ARRAY[
+        ROW(tenant, today, 0, at, '', '', 0, '', '', CASE WHEN is_one THEN sources[1] ELSE '' END, NULL, 'erased', '',
+            CASE WHEN is_one THEN '' ELSE to_jsonb(sources)::text END, '', '', '')::policy_audit]);
     WITH erased AS (
         DELETE FROM context_package_contents AS c
-        WHERE c.tenant_id = tenant AND (c.ref = source OR c.session_id = session) RETURNING c.ref
+        WHERE c.tenant_id = tenant AND (c.ref = ANY (sources) OR c.session_id = ANY (sessions)) RETURNING c.ref
     )
-    SELECT array_agg(DISTINCT e.ref) || source INTO gone FROM erased AS e;
+    SELECT array_agg(DISTINCT e.ref) || sources INTO gone FROM erased AS e;
     UPDATE context_package_feedback AS f SET note = '' WHERE f.tenant_id = tenant AND f.note <> '' AND f.refs && gone;
+END
+$$;
+
+-- Erases what the record shows of a source, or of a session.
+CREATE OR REPLACE FUNCTION context_package_erase(tenant text, source text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM context_package_erase_all(tenant, ARRAY[source]);
 END
 $$;
 
 -- Erases what the record shows of these messages of a session, and of its points.
 CREATE OR REPLACE FUNCTION context_package_strike(tenant text, session text, said text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER AS $$
-DECLARE
-    source text;
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    FOR source IN
-        SELECT DISTINCT c.ref FROM context_package_contents AS c
+    PERFORM context_package_erase_all(tenant, ARRAY(
+        SELECT c.ref FROM context_package_contents AS c
         WHERE c.tenant_id = tenant AND c.session_id = session AND c.ref LIKE 'point:%'
-        UNION SELECT unnest(said)
-    LOOP
-        PERFORM context_package_erase(tenant, source);
-    END LOOP;
+        UNION SELECT unnest(said) ORDER BY 1));
 END
 $$;
 

@@ -149,7 +149,11 @@ def document_message(document: VectorDocument) -> pb.VectorDocument:
         for one in document.passages
     )
     return pb.VectorDocument(
-        node=node, similarity=document.similarity, by_meaning=document.by_meaning, passages=passages
+        node=node,
+        similarity=document.similarity,
+        by_meaning=document.by_meaning,
+        passages=passages,
+        seed=document.seed,
     )
 
 
@@ -160,7 +164,11 @@ def document_of(message: pb.VectorDocument) -> VectorDocument:
         for one in message.passages
     )
     return VectorDocument(
-        node_of(message.node), _finite(message.similarity), message.by_meaning, tuple(sorted(passages))
+        node_of(message.node),
+        _finite(message.similarity),
+        message.by_meaning,
+        tuple(sorted(passages)),
+        _finite(message.seed),
     )
 
 

@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.context_builder/knowledge/grpc/knowledge.proto\x12\x19\x63ontext_builder.knowledge\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa6\x03\n\x04Node\x12\x0b\n\x03ref\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x14\n\x07\x63ontent\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x0f\n\x07version\x18\x05 \x01(\x03\x12\x13\n\x0bsensitivity\x18\x06 \x01(\t\x12\x0e\n\x06status\x18\x07 \x01(\t\x12\x0f\n\x07project\x18\x08 \x01(\t\x12\x0e\n\x06module\x18\t \x01(\t\x12\x0f\n\x07session\x18\n \x01(\t\x12\x0c\n\x04tags\x18\x0b \x03(\t\x12\x14\n\x07speaker\x18\x0c \x01(\tH\x01\x88\x01\x01\x12(\n\x04time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\rsuperseded_by\x18\x0e \x01(\tH\x02\x88\x01\x01\x12\r\n\x05\x63ites\x18\x0f \x03(\t\x12\x13\n\x0bprojections\x18\x10 \x03(\t\x12\x14\n\x07quality\x18\x11 \x01(\x01H\x03\x88\x01\x01\x12\x12\n\x05reuse\x18\x12 \x01(\x01H\x04\x88\x01\x01\x42\n\n\x08_contentB\n\n\x08_speakerB\x10\n\x0e_superseded_byB\n\n\x08_qualityB\x08\n\x06_reuse\"F\n\x04\x45\x64ge\x12\x10\n\x08\x66rom_ref\x18\x01 \x01(\t\x12\x0e\n\x06to_ref\x18\x02 \x01(\t\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x0e\n\x06weight\x18\x04 \x01(\x01\"*\n\x0bWeightedRef\x12\x0b\n\x03ref\x18\x01 \x01(\t\x12\x0e\n\x06weight\x18\x02 \x01(\x01\"C\n\x05Scope\x12\x12\n\nproject_id\x18\x01 \x01(\t\x12\x11\n\tmodule_id\x18\x02 \x01(\t\x12\x13\n\x0bsession_ids\x18\x03 \x03(\t\"\xa0\x01\n\x14NeighbourhoodRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x35\n\x05seeds\x18\x02 \x03(\x0b\x32&.context_builder.knowledge.WeightedRef\x12\r\n\x05\x64\x65pth\x18\x03 \x01(\x05\x12\x12\n\nedge_types\x18\x04 \x03(\t\x12\r\n\x05limit\x18\x05 \x01(\x05\x12\x0f\n\x07longest\x18\x06 \x01(\x03\"\xaf\x01\n\x12NeighbourhoodReply\x12.\n\x05nodes\x18\x01 \x03(\x0b\x32\x1f.context_builder.knowledge.Node\x12\x39\n\tproximity\x18\x02 \x03(\x0b\x32&.context_builder.knowledge.WeightedRef\x12.\n\x05\x65\x64ges\x18\x03 \x03(\x0b\x32\x1f.context_builder.knowledge.Edge\"\xb1\x02\n\rSearchRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06intent\x18\x02 \x01(\t\x12\r\n\x05top_k\x18\x03 \x01(\x05\x12\x11\n\tthreshold\x18\x04 \x01(\x01\x12\r\n\x05kinds\x18\x05 \x03(\t\x12/\n\x05scope\x18\x06 \x01(\x0b\x32 .context_builder.knowledge.Scope\x12\x0f\n\x07longest\x18\x07 \x01(\x03\x12\x0f\n\x07without\x18\x08 \x03(\t\x12\x0f\n\x07speaker\x18\t \x01(\t\x12)\n\x05since\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rsensitivities\x18\x0c \x03(\t\"Y\n\x07Passage\x12\r\n\x05place\x18\x01 \x01(\x03\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08headings\x18\x03 \x03(\t\x12\r\n\x05opens\x18\x04 \x01(\x08\x12\x10\n\x08likeness\x18\x05 \x01(\x01\"\x9d\x01\n\x0eVectorDocument\x12-\n\x04node\x18\x01 \x01(\x0b\x32\x1f.context_builder.knowledge.Node\x12\x12\n\nsimilarity\x18\x02 \x01(\x01\x12\x12\n\nby_meaning\x18\x03 \x01(\x08\x12\x34\n\x08passages\x18\x04 \x03(\x0b\x32\".context_builder.knowledge.Passage\"K\n\x0bSearchReply\x12<\n\tdocuments\x18\x01 \x03(\x0b\x32).context_builder.knowledge.VectorDocument\"\xae\x01\n\x0b\x46indRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05types\x18\x02 \x03(\t\x12\x10\n\x08statuses\x18\x03 \x03(\t\x12\x0f\n\x07modules\x18\x04 \x03(\t\x12\x0c\n\x04tags\x18\x05 \x03(\t\x12\r\n\x05limit\x18\x06 \x01(\x05\x12/\n\x05scope\x18\x07 \x01(\x0b\x32 .context_builder.knowledge.Scope\x12\x0f\n\x07longest\x18\x08 \x01(\x03\"=\n\x0cNodesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04refs\x18\x02 \x03(\t\x12\x0f\n\x07longest\x18\x03 \x01(\x03\"<\n\nNodesReply\x12.\n\x05nodes\x18\x01 \x03(\x0b\x32\x1f.context_builder.knowledge.Node\"E\n\x05\x41gent\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05roles\x18\x02 \x03(\t\x12\x0b\n\x03sub\x18\x03 \x01(\t\x12\x10\n\x08oversees\x18\x04 \x01(\x08\"\xa0\x01\n\x0eGovernedSource\x12\x0b\n\x03ref\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x13\n\x0bsensitivity\x18\x04 \x01(\t\x12\x0e\n\x06status\x18\x05 \x01(\t\x12\x0f\n\x07project\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0f\n\x07session\x18\x08 \x01(\t\x12\x0c\n\x04tags\x18\t \x03(\t\"\xb6\x01\n\rDecideRequest\x12/\n\x05\x61gent\x18\x01 \x01(\x0b\x32 .context_builder.knowledge.Agent\x12:\n\x07sources\x18\x02 \x03(\x0b\x32).context_builder.knowledge.GovernedSource\x12\x0e\n\x06intent\x18\x03 \x01(\t\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"r\n\x0e\x41\x63\x63\x65ssDecision\x12\x0b\n\x03ref\x18\x01 \x01(\t\x12\x31\n\x06\x61\x63\x63\x65ss\x18\x02 \x01(\x0e\x32!.context_builder.knowledge.Access\x12\x10\n\x08policies\x18\x03 \x03(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\xb7\x01\n\x0b\x44\x65\x63ideReply\x12<\n\tdecisions\x18\x01 \x03(\x0b\x32).context_builder.knowledge.AccessDecision\x12\x16\n\x0epolicy_version\x18\x02 \x01(\t\x12\x12\n\ngovernance\x18\x03 \x01(\x03\x12\x17\n\x0f\x64\x65pends_on_time\x18\x04 \x01(\x08\x12\r\n\x05known\x18\x05 \x03(\t\x12\x16\n\x0e\x62y_sensitivity\x18\x06 \x01(\x08\"\x1e\n\rRedactRequest\x12\r\n\x05texts\x18\x01 \x03(\t\"*\n\x0cRedactedText\x12\x11\n\x04text\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_text\"E\n\x0bRedactReply\x12\x36\n\x05texts\x18\x01 \x03(\x0b\x32\'.context_builder.knowledge.RedactedText*A\n\x06\x41\x63\x63\x65ss\x12\x11\n\rACCESS_DENIED\x10\x00\x12\x13\n\x0f\x41\x43\x43\x45SS_REDACTED\x10\x01\x12\x0f\n\x0b\x41\x43\x43\x45SS_READ\x10\x02\x32\x88\x01\n\x15KnowledgeGraphService\x12o\n\rNeighbourhood\x12/.context_builder.knowledge.NeighbourhoodRequest\x1a-.context_builder.knowledge.NeighbourhoodReply2q\n\x13VectorMemoryService\x12Z\n\x06Search\x12(.context_builder.knowledge.SearchRequest\x1a&.context_builder.knowledge.SearchReply2\xc6\x01\n\x14MetadataIndexService\x12U\n\x04\x46ind\x12&.context_builder.knowledge.FindRequest\x1a%.context_builder.knowledge.NodesReply\x12W\n\x05Nodes\x12\'.context_builder.knowledge.NodesRequest\x1a%.context_builder.knowledge.NodesReply2q\n\x13MemoryPolicyService\x12Z\n\x06\x44\x65\x63ide\x12(.context_builder.knowledge.DecideRequest\x1a&.context_builder.knowledge.DecideReply2t\n\x16MemoryRedactionService\x12Z\n\x06Redact\x12(.context_builder.knowledge.RedactRequest\x1a&.context_builder.knowledge.RedactReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.context_builder/knowledge/grpc/knowledge.proto\x12\x19\x63ontext_builder.knowledge\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa6\x03\n\x04Node\x12\x0b\n\x03ref\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x14\n\x07\x63ontent\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x0f\n\x07version\x18\x05 \x01(\x03\x12\x13\n\x0bsensitivity\x18\x06 \x01(\t\x12\x0e\n\x06status\x18\x07 \x01(\t\x12\x0f\n\x07project\x18\x08 \x01(\t\x12\x0e\n\x06module\x18\t \x01(\t\x12\x0f\n\x07session\x18\n \x01(\t\x12\x0c\n\x04tags\x18\x0b \x03(\t\x12\x14\n\x07speaker\x18\x0c \x01(\tH\x01\x88\x01\x01\x12(\n\x04time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\rsuperseded_by\x18\x0e \x01(\tH\x02\x88\x01\x01\x12\r\n\x05\x63ites\x18\x0f \x03(\t\x12\x13\n\x0bprojections\x18\x10 \x03(\t\x12\x14\n\x07quality\x18\x11 \x01(\x01H\x03\x88\x01\x01\x12\x12\n\x05reuse\x18\x12 \x01(\x01H\x04\x88\x01\x01\x42\n\n\x08_contentB\n\n\x08_speakerB\x10\n\x0e_superseded_byB\n\n\x08_qualityB\x08\n\x06_reuse\"F\n\x04\x45\x64ge\x12\x10\n\x08\x66rom_ref\x18\x01 \x01(\t\x12\x0e\n\x06to_ref\x18\x02 \x01(\t\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x0e\n\x06weight\x18\x04 \x01(\x01\"*\n\x0bWeightedRef\x12\x0b\n\x03ref\x18\x01 \x01(\t\x12\x0e\n\x06weight\x18\x02 \x01(\x01\"C\n\x05Scope\x12\x12\n\nproject_id\x18\x01 \x01(\t\x12\x11\n\tmodule_id\x18\x02 \x01(\t\x12\x13\n\x0bsession_ids\x18\x03 \x03(\t\"\xa0\x01\n\x14NeighbourhoodRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x35\n\x05seeds\x18\x02 \x03(\x0b\x32&.context_builder.knowledge.WeightedRef\x12\r\n\x05\x64\x65pth\x18\x03 \x01(\x05\x12\x12\n\nedge_types\x18\x04 \x03(\t\x12\r\n\x05limit\x18\x05 \x01(\x05\x12\x0f\n\x07longest\x18\x06 \x01(\x03\"\xaf\x01\n\x12NeighbourhoodReply\x12.\n\x05nodes\x18\x01 \x03(\x0b\x32\x1f.context_builder.knowledge.Node\x12\x39\n\tproximity\x18\x02 \x03(\x0b\x32&.context_builder.knowledge.WeightedRef\x12.\n\x05\x65\x64ges\x18\x03 \x03(\x0b\x32\x1f.context_builder.knowledge.Edge\"\xb1\x02\n\rSearchRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06intent\x18\x02 \x01(\t\x12\r\n\x05top_k\x18\x03 \x01(\x05\x12\x11\n\tthreshold\x18\x04 \x01(\x01\x12\r\n\x05kinds\x18\x05 \x03(\t\x12/\n\x05scope\x18\x06 \x01(\x0b\x32 .context_builder.knowledge.Scope\x12\x0f\n\x07longest\x18\x07 \x01(\x03\x12\x0f\n\x07without\x18\x08 \x03(\t\x12\x0f\n\x07speaker\x18\t \x01(\t\x12)\n\x05since\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rsensitivities\x18\x0c \x03(\t\"Y\n\x07Passage\x12\r\n\x05place\x18\x01 \x01(\x03\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08headings\x18\x03 \x03(\t\x12\r\n\x05opens\x18\x04 \x01(\x08\x12\x10\n\x08likeness\x18\x05 \x01(\x01\"\xab\x01\n\x0eVectorDocument\x12-\n\x04node\x18\x01 \x01(\x0b\x32\x1f.context_builder.knowledge.Node\x12\x12\n\nsimilarity\x18\x02 \x01(\x01\x12\x12\n\nby_meaning\x18\x03 \x01(\x08\x12\x34\n\x08passages\x18\x04 \x03(\x0b\x32\".context_builder.knowledge.Passage\x12\x0c\n\x04seed\x18\x05 \x01(\x01\"K\n\x0bSearchReply\x12<\n\tdocuments\x18\x01 \x03(\x0b\x32).context_builder.knowledge.VectorDocument\"\xae\x01\n\x0b\x46indRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05types\x18\x02 \x03(\t\x12\x10\n\x08statuses\x18\x03 \x03(\t\x12\x0f\n\x07modules\x18\x04 \x03(\t\x12\x0c\n\x04tags\x18\x05 \x03(\t\x12\r\n\x05limit\x18\x06 \x01(\x05\x12/\n\x05scope\x18\x07 \x01(\x0b\x32 .context_builder.knowledge.Scope\x12\x0f\n\x07longest\x18\x08 \x01(\x03\"=\n\x0cNodesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04refs\x18\x02 \x03(\t\x12\x0f\n\x07longest\x18\x03 \x01(\x03\"<\n\nNodesReply\x12.\n\x05nodes\x18\x01 \x03(\x0b\x32\x1f.context_builder.knowledge.Node\"E\n\x05\x41gent\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05roles\x18\x02 \x03(\t\x12\x0b\n\x03sub\x18\x03 \x01(\t\x12\x10\n\x08oversees\x18\x04 \x01(\x08\"\xa0\x01\n\x0eGovernedSource\x12\x0b\n\x03ref\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x13\n\x0bsensitivity\x18\x04 \x01(\t\x12\x0e\n\x06status\x18\x05 \x01(\t\x12\x0f\n\x07project\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0f\n\x07session\x18\x08 \x01(\t\x12\x0c\n\x04tags\x18\t \x03(\t\"\xb6\x01\n\rDecideRequest\x12/\n\x05\x61gent\x18\x01 \x01(\x0b\x32 .context_builder.knowledge.Agent\x12:\n\x07sources\x18\x02 \x03(\x0b\x32).context_builder.knowledge.GovernedSource\x12\x0e\n\x06intent\x18\x03 \x01(\t\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"r\n\x0e\x41\x63\x63\x65ssDecision\x12\x0b\n\x03ref\x18\x01 \x01(\t\x12\x31\n\x06\x61\x63\x63\x65ss\x18\x02 \x01(\x0e\x32!.context_builder.knowledge.Access\x12\x10\n\x08policies\x18\x03 \x03(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\xb7\x01\n\x0b\x44\x65\x63ideReply\x12<\n\tdecisions\x18\x01 \x03(\x0b\x32).context_builder.knowledge.AccessDecision\x12\x16\n\x0epolicy_version\x18\x02 \x01(\t\x12\x12\n\ngovernance\x18\x03 \x01(\x03\x12\x17\n\x0f\x64\x65pends_on_time\x18\x04 \x01(\x08\x12\r\n\x05known\x18\x05 \x03(\t\x12\x16\n\x0e\x62y_sensitivity\x18\x06 \x01(\x08\"\x1e\n\rRedactRequest\x12\r\n\x05texts\x18\x01 \x03(\t\"*\n\x0cRedactedText\x12\x11\n\x04text\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_text\"E\n\x0bRedactReply\x12\x36\n\x05texts\x18\x01 \x03(\x0b\x32\'.context_builder.knowledge.RedactedText*A\n\x06\x41\x63\x63\x65ss\x12\x11\n\rACCESS_DENIED\x10\x00\x12\x13\n\x0f\x41\x43\x43\x45SS_REDACTED\x10\x01\x12\x0f\n\x0b\x41\x43\x43\x45SS_READ\x10\x02\x32\x88\x01\n\x15KnowledgeGraphService\x12o\n\rNeighbourhood\x12/.context_builder.knowledge.NeighbourhoodRequest\x1a-.context_builder.knowledge.NeighbourhoodReply2q\n\x13VectorMemoryService\x12Z\n\x06Search\x12(.context_builder.knowledge.SearchRequest\x1a&.context_builder.knowledge.SearchReply2\xc6\x01\n\x14MetadataIndexService\x12U\n\x04\x46ind\x12&.context_builder.knowledge.FindRequest\x1a%.context_builder.knowledge.NodesReply\x12W\n\x05Nodes\x12\'.context_builder.knowledge.NodesRequest\x1a%.context_builder.knowledge.NodesReply2q\n\x13MemoryPolicyService\x12Z\n\x06\x44\x65\x63ide\x12(.context_builder.knowledge.DecideRequest\x1a&.context_builder.knowledge.DecideReply2t\n\x16MemoryRedactionService\x12Z\n\x06Redact\x12(.context_builder.knowledge.RedactRequest\x1a&.context_builder.knowledge.RedactReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'context_builder.knowledge.grpc.knowledge_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ACCESS']._serialized_start=2867
-  _globals['_ACCESS']._serialized_end=2932
+  _globals['_ACCESS']._serialized_start=2881
+  _globals['_ACCESS']._serialized_end=2946
   _globals['_NODE']._serialized_start=111
   _globals['_NODE']._serialized_end=533
   _globals['_EDGE']._serialized_start=535
@@ -51,39 +51,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PASSAGE']._serialized_start=1369
   _globals['_PASSAGE']._serialized_end=1458
   _globals['_VECTORDOCUMENT']._serialized_start=1461
-  _globals['_VECTORDOCUMENT']._serialized_end=1618
-  _globals['_SEARCHREPLY']._serialized_start=1620
-  _globals['_SEARCHREPLY']._serialized_end=1695
-  _globals['_FINDREQUEST']._serialized_start=1698
-  _globals['_FINDREQUEST']._serialized_end=1872
-  _globals['_NODESREQUEST']._serialized_start=1874
-  _globals['_NODESREQUEST']._serialized_end=1935
-  _globals['_NODESREPLY']._serialized_start=1937
-  _globals['_NODESREPLY']._serialized_end=1997
-  _globals['_AGENT']._serialized_start=1999
-  _globals['_AGENT']._serialized_end=2068
-  _globals['_GOVERNEDSOURCE']._serialized_start=2071
-  _globals['_GOVERNEDSOURCE']._serialized_end=2231
-  _globals['_DECIDEREQUEST']._serialized_start=2234
-  _globals['_DECIDEREQUEST']._serialized_end=2416
-  _globals['_ACCESSDECISION']._serialized_start=2418
-  _globals['_ACCESSDECISION']._serialized_end=2532
-  _globals['_DECIDEREPLY']._serialized_start=2535
-  _globals['_DECIDEREPLY']._serialized_end=2718
-  _globals['_REDACTREQUEST']._serialized_start=2720
-  _globals['_REDACTREQUEST']._serialized_end=2750
-  _globals['_REDACTEDTEXT']._serialized_start=2752
-  _globals['_REDACTEDTEXT']._serialized_end=2794
-  _globals['_REDACTREPLY']._serialized_start=2796
-  _globals['_REDACTREPLY']._serialized_end=2865
-  _globals['_KNOWLEDGEGRAPHSERVICE']._serialized_start=2935
-  _globals['_KNOWLEDGEGRAPHSERVICE']._serialized_end=3071
-  _globals['_VECTORMEMORYSERVICE']._serialized_start=3073
-  _globals['_VECTORMEMORYSERVICE']._serialized_end=3186
-  _globals['_METADATAINDEXSERVICE']._serialized_start=3189
-  _globals['_METADATAINDEXSERVICE']._serialized_end=3387
-  _globals['_MEMORYPOLICYSERVICE']._serialized_start=3389
-  _globals['_MEMORYPOLICYSERVICE']._serialized_end=3502
-  _globals['_MEMORYREDACTIONSERVICE']._serialized_start=3504
-  _globals['_MEMORYREDACTIONSERVICE']._serialized_end=3620
+  _globals['_VECTORDOCUMENT']._serialized_end=1632
+  _globals['_SEARCHREPLY']._serialized_start=1634
+  _globals['_SEARCHREPLY']._serialized_end=1709
+  _globals['_FINDREQUEST']._serialized_start=1712
+  _globals['_FINDREQUEST']._serialized_end=1886
+  _globals['_NODESREQUEST']._serialized_start=1888
+  _globals['_NODESREQUEST']._serialized_end=1949
+  _globals['_NODESREPLY']._serialized_start=1951
+  _globals['_NODESREPLY']._serialized_end=2011
+  _globals['_AGENT']._serialized_start=2013
+  _globals['_AGENT']._serialized_end=2082
+  _globals['_GOVERNEDSOURCE']._serialized_start=2085
+  _globals['_GOVERNEDSOURCE']._serialized_end=2245
+  _globals['_DECIDEREQUEST']._serialized_start=2248
+  _globals['_DECIDEREQUEST']._serialized_end=2430
+  _globals['_ACCESSDECISION']._serialized_start=2432
+  _globals['_ACCESSDECISION']._serialized_end=2546
+  _globals['_DECIDEREPLY']._serialized_start=2549
+  _globals['_DECIDEREPLY']._serialized_end=2732
+  _globals['_REDACTREQUEST']._serialized_start=2734
+  _globals['_REDACTREQUEST']._serialized_end=2764
+  _globals['_REDACTEDTEXT']._serialized_start=2766
+  _globals['_REDACTEDTEXT']._serialized_end=2808
+  _globals['_REDACTREPLY']._serialized_start=2810
+  _globals['_REDACTREPLY']._serialized_end=2879
+  _globals['_KNOWLEDGEGRAPHSERVICE']._serialized_start=2949
+  _globals['_KNOWLEDGEGRAPHSERVICE']._serialized_end=3085
+  _globals['_VECTORMEMORYSERVICE']._serialized_start=3087
+  _globals['_VECTORMEMORYSERVICE']._serialized_end=3200
+  _globals['_METADATAINDEXSERVICE']._serialized_start=3203
+  _globals['_METADATAINDEXSERVICE']._serialized_end=3401
+  _globals['_MEMORYPOLICYSERVICE']._serialized_start=3403
+  _globals['_MEMORYPOLICYSERVICE']._serialized_end=3516
+  _globals['_MEMORYREDACTIONSERVICE']._serialized_start=3518
+  _globals['_MEMORYREDACTIONSERVICE']._serialized_end=3634
 # @@protoc_insertion_point(module_scope)

@@ -158,16 +158,18 @@ class Passage(_message.Message):
     def __init__(self, place: _Optional[int] = ..., text: _Optional[str] = ..., headings: _Optional[_Iterable[str]] = ..., opens: bool = ..., likeness: _Optional[float] = ...) -> None: ...
 
 class VectorDocument(_message.Message):
-    __slots__ = ("node", "similarity", "by_meaning", "passages")
+    __slots__ = ("node", "similarity", "by_meaning", "passages", "seed")
     NODE_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     BY_MEANING_FIELD_NUMBER: _ClassVar[int]
     PASSAGES_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
     node: Node
     similarity: float
     by_meaning: bool
     passages: _containers.RepeatedCompositeFieldContainer[Passage]
-    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., similarity: _Optional[float] = ..., by_meaning: bool = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ...) -> None: ...
+    seed: float
+    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., similarity: _Optional[float] = ..., by_meaning: bool = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ..., seed: _Optional[float] = ...) -> None: ...
 
 class SearchReply(_message.Message):
     __slots__ = ("documents",)

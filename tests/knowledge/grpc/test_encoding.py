@@ -47,7 +47,7 @@ def test_every_field_of_a_node_arrives() -> None:
 
 
 def test_what_was_found_arrives() -> None:
-    document = VectorDocument(NODE, 0.71, by_meaning=True)
+    document = VectorDocument(NODE, 0.71, by_meaning=True, seed=0.3)
     assert encoding.document_of(encoding.document_message(document)) == document
     edge = Link("artifact:a", "artifact:b", "cites", 2.5)
     projection = GraphProjection((NODE, BARE), {"artifact:protocol": 1.0, "artifact:far": 0.01}, (edge,))

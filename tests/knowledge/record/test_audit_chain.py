@@ -14,6 +14,7 @@ import pytest
 from context_builder.database.database import Database
 from context_builder.errors import AuditAnchorError
 from context_builder.knowledge.audit_chain import Anchor, AuditReport, anchors_of, lines_of, read_anchors, verify
+from context_builder.knowledge.governance.decision import Access, AccessDecision
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.revision import RecordedCaller
 from tests.knowledge.record.samples import START, StoppedClock, begun, built, revision, source
@@ -305,6 +306,64 @@ async def test_an_erasure_is_part_of_the_chain_and_one_that_is_not_excuses_nothi
     assert (await report(record)).is_intact
     await tampered(database, "DELETE FROM policy_audit WHERE access = 'erased' AND ref = 'artifact:a'")
     assert not (await report(record)).is_intact
+
+
+async def test_what_is_struck_together_is_one_row_that_excuses_each_of_it_and_nothing_else(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await record.erase("lab", "artifact:a")
+    clock.time = datetime.now(UTC)
+    refs = ["message:monday/1", "message:mon\tday/2", "point:monday/3", "message:monday/4", "artifact:z"]
+    await built(record, "cpk_9", clock.time, [source(ref) for ref in refs])
+    struck = ["message:monday/1", "message:mon\tday/2"]
+    for said in (struck, []):  # at the second time, there is nothing left of it
+        await record._functions.call("context_package_strike", "lab", {"session": "monday", "said": said})
+    assert await database.fetchval("SELECT count(*) FROM policy_audit WHERE access = 'erased'") == 2
+    left = [row["ref"] for row in await database.fetch("SELECT ref FROM context_package_contents ORDER BY ref")]
+    assert left == ["artifact:z", "message:monday/4"]
+    assert (await report(record)).is_intact
+    forged = "INSERT INTO context_package_erasures VALUES ('lab', 'message:monday/4', now())"
+    await tampered(database, f"DELETE FROM context_package_contents WHERE ref = 'message:monday/4'; {forged}")
+    assert "the text of message:monday/4, of which" in str((await report(record)).findings[0])
+    await record.erase("lab", "message:monday/4")
+    await tampered(database, "DELETE FROM policy_audit WHERE reason LIKE '[\"message:%'")
+    assert not (await report(record)).is_intact
+
+
+async def test_of_each_missing_text_its_own_erasure_is_read_and_not_all(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    clock.time = datetime.now(UTC)
+    packages = {f"cpk_{number}": [f"message:s{number}/{place}" for place in range(20)] for number in range(10)}
+    for name, refs in packages.items():
+        await built(record, name, clock.time, [source(ref) for ref in refs])
+    for refs in packages.values():
+        for ref in refs:
+            await record.erase("lab", ref)
+    read = (
+        "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'context_package_erasures'"
+    )
+    async with database.transaction():
+        await database.execute("SELECT set_config('context_builder.tenant', 'lab', true)")
+        told = await database.fetch("SELECT context_package_audit_told('lab', 0, 0, 200) AS row")
+        assert len(told) == len(packages)
+        assert await database.fetchval(read) <= 2 * sum(map(len, packages.values()))
+
+
+async def test_a_denial_of_a_ref_with_control_characters_is_told_once(
+    either: PackageRecord, clock: StoppedClock
+) -> None:
+    known, unknown = "message:mon\tday/1", "message:mon\nday/2"
+    await begun(either, "cpk_1")
+    await either.finish("lab", revision("cpk_1", clock.time, [source("artifact:a")], denied=[known]))
+    denied = [AccessDecision(ref, Access.DENIED, (), "no policy permits") for ref in (known, unknown, unknown)]
+    for _ in range(2):
+        await either.deny("lab", "cpk_1", 1, denied, {})
+    audit = await either.audit("lab", "cpk_1")
+    assert audit is not None
+    refs = [one["ref"] for one in audit["revisions"][0]["decision"]["sources"]]
+    assert refs == ["artifact:a", known, unknown.replace("\n", " ")]
 
 
 async def test_a_package_to_which_nothing_leads_any_more_is_named(

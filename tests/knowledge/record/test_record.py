@@ -18,6 +18,7 @@ from context_builder.memory.memory import Memory, MemoryFilter
 from context_builder.memory.postgres import PostgresMemory
 from tests.knowledge.record.samples import ANN, START, TRACE, StoppedClock, begun, body, built, revision, source
 from tests.services.postgrest import PostgrestFront
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -165,6 +166,27 @@ async def test_a_forgotten_session_is_gone_from_the_record(
     held = await record.latest("lab", "cpk_1")
     assert held is not None
     assert [one["content"] for one in held.body["sources"]] == ["", "", "Stays."]
+    await memory.close()
+
+
+async def test_forgetting_a_session_on_a_new_day_holds_up_nobody_else(
+    migrated_url: str, database: asyncpg.Connection
+) -> None:
+    memory = PostgresMemory(migrated_url)
+    said = [Memory(id=f"m{n}", text="Said.", kind="message", session_id="monday") for n in range(2)]
+    await memory.remember("lab", said)
+    async with asyncio.TaskGroup() as tasks, database.transaction():  # somebody makes the day's partitions
+        await database.execute("SELECT pg_advisory_xact_lock(hashtextextended('context_packages', 0))")
+        filters = (MemoryFilter(session_id="monday"), MemoryFilter(session_id="monday", ids=("m0",)))
+        for one in filters:
+            tasks.create_task(memory.forget("lab", filter=one))
+
+        async def are_waiting() -> bool:
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            return bool(await database.fetchval(waiting) == len(filters))
+
+        await wait_until(are_waiting, "both wait for the day's partitions")
+        await memory.remember("lab", [Memory(id="m9", text="Said meanwhile.")])
     await memory.close()
 
 

@@ -1,0 +1,74 @@
+"""Denials of which a caller may not know are looked for and recorded later, so that no answer's time tells."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from context_builder.concurrency import Background, FairTurns
+from context_builder.knowledge.fit import PackageDraft
+from context_builder.knowledge.governance import Access, DecisionContext
+from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.services import MemoryPolicy
+from context_builder.knowledge.sources import PackageSources
+
+log = structlog.get_logger(__name__)
+
+MOST: Final = 1_000
+"""Packages whose denials are still to be looked for."""
+
+LATEST: Final = 2.0
+"""Seconds after an answer within which the search begins, at a moment that nobody can tell: a search that finds
+something takes a little longer, and so would the next answer."""
+
+PATIENCE: Final = 60.0
+"""Seconds that a search may wait for the others, and take."""
+
+
+class UnknownDenials:
+    """Records what was denied to agents who may not know of it, of one package at a time, whether or not there is any.
+
+    It is left out where policies have changed since, or too much of it waits; the log says so.
+    """
+
+    def __init__(self, sources: PackageSources, policy: MemoryPolicy, record: PackageRecord) -> None:
+        self._sources = sources
+        self._policy = policy
+        self._record = record
+        self._background = Background(most=MOST, timeout=PATIENCE)
+        self._turns = FairTurns()
+        self._closing = asyncio.Event()
+
+    def start(self, draft: PackageDraft, package: ContextPackage) -> None:
+        """Look for what was not searched for the package, before long."""
+        if draft.found.similar is not None and draft.found.similar.unsearched:
+            self._background.start("record what was denied", self._recorded_later(draft, package))
+
+    async def close(self) -> None:
+        """Record what is still to be, now."""
+        self._closing.set()
+        await self._background.drain()
+
+    async def _recorded_later(self, draft: PackageDraft, package: ContextPackage) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(random.uniform(0, LATEST)):  # noqa: S311 (no secret)
+                await self._closing.wait()
+        async with self._turns:
+            await self._recorded(draft, package)
+
+    async def _recorded(self, draft: PackageDraft, package: ContextPackage) -> None:
+        tenant, intent = draft.agent.tenant, draft.query.request.intent
+        if nodes := await self._sources.unknown(draft.query, draft.found):
+            context = DecisionContext(intent, draft.now)
+            report = await self._policy.decide(draft.agent, [one.governed(tenant) for one in nodes], context)
+            if draft.access.report is None or report.governance != draft.access.report.governance:
+                log.warning("package.denials_unrecorded", package=package.context_package_id)
+                return
+            denied = [one for one in report.decisions if one.access is Access.DENIED]
+            versions = {one.ref: one.version or None for one in nodes}
+            await self._record.deny(tenant, package.context_package_id, package.revision, denied, versions)

@@ -1,0 +1,49 @@
+"""Words that are readable text in base64 or base32 (RFC 4648) are decoded."""
+
+from __future__ import annotations
+
+import re
+from base64 import b32decode, b64decode, urlsafe_b64decode
+from binascii import Error as NotBase64Error
+from collections.abc import Callable, Iterator
+from typing import Final
+
+_BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,40000}={0,2}(?![A-Za-z0-9+/=_-])")
+_BASE32: Final = re.compile(
+    r"(?<![A-Za-z0-9+/=_-])(?:[A-Z2-7]{20,8000}|[a-z2-7]{20,8000}"
+    r"|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){4,2000}(?:[ -][A-Z2-7]{1,4})?)={0,6}(?![A-Za-z0-9+/_-])"
+)
+_NO_DIGIT: Final = str.maketrans("", "", " -=")
+_LINE_BREAKS: Final = str.maketrans("", "", "\r\n\t")
+MAY_DECODE: Final = re.compile(r"[A-Za-z0-9+/_-]{16}|[A-Z2-7]{4}[ -][A-Z2-7]{4}[ -]")
+"""What every text has in which something can be decoded."""
+
+
+def of_base64(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the words that are readable text in base64, in either alphabet, and that text."""
+    for word in _BASE64.finditer(text):
+        if decoded := decoded_base64(word.group()):
+            yield *word.span(), decoded
+
+
+def of_base32(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the words, and those in groups of four, that are readable text in base32, and that text."""
+    for word in _BASE32.finditer(text):
+        digits = word.group().translate(_NO_DIGIT).upper()
+        if decoded := _readable(b32decode, digits + "=" * (-len(digits) % 8)):
+            yield *word.span(), decoded
+
+
+def decoded_base64(encoded: str) -> str:
+    """Return what is encoded in base64, in either alphabet; empty if that is no readable text."""
+    digits = encoded.rstrip("=")
+    decode = urlsafe_b64decode if "-" in encoded or "_" in encoded else b64decode
+    return _readable(decode, digits + "=" * (-len(digits) % 4))
+
+
+def _readable(decode: Callable[[str], bytes], digits: str) -> str:
+    try:
+        text = decode(digits).decode()
+    except (NotBase64Error, UnicodeDecodeError):
+        return ""
+    return text if text.translate(_LINE_BREAKS).isprintable() else ""
