@@ -135,7 +135,7 @@ class QuoteEntry(Reply):
 
 
 _NUMBERED: Final = re.compile(
-    r"\D{0,12}(?P<number>\d{1,6})\b(?:(?:\s*(?:[,;/&–-]|\w{1,3})\s*\d{1,6}){1,8}\s*(?=:))?"
+    r"\D{0,12}(?P<number>\d{1,6})\b(?:(?:\s*(?:[,;/&–-]|\w{1,3})\s*\d{1,6}){1,8}\s*(?=[:(]))?"
     r"\s*[].)]?\s*[:–-]?\s*(?P<quote>.*)",
     re.DOTALL,
 )
