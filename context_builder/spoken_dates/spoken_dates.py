@@ -250,11 +250,12 @@ def _language(name: str) -> _Language:
             for unit, noun in list(zip(_UNITS, nouns, strict=True))[1:] if nouns else ():
                 phrase = order.format(which=wanted, noun=f"(?:{noun})")
                 add("u", phrase, _Meaning("week" if unit == "weeks" else unit, count))
+    other_days = "|".join(table.get("unless_after", ["(?!)"]))  # working days: nobody knows here which are none
     for key, sign in (("ago", -1), ("ahead", 1)):
         for template in table[key]:
             for unit, (noun, plurals) in zip(_UNITS, table["units"].items(), strict=True):
                 phrase = template.format(n=f"(?P<c{{name}}>{number})", unit=f"(?:{'|'.join([noun, *plurals])})")
-                add("n", phrase, _Meaning("week" if unit == "weeks" else unit, sign))
+                add("n", rf"{phrase}(?!\s+(?:{other_days})\b)", _Meaning("week" if unit == "weeks" else unit, sign))
     is_spaced = bool(table["units"])
     joined = "|".join(parts)
     return _Language(

@@ -20,7 +20,12 @@ _CONCLUDING: Final = Vocabulary(TABLES["concluding"], TABLES["concluding_parts"]
 """Words by which one thing follows from another: therefore."""
 
 _SPOKEN_DATES: Final = json.loads((files("context_builder.spoken_dates") / "words.json").read_text("utf-8")).values()
-_WEEKDAYS: Final = frozenset(plain(day) for language in _SPOKEN_DATES for day in language["weekdays"])
+_WEEKDAYS: Final = frozenset(
+    plain(day.partition("(")[0])
+    for language in _SPOKEN_DATES
+    for days in language["weekdays"]
+    for day in days.split("|")
+)
 _DAYS: Final = Vocabulary([day for language in _SPOKEN_DATES for day in language["days"] if " " not in day])
 """Words that name a day: tomorrow."""
 

@@ -383,7 +383,8 @@ def _share_words(known: KnownPoint, later: DraftPoint | KnownPoint) -> bool:
 
 def _quote(words: str, message: AnalystMessage) -> Quote:
     """Return the quote, without its speaker's name before it; without words, the beginning of the message."""
-    quoted = _plain(words).removeprefix(f"{quoted_name(message.speaker)}: ")
+    name = quoted_name(message.speaker)
+    quoted = _plain(words).removeprefix(f"({name}): ").removeprefix(f"{name}: ")
     return Quote(message.id, quoted or _plain(message.text)[:MAX_QUOTE_LENGTH])
 
 

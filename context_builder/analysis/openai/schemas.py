@@ -125,6 +125,8 @@ class QuoteEntry(Reply):
     def _read_text(cls, written: Any) -> Any:
         if not isinstance(written, str) or (found := _NUMBERED.match(written)) is None:
             return written
+        if not found["quote"] and any(map(str.isalpha, written)):
+            return written  # the words stand before the number, and must not count as none
         return {"message": int(found["number"]), "quote": found["quote"]}
 
     @model_serializer
@@ -132,7 +134,13 @@ class QuoteEntry(Reply):
         return f"{self.message}: {self.quote}"
 
 
-_NUMBERED: Final = re.compile(r"\D{0,12}(?P<number>\d{1,6})\b\s*[].)]?\s*[:–-]?\s*(?P<quote>.*)", re.DOTALL)
+_NUMBERED: Final = re.compile(
+    r"\D{0,12}(?P<number>\d{1,6})\b(?:(?:\s*(?:[,;/&–-]|\w{1,3})\s*\d{1,6}){1,8}\s*(?=[:(]))?"
+    r"\s*[].)]?\s*[:–-]?\s*(?P<quote>.*)",
+    re.DOTALL,
+)
+"""The number before a quote; of several (3-4, "3 and 4") the first."""
+
 _NO_QUOTE: Final = QuoteEntry(message=0, quote="")
 Quoted = Annotated[QuoteEntry, _if_odd(_NO_QUOTE), WithJsonSchema({"type": "string"})]
 
@@ -162,7 +170,9 @@ class PointEntry(Reply):
         quotes = [{"message": cited, "quote": ""} for cited in cites] if isinstance(cites, list) else []
         replaces = written.get("replaces", [])
         listed = [replaces] if isinstance(replaces, int) else replaces
-        return {"evidence": quotes, "by": [], **written, "replaces": listed}
+        evidence = written.get("evidence", quotes)
+        listed_evidence = [evidence] if isinstance(evidence, str | dict) else evidence
+        return {"by": [], **written, "evidence": listed_evidence, "replaces": listed}
 
 
 _NO_POINT: Final = PointEntry(evidence=[], text="", by=[], kind="", replaces=[])

@@ -18,6 +18,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst, TaskConfig
 from context_builder.analysis.openai.capabilities import Question
+from context_builder.analysis.openai.parsing import points_of
 from context_builder.analysis.openai.reply import parse_reply
 from context_builder.analysis.openai.schemas import SummaryReply
 from context_builder.analysis.prompts import load_prompts
@@ -109,6 +110,10 @@ async def test_a_point_comes_with_its_quotes_and_whose_it_is() -> None:
         " [3] primer -5 costs 4 %",
         "#3 primer -5 costs 4 %",
         "message 3: primer -5 costs 4 %",
+        "3-4: primer -5 costs 4 %",
+        "3, 4: primer -5 costs 4 %",
+        "3 and 4: primer -5 costs 4 %",
+        "٣: primer -5 costs 4 %",
         {"message": 3, "quote": "primer -5 costs 4 %"},
     ],
 )
@@ -121,7 +126,22 @@ def test_a_quote_is_read_with_its_number_however_it_is_written(written: Any) -> 
     )
 
 
-@pytest.mark.parametrize("written", ["primer B", "", "-", None, 3, ["3: primer"], {"quote": "primer"}])
+@pytest.mark.parametrize("evidence", ["3: primer -5 costs 4 %", {"message": 3, "quote": "primer -5 costs 4 %"}])
+def test_one_quote_need_not_be_in_a_list(evidence: Any) -> None:
+    [point] = SummaryReply.model_validate(points({**YIELD, "evidence": evidence})).points
+    assert [(read.message, read.quote) for read in point.evidence] == [(3, "primer -5 costs 4 %")]
+
+
+def test_a_quote_of_several_messages_is_looked_up_in_the_first_and_whose_it_is_is_left_out() -> None:
+    written = {**YIELD, "evidence": [YIELD["evidence"][0], "2-3 (Ben): Thirty-eight"]}
+    [(point, _)] = points_of(SummaryReply.model_validate(points(written)), SummaryRequest(TALK)).points
+    assert point.evidence[1] == Quote(12, "Thirty-eight")
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["primer B", "primer B: 3", "primer (3)", "", "-", None, 3, ["3: primer"], {"quote": "primer"}, "9" * 100_000],
+)
 async def test_a_quote_without_its_number_costs_only_its_point(written: Any) -> None:
     odd = {**PRIMER, "evidence": [written]}
     result = await analyst(ScriptedClient(summary=points(odd, YIELD))).summarize(SummaryRequest(TALK))
