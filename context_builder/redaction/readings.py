@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from html import unescape
-from itertools import chain, groupby, repeat
+from itertools import chain, repeat
 from typing import Final, NamedTuple
 from unicodedata import category, decimal, normalize
 
 from context_builder.redaction.encodings import MAY_DECODE, of_base32, of_base64, of_lines
+from context_builder.redaction.escapes import of_css, of_hex, of_numbers, of_octal, unescaped
 from context_builder.redaction.strings_in_code import put_together, without_sign
 
 _SEEN_CONTROLS: Final = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x1f\x85")
@@ -40,17 +40,6 @@ _BACKWARDS: Final = re.compile(
 
 _ODD: Final = re.compile("[^\t\n\v\f\r\x1c-\x1f -~]")
 _MARK: Final = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
-_ESCAPE: Final = re.compile(
-    r"\\{1,4}u(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))|\\{1,4}x([0-9A-Fa-f]{2})|\\{1,4}U([0-9A-Fa-f]{8})"
-    r"|%([2-7][0-9A-Fa-f])|&#[xX]0{0,4}([0-9A-Fa-f]{2,6});?|&#0{0,4}(?P<decimal>\d{2,6});?|(?P<named>&[A-Za-z]{2,8};)"
-)
-_OCTAL: Final = re.compile(
-    r"\\([01][0-7]{2})|=([2-7][0-9A-F]|[2-7][0-9a-f](?==[2-7][0-9a-f])|(?<==[2-7][0-9a-f]=)[2-7][0-9a-f])"
-)
-"""Characters by their number in base 8, and as e-mails have them (RFC 2045, section 6.7)."""
-_CSS: Final = re.compile(r"(?:\\[0-9A-Fa-f]{2,6}[ \t]?){6,4000}")
-_CSS_ESCAPE: Final = re.compile(r"\\([0-9A-Fa-f]{2,6})[ \t]?")
-"""Characters by their number in base 16, as style sheets have them."""
 # The rest of a link, behind its text:
 _LINKED: Final = r"\](?:\([^()\s]{0,200}(?:\s[\"'][^\"'()]{0,80}[\"'])?\)|\[[^\[\]\s]{0,40}\])"
 _MARKUP: Final = re.compile(
@@ -77,19 +66,6 @@ _GROUP: Final = re.compile(r"\S+")
 _LEAST_GROUPS: Final = 4
 _LONGEST_GROUP: Final = 8
 _TELLING: Final = re.compile(r"[0-9@=]")
-_NUMBERS: Final = re.compile(
-    r"(?P<called>(?:chr|char|charcode|codepoint|bytes|bytearray|from|array)\(\[?\s?)?"
-    r"(?<![\w.])(?:\d{2,3}(?:, ?|[ -]|\)\s?(?:[+.&]|\|\|)\s?(?:chr|char)\()){7,4000}\d{2,3}(?![\w.])",
-    re.IGNORECASE,
-)
-_NUMBER: Final = re.compile(r"\d{2,3}")
-_HEX: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:(?:0x)?(?:[0-9A-Fa-f]{2}){6,4000}"
-    r"|(?:0x)?[0-9A-Fa-f]{2}(?:[ :,-]{1,2}(?:0x)?[0-9A-Fa-f]{2}){5,4000})"
-    r"(?![A-Za-z0-9])"
-)
-_HEX_PAIR: Final = re.compile("[0-9A-Fa-f]{2}")
-_LEAST_OF_HEX: Final = 6
 _ONE_WORD: Final = re.compile("[A-Za-z0-9_]*")
 _HEX_WORD: Final = re.compile("[0-9A-Fa-f]{12}")
 _MAY_ESCAPE: Final = re.compile(r"[\\%&]")
@@ -197,7 +173,7 @@ def _deciphered(seen: Reading) -> Reading | None:
         return None
     reading = seen
     for _ in range(_ROUNDS):
-        decoded = reading.replaced(_unescaped(reading.text)) if _MAY_ESCAPE.search(reading.text) else reading
+        decoded = reading.replaced(unescaped(reading.text)) if _MAY_ESCAPE.search(reading.text) else reading
         for hint, parts in _IN_WORDS if reading is seen else ():
             if hint.search(decoded.text):
                 decoded = decoded.replaced(parts(decoded.text))
@@ -222,19 +198,6 @@ def _decoded(encoded: Reading) -> Reading | None:
             break
         reading = _deciphered(decoded) or decoded
     return None if reading is encoded else reading
-
-
-def _unescaped(text: str) -> Iterator[tuple[int, int, str]]:
-    for escape in _ESCAPE.finditer(text):
-        if char := _char_of(escape):
-            yield *escape.span(), char
-
-
-def _of_octal(text: str) -> Iterator[tuple[int, int, str]]:
-    for escape in _OCTAL.finditer(text):
-        char = chr(int(escape[1], 8) if escape[1] else int(escape[2], 16))
-        if char.isprintable():
-            yield *escape.span(), char
 
 
 def _without_markup(text: str) -> Iterator[tuple[int, int, str]]:
@@ -289,54 +252,13 @@ def _backwards(text: str) -> Iterator[tuple[int, int, str]]:
         yield *found.span("string" if found["string"] else 0), (found["string"] or found.group())[::-1]
 
 
-def _of_css(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield what is written in the escapes of style sheets, where that is readable text."""
-    for escapes in _CSS.finditer(text):
-        codes = [int(one, 16) for one in _CSS_ESCAPE.findall(escapes.group())]
-        if all(0x20 <= code < 0x7F for code in codes):
-            yield *escapes.span(), "".join(map(chr, codes))
-
-
-def _of_numbers(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield what is written as the numbers of its characters."""
-    for numbers in _NUMBERS.finditer(text):
-        codes = [int(number) for number in _NUMBER.findall(numbers.group())]
-        if (numbers["called"] or max(codes) > 99) and all(
-            0x20 <= code < 0x7F for code in codes
-        ):  # else these may be hexadecimal
-            yield max(numbers.start(), numbers.end("called")), numbers.end(), "".join(map(chr, codes))
-
-
-def _char_of(escape: re.Match[str]) -> str:
-    """Return what an escape stands for; empty where that is nothing that is seen, or no escape."""
-    if named := escape["named"]:
-        char = unescape(named)
-        return char if len(char) == 1 else ""
-    number = int(escape["decimal"]) if escape["decimal"] else int(next(filter(None, escape.groups())), 16)
-    char = chr(number) if number < 0x110000 else ""
-    return normalize("NFKC", char) if char.isprintable() else ""
-
-
-def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield what is written in hexadecimal digits, where that is readable text."""
-    for digits in _HEX.finditer(text):
-        pairs = list(_HEX_PAIR.finditer(digits.group()))
-        for is_read, group in groupby(pairs, lambda pair: 0x20 <= int(pair.group(), 16) < 0x7F):
-            run = list(group)
-            if is_read and len(run) >= _LEAST_OF_HEX:
-                plain = "".join(chr(int(pair.group(), 16)) for pair in run)
-                begun = digits.start() + run[0].start()
-                begun -= 2 * text.startswith(("0x", "0X"), begun - 2)
-                yield begun, digits.start() + run[-1].end(), plain
-
-
 _IN_WORDS: Final = tuple(
     (re.compile(hint), parts)
     for hint, parts in (
-        (r"\\", _of_css),
-        (r"\d(?:[ ,-]|\)\s?[+.&|])", _of_numbers),
-        (r"[0-9A-Fa-f]{12}|[0-9A-Fa-f][ :,-]{1,2}(?:0x)?[0-9A-Fa-f]", _of_hex),
-        (r"[\\=]", _of_octal),
+        (r"\\", of_css),
+        (r"\d(?:[ ,-]|\)\s?[+.&|])", of_numbers),
+        (r"[0-9A-Fa-f]{12}|[0-9A-Fa-f][ :,-]{1,2}(?:0x)?[0-9A-Fa-f]", of_hex),
+        (r"[\\=]", of_octal),
         (r"\.(?:replace|split)", without_sign),
         (r"\[::-1\]|(?i:drowssap|terces|nekot)", _backwards),
         (r"[\"'`]", put_together),

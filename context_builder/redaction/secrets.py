@@ -11,7 +11,8 @@ from context_builder.redaction.pieces import LINE_ENDS
 from context_builder.redaction.secret import Secret, masked, merged, placeholder
 from context_builder.redaction.secret_patterns import secret_formats, secrets_in
 from context_builder.redaction.secret_values import NameKind, is_like_a_password, is_mixed, is_random, kind_of_name
-from context_builder.redaction.secrets_across_lines import Columns, broken_secrets, known_until
+from context_builder.redaction.secrets_across_lines import broken_secrets, known_until
+from context_builder.redaction.tables import Columns
 
 _OPENERS: Final = (":", "|", ">", "|-", ">-", "|+", ">+")
 _ASSIGNS: Final = ("=", "\\", "(")

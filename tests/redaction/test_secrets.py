@@ -14,7 +14,7 @@ from context_builder.redaction.codes import CodeList
 from context_builder.redaction.secret import Secret, masked
 from context_builder.redaction.secret_patterns import secrets_in
 from context_builder.redaction.secrets import LineContext
-from context_builder.redaction.secrets_across_lines import Columns
+from context_builder.redaction.tables import Columns
 
 REDACTOR = SecretRedactor()
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq0\nabcd==\n-----END RSA PRIVATE KEY-----"
