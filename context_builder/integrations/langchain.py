@@ -375,9 +375,9 @@ def open_items(
     over = asyncio.Event()
 
     async def serve() -> None:
-        async with open_memory(settings) as (memory, name):
+        async with open_memory(settings) as (memory, memory_is):
             if memory is None:
-                raise SettingError(f"no memory for LangGraph's items: {name}")
+                raise SettingError(f"LangGraph's items need a memory, which is {memory_is.what} ({memory_is.hint})")
             ready.set_result(MemoryItems(memory, tenant_id=settings.memory.tenant_id, fields=fields, ttl=ttl))
             await over.wait()
 

@@ -81,13 +81,16 @@ async def open_builder_with(
         if (assumed := assumed_encoding(settings)) is not None:
             log.warning("prompt.encoding_assumed", counted=assumed, margin=assembly_rules_of(settings).margin)
         if settings.prompt.preload:
-            await warm_up_builder(settings, builder)
+            await warm_up_builder(settings, builder, has_memory=store is not None)
         yield builder
         await builder.drain()
 
 
-async def warm_up_builder(settings: Settings, builder: ContextBuilder) -> None:
+async def warm_up_builder(settings: Settings, builder: ContextBuilder, *, has_memory: bool) -> None:
     """Load, off the loop, what would hold up the first prompt, and connect to the memory, for some seconds at most."""
+    if not has_memory:
+        await builder.preload(LONGEST_WARM_UP)
+        return
     if settings.archive.supabase_url is None and not settings.somabrain.base_url:
         await asyncio.to_thread(_load_driver)
     starting = asyncio.create_task(start_embeddings(settings), name="embeddings start")

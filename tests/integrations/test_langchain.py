@@ -239,7 +239,12 @@ def test_a_program_without_an_event_loop_uses_the_store(migrated_url: str) -> No
         found = asyncio.run(items.aget(("users", "ida"), "likes"))  # from another loop
         assert found is not None
     off = load_settings(environ | {"MEMORY": "off"}, env_file=None)
-    with pytest.raises(SettingError, match="no memory for LangGraph's items"), open_items(off):
+    with (
+        pytest.raises(
+            SettingError, match=r"need a memory, which is off: nothing is remembered beyond a session \(MEMORY is off\)"
+        ),
+        open_items(off),
+    ):
         pass
 
 

@@ -58,6 +58,17 @@ async def test_a_builder_is_warmed_up_where_that_is_set(
         assert len(store.searches) == searches
 
 
+async def test_without_a_memory_nothing_is_started_that_embeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Settings] = []
+
+    async def start(settings: Settings) -> None:
+        started.append(settings)
+
+    monkeypatch.setattr("context_builder.wiring.builders.start_embeddings", start)
+    async with open_builder(settings(CONTEXT_PRELOAD="true", MEMORY="off")):
+        assert started == []
+
+
 def test_the_models_window_is_the_limit() -> None:
     known = settings(CONTEXT_MODEL="gpt-4o", CONTEXT_REPLY_TOKENS="2000")
     assert token_limit(assembly_rules_of(known)) == 126_000

@@ -9,6 +9,8 @@ from playwright.async_api import Page
 
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
+BETWEEN = ({"width": 768, "height": 1024}, {"width": 981, "height": 700})
+"""A tablet, and a window in which the navigation just stands in one row with the rest."""
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
 
@@ -32,6 +34,11 @@ async def faults(page: Page, rules: dict[str, Any]) -> list[str]:
     ]
 
 
+async def too_wide(page: Page) -> int:
+    """How many pixels hang out at the side."""
+    return int(await page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
 async def check_in_every_dress(page: Page) -> None:
     """Assert that nothing is wrong in light and dark, wide and narrow, and that nothing hangs out at the side.
 
@@ -44,7 +51,9 @@ async def check_in_every_dress(page: Page) -> None:
             await page.set_viewport_size(size)  # type: ignore[arg-type]
             found = await faults(page, rules)
             assert not found, f"{scheme} {size}: {found}"
-            wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            assert wide <= 0, f"{scheme} {size}: {wide} pixels too wide"
+            assert await too_wide(page) <= 0, f"{scheme} {size}"
+    for size in BETWEEN:
+        await page.set_viewport_size(size)  # type: ignore[arg-type]
+        assert await too_wide(page) <= 0, size
     await page.set_viewport_size(WIDE)  # type: ignore[arg-type]
     await page.emulate_media(color_scheme="light")

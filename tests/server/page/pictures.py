@@ -90,8 +90,6 @@ async def views(page: Page, session_id: str) -> AsyncIterator[str]:
     await page.set_viewport_size(TALL)
     yield "prompt"
     await page.set_viewport_size(SIZE)
-    await page.goto("/ui/packages")
-    yield "packages"
     await page.goto(f"/ui/packages?project={PROJECT}")  # opens the form
     await page.get_by_label("What it is for").fill(INTENT)
     await page.get_by_label("Tokens at most").fill(str(BUDGET))
@@ -102,6 +100,8 @@ async def views(page: Page, session_id: str) -> AsyncIterator[str]:
     await page.set_viewport_size(TALL)
     yield "package"
     await page.set_viewport_size(SIZE)
+    await page.goto("/ui/packages")
+    yield "packages"
     await page.goto("/ui/audit")
     await page.get_by_role("button", name="Verify it now").click()
     await page.get_by_role("status").wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -128,6 +129,9 @@ async def test_on_a_phone_a_page_of_memories_is_two_screens_and_a_tap_shows_the_
     card = page.locator("li.memory").first
     height = "(one) => one.getBoundingClientRect().height"
     before = await card.evaluate(height)
+    facts = "(one) => [...one.children].filter((it) => it.offsetWidth).map((it) => it.getBoundingClientRect())"
+    boxes = await card.locator(".facts").evaluate(f"(one) => ({facts})(one).map((it) => [it.left, it.right])")
+    assert all(one[1] <= following[0] for one, following in itertools.pairwise(boxes))  # none covers another
     await card.get_by_text("11. Urchins").click()
     assert await card.evaluate(height) > before + 100
     await expect(card.get_by_role("link", name="Robotics")).to_be_visible()

@@ -53,6 +53,8 @@ async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, vi
     messages = page.locator(".messages")
     await expect(messages).to_contain_text("survey 60 of")
     await expect(page.locator(".points")).to_contain_text("Said: Urchin survey 1 of")
+    assert await messages.locator("li").count() > 20
+    assert 0 < await messages.locator("li:has(.chip)").count() < 6  # a domain is named only where it changes
     await page.locator("#at").fill("40")
     await expect(messages.locator("li")).to_have_count(10)
     await expect(messages).not_to_contain_text("survey 11 of")
