@@ -555,13 +555,12 @@ CREATE OR REPLACE FUNCTION context_memory_search(
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
-    where_clause text := context_memory_condition(condition || jsonb_build_object('tenant', tenant));
+    where_clause text;
     narrow       boolean;
     depth        integer := least(greatest(wanted, 50), 1000);
     seed_words   float8 := (options ->> 'seed_words')::float8;
     neighbours   float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
-    speakers     tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
-                   FROM context_memory_lexemes(tenant, query) AS a), ' | ')::tsquery;
+    speakers     tsquery;
     towards      real[] := translate(options ->> 'towards', '[]', '{}');
     by_text      context_memory_hit[];
     by_vector    context_memory_hit[];
@@ -571,6 +570,9 @@ BEGIN
         RETURN;
     END IF;
     options := options - 'towards';  -- some options are looked up for each hit
+    where_clause := context_memory_condition(condition || jsonb_build_object('tenant', tenant));
+    speakers := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
+                  FROM context_memory_lexemes(tenant, query) AS a), ' | ')::tsquery;
     narrow := context_memory_is_narrow(tenant, condition);
     by_text := context_memory_full_text(tenant, query, where_clause, narrow, depth, options);
     by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, coalesce(towards, query_embedding), where_clause,
