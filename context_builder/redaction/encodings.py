@@ -6,6 +6,7 @@ import re
 from base64 import b32decode, b64decode, urlsafe_b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Final
 
 _BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,40000}={0,2}(?![A-Za-z0-9+/=_-])")
@@ -23,6 +24,11 @@ _NO_DIGIT: Final = str.maketrans("", "", " -=")
 _LINE_BREAKS: Final = str.maketrans("", "", "\r\n\t")
 MAY_DECODE: Final = re.compile(r"[A-Za-z0-9+/_-]{16}|[A-Za-z0-9+/_-]{8}\r?\n|[A-Z2-7]{4}[ -][A-Z2-7]{4}[ -]")
 """What every text has in which something can be decoded."""
+
+
+def is_encoded(text: str) -> bool:
+    """Return whether a text has a word that is readable text in base64 or base32."""
+    return any(chain(of_base64(text), of_base32(text)))
 
 
 def of_base64(text: str) -> Iterator[tuple[int, int, str]]:

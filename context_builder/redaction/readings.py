@@ -41,7 +41,7 @@ _BACKWARDS: Final = re.compile(
 _ODD: Final = re.compile("[^\t\n\v\f\r\x1c-\x1f -~]")
 _MARK: Final = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 # The rest of a link, behind its text:
-_LINKED: Final = r"\](?:\([^()\s]{0,200}(?:\s[\"'][^\"'()]{0,80}[\"'])?\)|\[[^\[\]\s]{0,40}\])"
+_LINKED: Final = r"\](?:\([^()\s=@]{0,200}(?:\s[\"'][^\"'()]{0,80}[\"'])?\)|\[[^\[\]\s]{0,40}\])"
 _MARKUP: Final = re.compile(
     r"\\(?P<kept>[!-/:-@\[\]-`{-~])"  # Markdown's escape
     r"|(?<=[\w@.-])(?:\*{1,3}|`{1,2}|~~)(?=[\w@.-])"

@@ -11,6 +11,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from context_builder.redaction.encodings import is_encoded
 from context_builder.redaction.named_secrets import named_secrets
 from context_builder.redaction.pieces import LINE_ENDS, lines_of_pieces, may_go_on
 from context_builder.redaction.readings import readings
@@ -201,7 +202,8 @@ def _across(text: str, first: _Break, pieces: Sequence[tuple[int, int]]) -> Secr
     )
     for reading in readings(joined):
         found = [*by_form(reading.text, without_context=is_short and not is_word)]
-        found += () if is_word or not is_alone else named_secrets(reading.text)
+        if (is_alone and not is_word) or (reading.text != joined and is_encoded(joined)):
+            found += named_secrets(reading.text)
         for one in found:
             start, end = reading.place(one.start, one.end)
             if start < len(before) < end and not _is_whole(before, start, text[first.end : first.head_end]):

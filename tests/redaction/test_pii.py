@@ -29,6 +29,7 @@ REDACTOR = PiiRedactor()
         ("ann@exam\u00adple.\u200borg", "<EMAIL_ADDRESS>"),
         ("ann＠example．org", "<EMAIL_ADDRESS>"),
         ("a link to ann%40example.org", "a link to <EMAIL_ADDRESS>"),
+        ("a [link](https://x.example/ann%40example.org)", "a [link](https:<EMAIL_ADDRESS>)"),
         ("ann\\u0040example&#46;org", "<EMAIL_ADDRESS>"),
         ("ann[at]x[dot]org or ann (at) x (dot) org", "<EMAIL_ADDRESS> or <EMAIL_ADDRESS>"),
         ("talk to anna at example dot org please", "talk to <EMAIL_ADDRESS> please"),

@@ -61,6 +61,7 @@ MASKED = {
     "DB_PW=hunter": "DB_PW=§§secret(PASSWORD)",
     "the password is 'correct horse battery', he said": "the password is '§§secret(PASSWORD)', he said",
     "my passphrase was “correct horse battery”": "my passphrase was “§§secret(PASSWORD)”",
+    "use cGFzc3dvcmQ6IGh1\nbnRlcjIyeHl6enk= for it": "use §§secret(PASSWORD) for it",
     "passwor=\nd: hunter=\n22xyz": "passwor=\nd: §§secret(PASSWORD)",
     "the AWS secret wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY is old": "the AWS secret §§secret(AWS_SECRET_KEY) is old",
 }
