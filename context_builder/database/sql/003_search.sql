@@ -210,7 +210,10 @@ $$;
 -- Whether a filter admits nothing at all, since the tenant has nothing that is hidden: one look into an index of these alone.
 CREATE OR REPLACE FUNCTION context_memory_admits_nothing(tenant text, filter jsonb) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN context_memory_is_of_hidden(filter) AND NOT EXISTS (
+    IF NOT context_memory_is_of_hidden(filter) THEN
+        RETURN false;
+    END IF;
+    RETURN NOT EXISTS (
         SELECT FROM context_artifacts AS a
         WHERE a.tenant_id = split_part(tenant, chr(31), 1) AND a.is_current
           AND a.sensitivity IN ('confidential', 'restricted') AND filter -> 'sensitivities' ? a.sensitivity);

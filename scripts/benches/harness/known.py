@@ -116,7 +116,7 @@ async def _outcomes(folder: Path, questions: Sequence[Question], options: Option
 async def _ours(service: PackageService, question: Question, budget: int) -> Outcome:
     request = ContextBuildRequest(intent=question.intent, token_budget=budget)
     package = await service.build(agent(question.project), request, TRACE)
-    text = service.prompt(package)
+    text = await service.prompt(package)
     return Outcome(
         question,
         budget,

@@ -25,7 +25,7 @@ async def test_what_is_alike_and_what_is_connected_come_together(lab: Lab) -> No
     assert by_ref["artifact:protocol"].origins == ("semantic", "graph")
     assert by_ref["artifact:decision"].origins == ("graph",)
     assert by_ref["artifact:decision"].signals["graph"] > 0
-    assert package.tokens_used == count_tokens(lab.service.prompt(package)) <= package.token_budget
+    assert package.tokens_used == count_tokens(await lab.service.prompt(package)) <= package.token_budget
     assert (package.coverage.graph, package.coverage.metadata, package.coverage.cache) == ("ok", "ok", "ok")
 
 
@@ -73,7 +73,7 @@ async def test_nothing_found_is_an_empty_package(lab: Lab) -> None:
     package = await lab.build("anything at all")
     assert (package.sources, package.denied, package.tokens_used) == ((), 0, 0)
     assert package.policy_version.startswith("sha256:")
-    assert lab.service.prompt(package) == ""
+    assert await lab.service.prompt(package) == ""
 
 
 async def test_a_source_that_is_switched_off_is_not_asked(lab: Lab) -> None:
@@ -100,7 +100,7 @@ async def test_what_is_superseded_ranks_lower_and_says_so(lab: Lab) -> None:
     package = await lab.build("how are clips labelled")
     assert [one.ref for one in package.sources] == ["artifact:new", "artifact:old"]
     assert package.sources[1].superseded_by == "artifact:new"
-    assert "superseded by artifact:new" in lab.service.prompt(package)
+    assert "superseded by artifact:new" in await lab.service.prompt(package)
 
 
 async def test_a_package_belongs_to_its_tenant(lab: Lab) -> None:

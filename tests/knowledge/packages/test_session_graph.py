@@ -163,7 +163,7 @@ async def test_a_package_holds_what_people_said(lab: Lab) -> None:
     assert newer.link == "/sessions/monday/messages?around=point:monday%2F2"
     assert newer.score > older.score
     assert newer.signals["recency"] > 2 * older.signals["recency"]
-    assert "superseded by point:monday/2" in lab.service.prompt(package)
+    assert "superseded by point:monday/2" in await lab.service.prompt(package)
     assert {"message:monday/1", "message:monday/2"} <= set(by_ref)
 
 
