@@ -12,8 +12,12 @@ local function has_work(session)
   if redis.call('EXISTS', session .. 'pending', session .. 'outbox', session .. 'memory_outbox') > 0 then
     return true
   end
+  local fields = redis.pcall('HLEN', session .. 'checkpoint') -- an error, if the key is of another type
+  if type(fields) ~= 'number' or fields <= keep_last then
+    return false
+  end
   local buffered = 0
-  for _, field in ipairs(redis.pcall('HKEYS', session .. 'checkpoint')) do -- none, if the key is of another type
+  for _, field in ipairs(redis.call('HKEYS', session .. 'checkpoint')) do
     if string.sub(field, 1, 2) == 'm:' then
       buffered = buffered + 1
     end
