@@ -21,7 +21,7 @@ class Daemon:
     """``python -m context_builder ARGUMENTS`` in ``folder``, with the settings given and no others.
 
     As a context manager it is killed in the end, should it still run. It is forked from a process that has imported
-    everything, unless its standard output is to be another one, or it is to load a library before all others.
+    everything, unless its standard output or its ``PYTHONPATH`` is to be another one.
     """
 
     is_heard = True
@@ -40,7 +40,7 @@ class Daemon:
         chosen = {name.upper(): str(value) for name, value in settings.items()}
         home = {"CONTEXT_BUILDER_HOME": str(folder / "home"), "EMBEDDED_EMBEDDINGS": "false"}
         environ = {**inherited, "PYTHONPATH": str(ROOT), **home, **chosen}
-        if stdout is None and self.is_heard and "LD_PRELOAD" not in chosen:  # which a process takes as it begins
+        if stdout is None and self.is_heard and "PYTHONPATH" not in chosen:
             output, status = Path(self._output.name), Path(f"{self._output.name}.status")
             self.process = fork_server().fork(arguments, environ, folder, output, status)
             return
