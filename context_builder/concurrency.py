@@ -85,9 +85,12 @@ class FairTurns:
 
 
 class Background:
-    """Runs at most ``most`` coroutines beside the turns, each for at most ``timeout`` seconds; more are let go."""
+    """Runs at most ``most`` coroutines beside the turns, each for at most ``timeout`` seconds; more are let go.
 
-    def __init__(self, *, most: int = 100, timeout: float = 30.0) -> None:
+    Those that wait for turns of their own have no ``timeout`` (None), and bound what they do when it is theirs.
+    """
+
+    def __init__(self, *, most: int = 100, timeout: float | None = 30.0) -> None:
         self._most = most
         self._timeout = timeout
         self._tasks: set[asyncio.Task[None]] = set()

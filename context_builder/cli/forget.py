@@ -199,7 +199,11 @@ class Delivered:
         """Delete all memories: where there may be very many, in steps, between which others' memories are stored."""
         if memory.supports_message_feed:
             await self._forget_in_steps(memory)
-        self.memories += await memory.forget_session(self._session_id)
+        try:
+            self.memories += await memory.forget_session(self._session_id)
+        except DatabaseUnavailable:
+            await self._forget_in_steps(memory)
+            self.memories += await memory.forget_session(self._session_id)
 
     async def _forget_in_steps(self, memory: TenantMemory) -> None:
         """Delete memories until one step has all that are left."""

@@ -27,20 +27,24 @@ LATEST: Final = 2.0
 something takes a little longer, and so would the next answer."""
 
 PATIENCE: Final = 60.0
-"""Seconds that a search may wait for the others, and take."""
+"""Seconds that a search may take, and all that wait when the service closes."""
 
 
 class UnknownDenials:
     """Records what was denied to agents who may not know of it, of one package at a time, whether or not there is any.
 
-    It is left out where policies have changed since, or too much of it waits; the log says so.
+    It is left out where policies have changed since, too much of it waits, or a search takes more than ``patience``
+    seconds; the log says so.
     """
 
-    def __init__(self, sources: PackageSources, policy: MemoryPolicy, record: PackageRecord) -> None:
+    def __init__(
+        self, sources: PackageSources, policy: MemoryPolicy, record: PackageRecord, *, patience: float = PATIENCE
+    ) -> None:
         self._sources = sources
         self._policy = policy
         self._record = record
-        self._background = Background(most=MOST, timeout=PATIENCE)
+        self._patience = patience
+        self._background = Background(most=MOST, timeout=None)
         self._turns = FairTurns()
         self._closing = asyncio.Event()
 
@@ -52,14 +56,23 @@ class UnknownDenials:
     async def close(self) -> None:
         """Record what is still to be, now."""
         self._closing.set()
-        await self._background.drain()
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._background.drain()
+        except TimeoutError:
+            log.warning("package.denials_unrecorded", reason="the service closes")
+            await self._background.cancel()
 
     async def _recorded_later(self, draft: PackageDraft, package: ContextPackage) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(random.uniform(0, LATEST)):  # noqa: S311 (no secret)
                 await self._closing.wait()
         async with self._turns:
-            await self._recorded(draft, package)
+            try:
+                async with asyncio.timeout(self._patience):
+                    await self._recorded(draft, package)
+            except TimeoutError:
+                log.warning("package.denials_unrecorded", package=package.context_package_id, reason="it took too long")
 
     async def _recorded(self, draft: PackageDraft, package: ContextPackage) -> None:
         tenant, intent = draft.agent.tenant, draft.query.request.intent
@@ -67,7 +80,9 @@ class UnknownDenials:
             context = DecisionContext(intent, draft.now)
             report = await self._policy.decide(draft.agent, [one.governed(tenant) for one in nodes], context)
             if draft.access.report is None or report.governance != draft.access.report.governance:
-                log.warning("package.denials_unrecorded", package=package.context_package_id)
+                log.warning(
+                    "package.denials_unrecorded", package=package.context_package_id, reason="policies have changed"
+                )
                 return
             denied = [one for one in report.decisions if one.access is Access.DENIED]
             versions = {one.ref: one.version or None for one in nodes}

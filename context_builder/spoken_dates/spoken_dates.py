@@ -38,7 +38,7 @@ _RIGHT_BESIDE: Final = 30
 """Characters after words in which the day of the month is looked for."""
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
-_TOLD: Final = re.compile(r"\s*\((?:\d{4}(?:-\d\d)?(?:-\d\d)?|\d{4}-\d\d-\d\d – \d{4}-\d\d-\d\d)\)")
+_TOLD: Final = re.compile(r"(?<!\s)\s*\((?:\d{4}(?:-\d\d)?(?:-\d\d)?|\d{4}-\d\d-\d\d – \d{4}-\d\d-\d\d)\)")
 
 
 class SpokenDate(NamedTuple):

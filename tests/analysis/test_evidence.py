@@ -412,6 +412,10 @@ TASKS = (
     "Tobias schickt das Protokoll bis Freitag.",
     "Ana writes the annex by Monday the twentieth.",
     "田中が二十日までに申し込む。",
+    "Ana will order 3 primers by the 23rd.",
+    "Ana will order three primers tomorrow.",
+    "Ana will order one of the primers by 5 May.",
+    "Ana will call on Friday and write on Monday.",
 )
 
 
@@ -425,6 +429,11 @@ TASKS = (
         ("Ana writes the annex by Friday.", 1, True),
         ("田中が申し込む。", 2, True),
         ("二十日までに田中が申し込む。", 2, False),
+        ("Ana will order 3 primers.", 3, True),
+        ("By the 23rd Ana will order 3 primers of Ben's.", 3, False),
+        ("Ana will order three primers.", 4, True),
+        ("Ana orders one of the primers.", 5, True),
+        ("Ana will call on Friday.", 6, True),
     ],
 )
 def test_a_task_is_lost_without_its_person_or_its_day(text: str, task: int, is_lost: bool) -> None:

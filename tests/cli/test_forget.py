@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import asyncpg
 import pytest
 from redis import Redis
 from typer.testing import CliRunner
@@ -23,6 +24,7 @@ from context_builder.testing import InMemoryArchive, InMemoryStore
 from tests.archive.rows import summary
 from tests.services.command import command_in
 from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
 
 SAID = [Memory("monday:1", "hello", session_id="monday"), Memory("tuesday:1", "hello", session_id="tuesday")]
 
@@ -110,6 +112,17 @@ class StepsStore(InMemoryStore):
         return self.steps[-1]
 
 
+WAITING = "SELECT pid FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+
+
+async def waiting(database: asyncpg.Connection) -> bool:
+    return bool(await database.fetch(WAITING))
+
+
+async def none_waiting(database: asyncpg.Connection) -> bool:
+    return not await waiting(database)
+
+
 @pytest.mark.engines
 async def test_a_command_that_is_killed_in_the_middle_is_run_again(
     redis_server: RedisServer, migrated_url: str, tmp_path: Path
@@ -122,6 +135,10 @@ async def test_a_command_that_is_killed_in_the_middle_is_run_again(
     environ = {"REDIS_URL": redis_server.url, "DATABASE_URL": migrated_url, "TENANT_ID": "local"}
     environ |= {"CONTEXT_BUILDER_HOME": str(tmp_path)}
     forget = ["forget", "monday", "--yes"]
+    holder = await asyncpg.connect(migrated_url)
+    held = holder.transaction()
+    await held.start()  # no step can delete this one, which is the last to be found
+    await holder.execute("SELECT FROM context_memories WHERE id = 'monday:0' FOR UPDATE")
     asked = await asyncio.create_subprocess_exec(
         *[sys.executable, "-m", "context_builder", *forget],
         env=os.environ | environ,
@@ -130,10 +147,15 @@ async def test_a_command_that_is_killed_in_the_middle_is_run_again(
     assert asked.stderr is not None
     while b"memories deleted" not in (line := await asked.stderr.readline()):
         assert line, "it tells how far it is"
+    await wait_until(lambda: waiting(holder), "the last step waits", 30)
     asked.kill()
     await asked.wait()
+    await holder.execute(f"SELECT pg_terminate_backend(pid) FROM ({WAITING}) AS waiting")
+    await wait_until(lambda: none_waiting(holder), "its connection ends", 30)
+    await held.rollback()
+    await holder.close()
     kept = len(await memory.search("local", left))
-    assert 0 < kept < len(said)
+    assert kept == STEP
     result = command_in(environ, *forget)
     assert result.exit_code == 0, result.stderr
     assert f"{kept:,} memories deleted" in result.stdout

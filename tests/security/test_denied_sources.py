@@ -11,11 +11,12 @@ from uuid import uuid4
 import asyncpg
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.clock import SystemClock
 from context_builder.database.postgres import PostgresDatabase
-from context_builder.knowledge.denials import UnknownDenials
+from context_builder.knowledge.denials import LATEST, UnknownDenials
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.local import LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
@@ -334,17 +335,21 @@ async def test_what_the_caller_may_not_know_of_is_recorded_once_it_is_answered(
 
 
 class BusySources:
-    """Sources in which nothing is found; they count who looks for something, and how many at the same time."""
+    """Sources in which nothing is found, after some ``seconds``; they count who looks for something, and how many at
+    the same time."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.0) -> None:
         self.began = self.most = self._running = 0
+        self._seconds = seconds
 
     async def unknown(self, *_: object) -> list[Any]:
         self.began += 1
         self._running += 1
         self.most = max(self.most, self._running)
-        await asyncio.sleep(0)
-        self._running -= 1
+        try:
+            await asyncio.sleep(self._seconds)
+        finally:
+            self._running -= 1
         return []
 
 
@@ -356,15 +361,48 @@ def unsearched() -> Any:
     )
 
 
-async def test_what_is_denied_is_looked_for_at_a_moment_that_nobody_can_tell_and_never_much_at_once() -> None:
-    sources, nothing = BusySources(), SimpleNamespace(context_package_id="cpk_1", revision=1)
-    denials = UnknownDenials(sources, None, None)  # type: ignore[arg-type]
+PACKAGE: Any = SimpleNamespace(context_package_id="cpk_1", revision=1)
+
+
+def looking(sources: BusySources, **options: float) -> UnknownDenials:
+    denials = UnknownDenials(sources, None, None, **options)  # type: ignore[arg-type]
     for _ in range(20):
-        denials.start(unsearched(), nothing)  # type: ignore[arg-type]
+        denials.start(unsearched(), PACKAGE)
+    return denials
+
+
+async def test_what_is_denied_is_looked_for_at_a_moment_that_nobody_can_tell_and_never_much_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moments = iter([0.0, *[3600.0] * 19])
+    drawn: list[tuple[float, float]] = []
+    monkeypatch.setattr("random.uniform", lambda *bounds: drawn.append(bounds) or next(moments))
+    sources = BusySources()
+    denials = looking(sources)
     await wait_until(lambda: sources.began, "the first one is looked for")
-    assert sources.began < 20
+    assert (sources.began, set(drawn)) == (1, {(0, LATEST)})
     await denials.close()  # which waits for no moment
     assert (sources.began, sources.most) == (20, 1)
+
+
+async def test_to_wait_for_others_takes_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("random.uniform", lambda *_: 0.0)
+    sources = BusySources(0.02)
+    denials = looking(sources, patience=0.1)
+    await wait_until(lambda: sources.began == 20, "all are looked for")
+    await denials.close()
+
+
+async def test_a_search_without_end_holds_up_no_other_and_no_end_of_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("random.uniform", lambda *_: 0.0)
+    sources = BusySources(3600)
+    denials = looking(sources, patience=0.02)
+    with capture_logs() as told:
+        await wait_until(lambda: sources.began > 2, "the next ones are looked for")
+        await denials.close()
+    assert {(one["event"], one.get("reason")) for one in told} >= {("package.denials_unrecorded", "it took too long")}
 
 
 async def test_who_may_know_of_what_is_denied_is_answered_with_its_count(

@@ -44,6 +44,7 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
 }
 
 SHAPES: Final = (
+    *("私が", "わたしが話を"),
     *("a", "A ", "1,", "th th", " \t", "\n", "\u2028", "'", "'a ", '"', "“", "«", "„", "`", "(", "<", "{{"),
     *("a-", "a.", "a@", "=", ", ", "? ", "-----BEGIN ", "password=", "e.g. ", "um, ", "kind of ", "the the "),
     *("I prefer tea and ", "call me Ann, ", "please always x and ", "she said ", "İ", "\u0301"),

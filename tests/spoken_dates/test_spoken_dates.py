@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from context_builder.spoken_dates import dated, spoken_dates, undated
+from tests.growth import is_linear
 
 WEDNESDAY = date(2023, 5, 3)
 
@@ -86,3 +87,9 @@ def test_a_month_far_from_words_or_in_another_sentence_is_not_their_date() -> No
     assert spoken_dates(
         "She calls today and writes the annex that the office wants to have by the fifth of June.", WEDNESDAY
     )
+
+
+@pytest.mark.slow
+def test_dates_beside_words_are_taken_away_in_time_in_proportion_to_the_length() -> None:
+    assert is_linear(undated, " ", most=16_000)
+    assert undated("next week (2026-05-11 – 2026-05-17), then  (see there)") == "next week, then  (see there)"

@@ -89,14 +89,20 @@ def settles(text: str, before: Sequence[str]) -> bool:
 
 
 def _loses_the_day(text: str, task: str, people: People) -> bool:
-    weekdays, days, ours = _weekdays_in(task), _days_in(task, people), _days_in(text, people)
-    if not weekdays:
-        return bool(days) and not days & ours
-    return weekdays[0] not in _weekdays_in(text) and not (days and days <= ours)
+    """Return whether a day of the task is missing.
+
+    Without the day of a week, any number may be a day; one may be missing where the sentence names the day of a week,
+    which may be what the task's was told by, or another task's.
+    """
+    weekdays, days = _weekdays_in(task), _days_in(task, people)
+    our_weekdays, ours = _weekdays_in(text), _days_in(text, people)
+    if weekdays:
+        return not weekdays <= our_weekdays and not (days and days <= ours)
+    return not days <= ours and not (our_weekdays and days & ours)
 
 
-def _weekdays_in(text: str) -> list[str]:
-    return [word for word in words_of(plain(text)) if word in _WEEKDAYS]
+def _weekdays_in(text: str) -> frozenset[str]:
+    return _WEEKDAYS.intersection(words_of(plain(text)))
 
 
 def _days_in(text: str, people: People) -> frozenset[str]:

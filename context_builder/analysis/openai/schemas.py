@@ -135,11 +135,11 @@ class QuoteEntry(Reply):
 
 
 _NUMBERED: Final = re.compile(
-    r"\D{0,12}(?P<number>\d{1,6})\b(?:(?:\s*(?:[,;/&–-]|\w{1,3})\s*\d{1,6}){1,8}\s*(?=[:(]))?"
-    r"\s*[].)]?\s*[:–-]?\s*(?P<quote>.*)",
+    r"\D{0,12}(?P<number>\d{1,6})\b(?:(?:\s*(?:[,;/&–-]|\w{1,3})\s*\d{1,6}){1,8}\s*(?=:(?!\d)|\())?"
+    r"\s*[].)]?\s*[:,–-]?\s*(?P<quote>.*)",
     re.DOTALL,
 )
-"""The number before a quote; of several (3-4, "3 and 4") the first."""
+"""The number before a quote; of several (3-4, "3 and 4") the first, but a time of day is of the quote."""
 
 _NO_QUOTE: Final = QuoteEntry(message=0, quote="")
 Quoted = Annotated[QuoteEntry, _if_odd(_NO_QUOTE), WithJsonSchema({"type": "string"})]

@@ -32,21 +32,26 @@ class CostBar:
 
 
 def cost_bars(history: UsageHistory) -> list[CostBar]:
-    """Return the bars of a history, the oldest first, without those of steps in which nothing was spent."""
+    """Return the bars of a history, the oldest first, without those of steps in which nothing was spent.
+
+    They stand beside each other where they are too far apart to leave room for the time between them.
+    """
     steps = list(history)
-    if not steps:
-        return []
     in_dollars = any(one.dollars for one in steps)
-    highest = max(one.dollars if in_dollars else one.tokens for one in steps)
-    first = steps[-1].begin - (MOST_STEPS - 1) * history.seconds
+    highest = max((one.dollars if in_dollars else one.tokens for one in steps), default=0)
+    if highest <= 0:
+        return []
+    places = [(one.begin - steps[-1].begin) // history.seconds + MOST_STEPS - 1 for one in steps]
+    if places[0] < 0:
+        places = [*range(MOST_STEPS - len(steps), MOST_STEPS)]
     return [
         CostBar(
-            place=(one.begin - first) // history.seconds,
+            place=place,
             begin=one.begin,
             end=one.begin + history.seconds,
             tokens=one.tokens,
             dollars=one.dollars,
             height=round((one.dollars if in_dollars else one.tokens) / highest, 3),
         )
-        for one in steps
+        for place, one in zip(places, steps, strict=True)
     ]

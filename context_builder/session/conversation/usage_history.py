@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,6 +10,10 @@ from typing import Any, Final
 MOST_STEPS: Final = 48
 STEPS: Final = (60, 300, 900, 3600, 21_600, 86_400)
 """Seconds that a step may have; each is a multiple of the one before."""
+
+
+_LAST: Final = 253_402_214_400
+"""The last day that a calendar of four digits has, as an epoch second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class StepUsage:
 class UsageHistory:
     """Counts in the shortest step with which the whole time fits into :data:`MOST_STEPS`.
 
-    Days that are more than so many before the newest are left out.
+    Of more days with something spent the newest are kept, however far apart: a wrong clock takes none of them away.
     """
 
     def __init__(self) -> None:
@@ -51,10 +56,16 @@ class UsageHistory:
         """Return the seconds of a step, and of each its beginning, tokens and dollars."""
         return {"seconds": self.seconds, "steps": [[one.begin, one.tokens, round(one.dollars, 9)] for one in self]}
 
-    def restore(self, fields: Mapping[str, Any]) -> None:
-        """Restore what :meth:`wire` gave; nothing where it is missing, as in the states of earlier releases."""
-        self.seconds = fields.get("seconds", STEPS[0])
-        self._spent = {begin: StepUsage(begin, *spent) for begin, *spent in fields.get("steps", ())}
+    def restore(self, fields: object) -> None:
+        """Restore what :meth:`wire` gave; nothing where it is missing or has another form, as in other releases."""
+        written = fields if isinstance(fields, Mapping) else {}
+        seconds, steps = written.get("seconds"), written.get("steps")
+        self.seconds, self._spent = STEPS[0], {}
+        if seconds in STEPS and isinstance(steps, list) and all(map(_is_step, steps)):
+            self.seconds = int(seconds)
+            for step in steps:
+                self._count(StepUsage(*step))
+            self._fit()
 
     def _count(self, spent: StepUsage) -> None:
         begin = spent.begin - spent.begin % self.seconds
@@ -70,8 +81,19 @@ class UsageHistory:
         for seconds in STEPS:
             if seconds > self.seconds and self._span() > MOST_STEPS:
                 self._lengthen(seconds)
-        oldest = max(self._spent, default=0) - (MOST_STEPS - 1) * self.seconds
-        self._spent = {begin: one for begin, one in self._spent.items() if begin >= oldest}
+        self._spent = {begin: self._spent[begin] for begin in sorted(self._spent)[-MOST_STEPS:]}
 
     def _span(self) -> int:
         return (max(self._spent) - min(self._spent)) // self.seconds + 1 if self._spent else 0
+
+
+def _is_step(written: object) -> bool:
+    return (
+        isinstance(written, list)
+        and [type(field) for field in written[:2]] == [int, int]
+        and len(written) == 3
+        and isinstance(written[2], int | float)
+        and math.isfinite(written[2])
+        and min(written) >= 0
+        and written[0] <= _LAST
+    )

@@ -126,6 +126,14 @@ def test_a_quote_is_read_with_its_number_however_it_is_written(written: Any) -> 
     )
 
 
+@pytest.mark.parametrize(
+    "written", ["3: 10:30 works", "3 - 10:30 works", "3–10:30 works", "3, 10:30 works", "3:10:30 works"]
+)
+def test_a_quote_keeps_the_time_that_it_begins_with(written: str) -> None:
+    [read] = SummaryReply.model_validate(points({**YIELD, "evidence": [written]})).points[0].evidence
+    assert (read.message, read.quote) == (3, "10:30 works")
+
+
 @pytest.mark.parametrize("evidence", ["3: primer -5 costs 4 %", {"message": 3, "quote": "primer -5 costs 4 %"}])
 def test_one_quote_need_not_be_in_a_list(evidence: Any) -> None:
     [point] = SummaryReply.model_validate(points({**YIELD, "evidence": evidence})).points

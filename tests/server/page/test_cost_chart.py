@@ -39,6 +39,19 @@ def test_bars_are_tokens_where_no_price_is_known() -> None:
     assert cost_bars(UsageHistory()) == []
 
 
+def test_bars_that_are_too_far_apart_stand_beside_each_other() -> None:
+    history = UsageHistory()
+    for at in (NOON, NOON + 86_400, NOON + 86_400 * 1100):
+        history.add(at, 10, 0.1)
+    assert [one.place for one in cost_bars(history)] == [MOST_STEPS - 3, MOST_STEPS - 2, MOST_STEPS - 1]
+
+
+def test_what_cost_nothing_has_no_bars() -> None:
+    history = UsageHistory()
+    history.restore({"seconds": 60, "steps": [[NOON, 0, 0.0]]})
+    assert cost_bars(history) == []
+
+
 @pytest.mark.engines
 async def test_one_sees_when_all_sessions_and_each_cost_how_much(redis: Redis, visitor: Visitor) -> None:
     for name, moments in (("monday", (NOON, NOON + 60)), ("tuesday", (NOON + 60, NOON + 600))):

@@ -43,6 +43,13 @@ def test_a_clock_that_goes_back_loses_nothing() -> None:
     assert [(one.begin - NOON, one.tokens) for one in counted] == [(0, 2), (600, 1)]
 
 
+def test_a_clock_that_was_years_ahead_for_once_loses_nothing() -> None:
+    spent = [(NOON + 60 * minute, 1, 0.1) for minute in range(5)]
+    counted = history(*spent, (NOON + 1100 * DAY, 10, 0.1), *((at + 600, tokens, cost) for at, tokens, cost in spent))
+    assert [one.tokens for one in counted] == [10, 10]
+    assert sum(one.dollars for one in counted) == pytest.approx(1.1)
+
+
 def test_histories_of_several_sessions_are_one() -> None:
     long, short = history((NOON, 1, 0.1), (NOON + 20 * 3600, 2, 0.2)), history((NOON + 90, 4, 0.4))
     counted = UsageHistory()
@@ -59,3 +66,28 @@ def test_what_is_written_is_read_again_and_may_be_missing() -> None:
     again.restore({})
     assert (again.seconds, list(again)) == (STEPS[0], [])
     assert list(history((NOON, 1, 0.25))) == [StepUsage(NOON, 1, 0.25)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        None,
+        [],
+        "steps",
+        {"seconds": 604_800, "steps": [[NOON, 1, 0.1]]},
+        {"seconds": 0, "steps": [[NOON, 1, 0.1]]},
+        {"seconds": "60", "steps": [[NOON, 1, 0.1]]},
+        {"seconds": 60, "steps": None},
+        {"seconds": 60, "steps": [[NOON, 1]]},
+        {"seconds": 60, "steps": [[NOON, 1, 0.1, 2]]},
+        {"seconds": 60, "steps": [[NOON, -1, 0.1]]},
+        {"seconds": 60, "steps": [[NOON, 1, float("nan")]]},
+        {"seconds": 60, "steps": [[NOON, 1, "0.1"]]},
+        {"seconds": 60, "steps": [[10**30, 1, 0.1]]},
+        {"seconds": 60, "steps": [{"begin": NOON}]},
+    ],
+)
+def test_what_has_another_form_is_no_history(written: object) -> None:
+    counted = history((NOON, 1, 0.1))
+    counted.restore(written)
+    assert (counted.seconds, list(counted)) == (STEPS[0], [])

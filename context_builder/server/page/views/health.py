@@ -327,7 +327,7 @@ async def _costs(servers: SessionServers, rows: Sequence[SessionRow]) -> Costs:
         if cost is None:
             continue
         history = UsageHistory()
-        history.restore(cost.get("history") or {})
+        history.restore(cost.get("history"))
         costs.history.absorb(history)
         dollars, bars = row.dollars or cost["dollars"], cost_bars(history)
         costs.sessions.append(SessionCost(row.session_id, dollars, row.tokens, cost["tasks"], bars))
