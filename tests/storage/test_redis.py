@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -144,12 +146,14 @@ def test_redis_cluster_is_refused_in_one_line(tmp_path: Path) -> None:
     server = RedisServer(tmp_path, "--cluster-enabled", "yes")
     server.start()
     try:
-        with Daemon(tmp_path, "run", "monday", redis_url=server.url) as daemon:
-            assert daemon.wait(60) == 1
-            assert daemon.output.count("\n") == 1
-            assert daemon.output.startswith("context-builder: Redis Cluster cannot be used")
+        environ = {**os.environ, "REDIS_URL": server.url, "CONTEXT_BUILDER_HOME": str(tmp_path)}
+        command = [sys.executable, "-m", "context_builder", "run", "monday"]
+        ended = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     finally:
         server.kill()
+    assert ended.returncode == 1
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("context-builder: Redis Cluster cannot be used")
 
 
 UNKNOWN = ("BLMOVE", "HELLO", "CLIENT", "CONFIG", "INFO", "SCRIPT", "SUBSCRIBE")
