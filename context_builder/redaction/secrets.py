@@ -172,8 +172,7 @@ class SecretRedactor:
 
     def redact(self, text: str) -> str:
         """Return ``text`` with its secrets masked."""
-        stream = self.stream()
-        return stream.feed(text) + stream.close()
+        return SecretStream(text).close()
 
     def stream(self) -> SecretStream:
         """Redact a text that comes in pieces."""
@@ -186,9 +185,9 @@ class SecretStream:
     It holds back the line that is not finished yet, and those that a secret may go on from.
     """
 
-    def __init__(self) -> None:
-        self._held: list[str] = []
-        self._waits = False
+    def __init__(self, begun: str = "") -> None:
+        self._held = [begun]
+        self._waits = bool(begun)
         self._within_key = False
         self._prefix = _QUOTED
         self._context = LineContext()
