@@ -58,6 +58,8 @@ _FIRST_PIECE: Final = re.compile(rf"[^\w\s]{{0,16}}[ \t]{{0,4}}(?:{_LEAD})?\S{{1
 _BEFORE: Final = 120
 _MAY_BECOME_ONE: Final = 64
 """Characters of a line that is not ended yet, and may become one with a piece."""
+_RESTS: Final = ("", "1", " 1", "=1", ">", ">1", ",1", "+1", "::::: 1", "AAAA 1")
+"""Any beginning of a line with one piece is one with one of these behind it."""
 
 
 class PieceLines(NamedTuple):
@@ -101,6 +103,11 @@ def may_go_on(text: str, lines: PieceLines) -> bool:
     """Return whether a text may go on so that there are more of the lines."""
     rest = text[lines.end :]
     return not _LINE_END.search(rest) and len(rest) <= _MAY_BECOME_ONE
+
+
+def may_become_one(line: str) -> bool:
+    """Return whether a line that is not ended yet may become one with a piece."""
+    return len(line) <= _MAY_BECOME_ONE and any(_ONE_PIECE.fullmatch(line + rest) for rest in _RESTS)
 
 
 class _Pieces(NamedTuple):

@@ -22,6 +22,7 @@ _BETWEEN: Final = re.compile(
 """What stands between parts: signs of tables, lists and strings, elements, and the ends of lines."""
 _NAME: Final = re.compile(r"(?<![\w.+@-])[\w+][\w.+-]{0,63}\Z")
 _PART_OF_DOMAIN: Final = re.compile(r"[\w.-]{0,255}")
+_LINE_ENDS: Final = re.compile(r"[.,;:!?)>|]{0,2}[ \t]{0,8}(?:[\r\n]|\Z)")
 _LONGEST_NAME, _LONGEST_DOMAIN = 64, 255
 _PART_OF_NUMBER: Final = re.compile(r"[+(]{0,2}[A-Za-z]{0,4}[\d ()-]{0,24}[A-Za-z]{0,1}")
 _HEAD_OF_NUMBER: Final = re.compile(r"[\d ()-]{0,24}\d[A-Za-z]{0,2}(?![\w])")
@@ -67,7 +68,7 @@ def _parts(text: str) -> list[_Part]:
 def mail_addresses_in_parts(
     text: str, domain: re.Pattern[str], any_domain: re.Pattern[str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield where mail addresses are of which no part is one; ``any_domain`` only where a line ends before it."""
+    """Yield where mail addresses are of which no part is one; ``any_domain`` only if it is all that its line has."""
     if "@" not in text:
         return
     parts = _parts(text)
@@ -108,12 +109,15 @@ def _end_of_domain(
     """Return where a domain ends that begins behind ``at`` and ends in a later part."""
     joined = text[at + 1 : parts[number].end] if parts[number].end - at <= _LONGEST_DOMAIN else "…"
     for part in parts[number + 1 : number + _MOST]:
-        if not _PART_OF_DOMAIN.fullmatch(joined):
+        is_talk = part.between == "," and text[part.start - 1].isspace()
+        if is_talk or not _PART_OF_DOMAIN.fullmatch(joined):
             break
         head = text[part.start : min(part.end, part.start + _LONGEST_DOMAIN)]
-        known = any_domain if not joined and "\n" in part.between else domain
-        if (found := known.match(joined + head)) and found.end() > len(joined):
+        if (found := domain.match(joined + head)) and found.end() > len(joined):
             return part.start + found.end() - len(joined)
+        if not joined and "\n" in part.between and (alone := any_domain.match(head)):
+            end = part.start + alone.end()
+            return end if _LINE_ENDS.match(text, end) else None
         joined += head
     return None
 

@@ -132,7 +132,7 @@ def readings(written: str) -> list[Reading]:
     second = _deciphered(first)
     tagged = [Reading(written.translate(_TAGS))] if _TAG.search(written) else []
     turned = [Reading(written).replaced(_turned(written))] if _TURNED.search(written) else []
-    return [one for one in (first, *tagged, *turned, _decoded(second or first), second) if one is not None]
+    return [one for one in (first, *tagged, *turned, *_decoded(second or first), second) if one is not None]
 
 
 def _seen(written: str) -> Reading:
@@ -185,19 +185,21 @@ def _deciphered(seen: Reading) -> Reading | None:
     return None if reading.text == seen.text else reading
 
 
-def _decoded(encoded: Reading) -> Reading | None:
-    """Return the reading with words decoded that are text in base64 or base32; None where it has none."""
-    reading = encoded
+def _decoded(reading: Reading) -> Iterator[Reading]:
+    """Yield the reading with words decoded that are text in base64 or base32, then with those decoded that these are.
+
+    The parts of a JSON Web Token are encoded themselves, and only before they are decoded too has it its form.
+    """
     for _ in range(_ROUNDS):
         if not MAY_DECODE.search(reading.text):
             break
-        decoded = reading
-        for parts in (of_lines, of_base64, of_base32) if "\n" in reading.text else (of_base64, of_base32):
+        decoded = reading.replaced(of_lines(reading.text)) if "\n" in reading.text else reading
+        for parts in (of_base64, of_base32) if decoded is reading else ():
             decoded = decoded.replaced(parts(decoded.text))
         if decoded is reading:
             break
         reading = _deciphered(decoded) or decoded
-    return None if reading is encoded else reading
+        yield reading
 
 
 def _without_markup(text: str) -> Iterator[tuple[int, int, str]]:

@@ -172,8 +172,7 @@ class SecretRedactor:
 
     def redact(self, text: str) -> str:
         """Return ``text`` with its secrets masked."""
-        stream = self.stream()
-        return stream.feed(text) + stream.close()
+        return SecretStream(text).close()
 
     def stream(self) -> SecretStream:
         """Redact a text that comes in pieces."""
@@ -184,11 +183,12 @@ class SecretStream:
     """Redacts a text that comes in pieces, wherever they are cut: the output is what the whole text gives.
 
     It holds back the line that is not finished yet, and those that a secret may go on from.
+    ``begun`` is the first piece, if there is one already.
     """
 
-    def __init__(self) -> None:
-        self._held: list[str] = []
-        self._waits = False
+    def __init__(self, begun: str = "") -> None:
+        self._held = [begun]
+        self._waits = "\n" in begun
         self._within_key = False
         self._prefix = _QUOTED
         self._context = LineContext()

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 from context_builder.redaction.encodings import is_encoded
 from context_builder.redaction.named_secrets import named_secrets
-from context_builder.redaction.pieces import LINE_ENDS, lines_of_pieces, may_go_on
+from context_builder.redaction.pieces import LINE_ENDS, lines_of_pieces, may_become_one, may_go_on
 from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import Secret, has_one_of
 from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form, secrets_in_pieces
 from context_builder.redaction.secret_values import HINTS
 from context_builder.redaction.seed_phrases import may_go_on_from, seed_phrases
-from context_builder.redaction.strings_in_code import runs
+from context_builder.redaction.strings_in_code import open_run, runs
 
 _BLANKS: Final = rf"[^\S{LINE_ENDS}]"
 _NEW_LINES: Final = rf"(?:[{LINE_ENDS}]{_BLANKS}{{0,16}}(?:[>|#*][>|#* ]{{0,16}})?){{1,3}}"
@@ -40,6 +40,8 @@ _LONGEST_HELD: Final = 2_000
 _NO_KEY: Final = re.compile(r"[^A-Za-z0-9_+/=.:~-]+")
 _GOES_ON: Final = re.compile(r"[=\\]\r?\n")
 """The end of a line that says that it goes on."""
+_OPENS: Final = re.compile(r"[=(:\[{,+.\\]$")
+"""The end of a line that what is below belongs to."""
 _SIGNS: Final = re.compile(r"(?:\n[>|#* \t]{1,16})+\Z")
 _ANY_LINE_END: Final = re.compile(f"[{LINE_ENDS}]")
 _LONGEST_RANDOM: Final = 60
@@ -106,11 +108,19 @@ def _in_continued_lines(text: str) -> Iterator[Secret]:
 
 
 def _continued(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where lines go on, from the one before them on, in which a name may be."""
+    """Yield where lines go on, from the one before them on, if a name may be in it."""
     for start, end in chain(_going_on(text), runs(text)):
         if "\n" in text[start:end]:
-            begun = text.rfind("\n", 0, max(0, text.rfind("\n", 0, start))) + 1
-            yield max(begun, start - _LONGEST_HELD), end
+            yield max(_with_line_before(text, start), start - _LONGEST_HELD), end
+
+
+def _with_line_before(text: str, start: int) -> int:
+    """Return where the line of ``start`` begins, or the one before it if what goes on may belong to that."""
+    begun = text.rfind("\n", 0, start) + 1
+    before = text.rfind("\n", 0, max(0, begun - 1)) + 1
+    line = text[before:begun].rstrip()
+    is_of_it = _OPENS.search(line) or LIKE_A_KEY.search(line) or has_one_of(HINTS, line.lower())
+    return before if is_of_it and not _ends_whole(line) else begun
 
 
 def _going_on(text: str) -> Iterator[tuple[int, int]]:
@@ -141,19 +151,25 @@ def known_until(text: str) -> int:
     begun = len(text) if seed_phrase == len(text) else text.rfind("\n", 0, seed_phrase) + 1
     cut = min(begun, _unbroken_until(text))
     together = [(one.before, len(text) + 1 if may_go_on(text, one) else one.ended) for one in lines_of_pieces(text)]
-    if all(cut <= begun or cut >= ended for begun, ended in together):
-        return cut
+    together += _continued_until(text)
     together += [(text.rfind("\n", 0, one.start) + 1, one.head_end) for one in _breaks(text)]
     together += [(text.rfind("\n", 0, one.start) + 1, one.end) for one in seed_phrases(text)]
-    together += [
-        (begun, len(text) + 1 if text.endswith("\n", 0, end + 1) or end == len(text) else end)
-        for begun, end in _continued(text)
-    ]
     early = cut
     for begun, ended in sorted(together, key=itemgetter(1), reverse=True):
         if begun < early < ended:
             early = begun
     return early if len(text) - early <= _LONGEST_HELD else cut
+
+
+def _continued_until(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where lines go on, and from where on they may go on behind the text."""
+    last = text.rfind("\n") + 1
+    yield from ((begun, len(text) + 1 if end >= last else end) for begun, end in _continued(text))
+    for start in (last, open_run(text[:last])):
+        if start is not None:
+            yield _with_line_before(text, start), len(text) + 1
+    if last and may_become_one(text[last:]) and not _ends_in_form(text[: last - 1]):
+        yield text.rfind("\n", 0, last - 1) + 1, len(text) + 1
 
 
 def _unbroken_until(text: str) -> int:
@@ -163,7 +179,13 @@ def _unbroken_until(text: str) -> int:
         if match.end() not in is_open and not (head and head.end() == len(text)) and "\n" in match.group():
             at = text.rindex("\n", *match.span()) + 1
     last = text[at:]
-    return len(text) if last.endswith("\n") and _ends_whole(last[:-1]) else at
+    return len(text) if last.endswith("\n") and _ends_in_form(last[:-1]) else at
+
+
+def _ends_in_form(text: str) -> bool:
+    """Return whether a secret ends a text that has its form without what is below; a name or a look may have more."""
+    line = text[text.rfind("\n") + 1 :]
+    return any(one.end == len(line) for one in by_form(line, without_context=False))
 
 
 def _breaks(text: str) -> Iterator[_Break]:

@@ -24,6 +24,8 @@ _GAP: Final = (
 )
 _RUN: Final = re.compile(rf"{_STRING}(?:(?:{re.sub(r'[?]P<[a-z]+>', '?:', _GAP)}){_STRING}){{1,200}}")
 _NEXT: Final = re.compile(rf"(?:{_GAP})(?P<string>{_STRING})")
+_GOING_ON: Final = ('""', '+""', 'k=""')
+"""Any gap of which a text has only the first lines can end in one of these ways."""
 _FIRST: Final = re.compile(_STRING)
 _JOINED_BEFORE: Final = re.compile(
     r"(?:(?:\"\"|''|``)\.join\(\s{0,4}[\[(]?|concat\(|\{\}[\"']\.format\(|%s[\"']\s{0,2}(?:%\s{0,2}\(?|,)|\{\}[\"'],)\s{0,16}$",
@@ -69,6 +71,12 @@ def runs(text: str) -> Iterator[tuple[int, int]]:
     """Yield where strings stand one behind the other, with nothing but a program's signs and names between."""
     for run in _RUN.finditer(text):
         yield run.span()
+
+
+def open_run(text: str) -> int | None:
+    """Return where strings begin that may go on behind the text, which ends with a line; None if there are none."""
+    begun = [start for string in _GOING_ON for start, end in runs(text + string) if end == len(text) + len(string)]
+    return min(begun, default=None)
 
 
 def without_sign(text: str) -> Iterator[tuple[int, int, str]]:

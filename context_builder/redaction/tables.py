@@ -30,7 +30,8 @@ _PAIR: Final = re.compile(
 )
 """Two elements of HTML or XML, of which the first may be the name of the second."""
 _TWO_CELLS: Final = re.compile(
-    r"[\s|\[({\"'`*]{0,8}(?P<name>[A-Za-z][\w .-]{1,40})[\"'`*]{0,3}\s{0,4}[,;\t]\s{0,4}[\"'`*]{0,3}"
+    r"[\s|\[({\"'`*]{0,8}(?P<name>[A-Za-z][\w .-]{1,40})[\"'`*]{0,3}"
+    r"(?:\s{0,4}[;\t]\s{0,4}|,(?=\S)|(?<=[\"'`*]),\s{0,4}(?=[\"'`*]))[\"'`*]{0,3}"  # talk has a blank behind a comma
     r"(?P<value>[^\s,;\t\"'`|]{8,128})[\"'`*|\])};,\s]{0,8}"
 )
 _ELEMENT_ROW: Final = re.compile(r"<tr(?:\s[^<>]{0,200})?>(?P<cells>(?:(?!</?tr[\s>]).){0,4000})", re.IGNORECASE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
 from urllib.parse import quote
 
 import pytest
@@ -136,6 +138,57 @@ def test_any_cut_of_any_text_gives_the_same(parts, data):
     cut = data.draw(st.integers(0, len(text)))
     stream = REDACTOR.stream()
     assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close() == REDACTOR.redact(text)
+
+
+def fed(text: str, cuts: Iterable[int]) -> str:
+    """What a stream shows of a text that is cut there."""
+    stream = REDACTOR.stream()
+    return "".join(stream.feed(text[start:end]) for start, end in pairwise((0, *cuts, len(text)))) + stream.close()
+
+
+def line_ends(text: str) -> list[int]:
+    return [*accumulate(map(len, text.splitlines(keepends=True)))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'passw")\n\\\nc2""b""\n. ',
+        "d(pass=2x!=\n2",
+        "token:2stYWJj=\nG",
+        "token:c2stYWJjx9=\nG7h8I9j0\nbye\n",
+        "token sk-QUJDREVGR0hJSktM\n0hJS",
+        'd>GFzc3dvcmQ\nc2stYWJjcGFzc3ssword1b"ten\n"',
+        "1. sk-|</tr>\nPart 1: ghp_A1b2C3d4E5f6G7h8",
+        'k = "ghp_" + \\\n"A1b2C3d4E5f6G7h8I9j0K1l2" + \\\n"M3n4O5p6Q7r8"\nbye\n',
+        'password = (\n"hunt"\n"er22x!"\n)\nbye\n',
+    ],
+)
+def test_lines_that_go_on_give_the_same_in_a_stream(text):
+    whole = REDACTOR.redact(text)
+    assert fed(text, line_ends(text)) == whole
+    assert fed(text, range(len(text))) == whole
+
+
+GOING_ON = st.sampled_from(
+    [
+        *("password", "token: ", "sk-", "ghp_", "x", "12", "chr(65)+", "= ", " ", "|", "> ", "1. ", "- ", "Part 1: "),
+        *("\n", "\r\n", "=\n", "\\\n", "(\\\n", '")\n', '"a', 'b"', '" + "', 'k = "', 'k += "', ".append("),
+        *("<td>", "</td>", "<tr>", "</tr>", "hunter22x!", "c2stYWJj", "cGFzc3dvcmQ6IGh1", "bnRlcjIyeHl6enk="),
+        *("QUJDREVGR0hJSktM\n", "A1b2C3d4E5f6G7h8I9"),
+    ]
+)
+
+
+NAMED = st.sampled_from(["token:", "pass=", "c2stYWJjx9", "=\n", "\\\n", "\n", '"'])
+
+
+@settings(deadline=None, max_examples=600)
+@given(st.one_of(st.lists(NAMED, max_size=8), st.lists(GOING_ON, max_size=25)).map("".join), st.data())
+def test_any_cuts_of_lines_that_go_on_give_the_same(text, data):
+    whole = REDACTOR.redact(text)
+    assert fed(text, line_ends(text)) == whole
+    assert fed(text, sorted(data.draw(st.sets(st.integers(0, len(text)))))) == whole
 
 
 @settings(deadline=None)

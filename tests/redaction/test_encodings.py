@@ -57,6 +57,18 @@ def test_what_is_encoded_is_masked(encoding: str, secret: str) -> None:
     assert not [at for at in range(len(hidden) - least) if hidden[at : at + least] in shown], shown
 
 
+@pytest.mark.parametrize("width", [16, 20, 64])
+@pytest.mark.parametrize("behind", ["", " and so on.", " for it.\nThanks, bye\n", "\n\nGood bye."])
+def test_a_token_whose_parts_are_encoded_is_masked_in_lines_of_base32(width: int, behind: str) -> None:
+    parts = [
+        urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"HS256","typ":"JWT"}', b'{"sub":"12345"}')
+    ]
+    hidden = wrap(base32(".".join((*parts, token("", 43)))), width)
+    shown = REDACTOR.redact("Use this: " + "\n".join(hidden) + behind)
+    assert not [line for line in hidden if line in shown], shown
+    assert shown.endswith(behind)
+
+
 def test_digits_of_other_scripts_are_digits() -> None:
     assert REDACTOR.redact("card ٤١١١ ١١١١ ١١١١ ١١١١, or ४१११ ११११ ११११ ११११") == "card <CREDIT_CARD>, or <CREDIT_CARD>"
 

@@ -244,6 +244,7 @@ def test_the_head_of_a_column_and_the_line_above_tell_what_a_password_is(text: s
             "the password (see page12)",
             "a password hash of bcrypt12",
             "password,required",
+            "Password, rotated2026-01-01",
             '["password", "username2"]',
             "<li>password</li><li>username</li>",
             "<td>password</td>\n<td>required</td>",

@@ -55,8 +55,14 @@ def test_personal_data_in_parts_is_masked(way: str, parts: list[str]) -> None:
         "foo@1.2.3\nbar@2.0.0\nbaz@3.1.4",
         "ann@home\nbob@work\n@cleo",
         "see user@host: it is a prompt\nroot@web1:~# ls",
+        "see foo@bar, baz.com and",
+        "Ask bob@ \nhello.World ends",
         "@property\ndef name(self):\n    return self.org",
     ],
 )
 def test_tables_and_lists_of_other_things_stay(text: str) -> None:
     assert REDACTOR.redact(text) == text
+
+
+def test_a_domain_that_is_not_known_ends_a_mail_address_where_it_is_alone_in_its_line() -> None:
+    assert REDACTOR.redact("ann@\nfirma.gmbh\nBye") == "<EMAIL_ADDRESS>\nBye"

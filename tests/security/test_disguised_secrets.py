@@ -153,8 +153,8 @@ def test_a_secret_is_found_in_pieces(disguise: str, secret: str) -> None:
     hidden = IN_PIECES[disguise](secret)
     shown = redactor_of_packages().redact(f"Use {hidden} for it.")
     least = len(hidden) * PART // len(secret)
-    if all(part in hidden for part in thirds(secret)):  # with more around them
-        assert not [part for part in thirds(secret) if part in shown], shown
+    if disguise == "a log":  # the time and the level before the first piece are longer, and stay
+        assert not [part for part in parts(secret) if part in shown], shown
     else:
         assert not [at for at in range(len(hidden) - least) if hidden[at : at + least] in shown], shown
 
