@@ -184,7 +184,8 @@ async def _model(app: App) -> CheckAnswer:
     seconds = time.perf_counter() - started
     if result.analyst != app.dependencies.analyst.name:
         raise AnalystUnavailable(
-            f"{app.model_is.what}: the model gave no answer, so {result.analyst} analysis stood in"
+            f"{app.model_is.what}: the model gave no answer, so {result.analyst} analysis stood in;"
+            " the tasks below tell why"
         )
     found = f"found {len(result.keywords[0])} keywords in {seconds:.2f} s"
     return CheckAnswer(f"{app.model_is.what}: {found}", app.model_is.hint)

@@ -216,6 +216,8 @@ def _show(result: IngestResult) -> None:
     files = result.new + result.changed + result.unchanged
     counts = f"{files:,} files: {result.new:,} new, {result.changed:,} changed, {result.unchanged:,} as before"
     typer.echo(f"{counts}; {counted(result.edges, 'edge')} between them.")
+    if not files and not result.skipped:
+        typer.echo("It has no file that is read: Markdown, other text or source code, neither hidden nor ignored.")
     if result.erased:
         typer.echo(f"{len(result.erased):,} erased, whose file is gone.")
     for one in result.skipped[:_MOST_NAMED]:

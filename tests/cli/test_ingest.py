@@ -40,6 +40,15 @@ def test_what_was_done_is_told(folder: Path) -> None:
     assert "0 new, 0 changed, 2 as before" in ingest(str(folder), "--project", "kelp").stdout
 
 
+def test_a_folder_with_nothing_to_read_is_told_so(folder: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / ".hidden.md").write_text("Not this.")
+    told = ingest(str(empty), "--project", "kelp")
+    assert told.exit_code == 0
+    assert told.stdout.splitlines()[1].startswith("It has no file that is read: Markdown, other text or source code")
+
+
 def test_files_belong_to_no_module_but_the_one_that_is_named(folder: Path, migrated_url: str) -> None:
     async def modules() -> set[str]:
         functions = PostgresDatabase(migrated_url)

@@ -17,7 +17,7 @@ from context_builder.assembly.govern import RedactionPolicy
 from context_builder.clock import SystemClock
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.denials import LATEST, UnknownDenials
-from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.local import LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.request import ContextBuildRequest, Scope, SemanticRetrieval
@@ -26,8 +26,10 @@ from context_builder.knowledge.store import KnowledgeStore
 from context_builder.knowledge.view import Viewer
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.server.access.caller import Role, caller_of
+from context_builder.server.access.caller import Caller, Role, caller_of, local_caller
+from context_builder.server.problem import Problem
 from context_builder.server.routes.memories import found_memories
+from context_builder.server.routes.sessions import list_sessions
 from context_builder.wiring.knowledge import redactor_of_packages
 from tests.services.api_server import ApiServer
 from tests.services.waiting import wait_until
@@ -426,3 +428,27 @@ async def test_a_restricted_document_with_a_long_ref_is_no_internal_one_to_a_sea
     assert len(await vectors.search(*asked, sensitivities=("restricted",))) == 1
     assert await vectors.search(*asked, sensitivities=("internal", "public")) == []
     await memory.close()
+
+
+@pytest.mark.parametrize("names", [[], ["kept-quiet"]])
+async def test_to_ask_for_what_comes_after_a_denied_session_takes_what_an_unknown_one_takes(names: list[str]) -> None:
+    looked: list[list[str]] = []
+
+    async def access(_: Agent, sources: list[Any]) -> list[Access]:
+        looked.append([one.ref for one in sources])
+        return [Access.DENIED for _ in sources]
+
+    async def nothing(*_: object) -> Any:
+        return {}
+
+    async def of_caller(_: Caller) -> Any:
+        return [SimpleNamespace(session_id=name) for name in names]
+
+    services: Any = SimpleNamespace(
+        sessions=SimpleNamespace(of_caller=of_caller),
+        knowledge=SimpleNamespace(sensitivities=nothing),
+        packages=SimpleNamespace(viewer=SimpleNamespace(access=access)),
+    )
+    with pytest.raises(Problem, match=r"query\.after: is no session that there is"):
+        await list_sessions(None, services, local_caller("lab"), 5, "kept-quiet")  # type: ignore[arg-type]
+    assert looked == [["session:kept-quiet"]]

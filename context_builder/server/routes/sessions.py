@@ -18,7 +18,7 @@ from pydantic import Field
 from redis.asyncio import Redis
 
 from context_builder.clock import SystemClock
-from context_builder.errors import MessageError
+from context_builder.errors import MessageError, SessionIdError
 from context_builder.knowledge.artifact import CamelModel, at_most, check_ref
 from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
@@ -36,6 +36,7 @@ from context_builder.server.problem import Missing, Problem, not_found
 from context_builder.server.seen_session import MUST_BE_SEEN, SeenHere, SeenSession, access_to_sessions, first_seen
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.keys import validate_session_id
 from context_builder.session.messages.message import Delivered, Message, decode
 from context_builder.session.messages.revision import MessageReference, read_reference
 
@@ -77,10 +78,10 @@ async def list_sessions(
     """Return the sessions, most recently active first; `Link` leads to the next page, where there is one."""
     found = await services.sessions.of_caller(caller)
     if after is not None:
-        begin = next((place for place, one in enumerate(found) if one.session_id == after), len(found))
-        if not await first_seen(services, caller, found[begin : begin + 1], 1):
+        place = next((place for place, one in enumerate(found) if one.session_id == after), None)
+        if not await _may_see(services, caller, after) or place is None:
             raise Problem(422, "invalid_request", "query.after: is no session that there is")
-        found = found[begin + 1 :]
+        found = found[place + 1 :]
     page = await first_seen(services, caller, found, limit + 1)
     headers = {}
     if len(page) > limit:
@@ -88,6 +89,15 @@ async def list_sessions(
         query = urlencode({"limit": limit, "after": page[-1].session_id})
         headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
     return await as_json(lambda: [one.as_json() for one in page], **headers)
+
+
+async def _may_see(services: Services, caller: Caller, session_id: str) -> bool:
+    """Return whether the caller may see a session of this name, if there is one: it takes as long if there is none."""
+    try:
+        validate_session_id(session_id)
+    except SessionIdError:
+        return False
+    return (await access_to_sessions(services, caller, [session_id]))[session_id] is not Access.DENIED
 
 
 @router.get("/sessions/{session_id}/state", openapi_extra=READER, response_model=dict[str, Any])

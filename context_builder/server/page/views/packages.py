@@ -243,7 +243,7 @@ router = page_router()
 async def packages_page(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Show the form of a new package, and those that were looked for."""
     asked = request.query_params
-    by, value = asked.get("by", "any"), asked.get("value", "").strip()
+    by, value = asked.get("by", "any"), asked.get("value", "").replace("\0", "").strip()
     if by == "id" and value:
         return RedirectResponse(f"{PAGE}/packages/{quote(value, safe='')}", 303)
     kind = _LISTED.get(by)
