@@ -61,7 +61,7 @@ class UsageHistory:
         written = fields if isinstance(fields, Mapping) else {}
         seconds, steps = written.get("seconds"), written.get("steps")
         self.seconds, self._spent = STEPS[0], {}
-        if seconds in STEPS and isinstance(steps, list) and all(map(_is_step, steps)):
+        if seconds in STEPS and isinstance(steps, list) and len(steps) <= MOST_STEPS and all(map(_is_step, steps)):
             self.seconds = int(seconds)
             for step in steps:
                 self._count(StepUsage(*step))

@@ -85,6 +85,7 @@ def test_what_is_written_is_read_again_and_may_be_missing() -> None:
         {"seconds": 60, "steps": [[NOON, 1, "0.1"]]},
         {"seconds": 60, "steps": [[10**30, 1, 0.1]]},
         {"seconds": 60, "steps": [{"begin": NOON}]},
+        {"seconds": 60, "steps": [[NOON, 1, 0.1]] * (MOST_STEPS + 1)},
     ],
 )
 def test_what_has_another_form_is_no_history(written: object) -> None:
