@@ -44,7 +44,9 @@ async def cost_of(client: SessionClient) -> JsonObject:
     """Return what the session has cost. Raises :class:`StoreError` when it never ran."""
     spent = await client.cost()
     if spent is None:
-        raise StoreError(f"session {client.session_id} has cost nothing: it never ran")
+        raise StoreError(
+            f"session {client.session_id} has cost nothing: it never ran, or what is stored of it cannot be read"
+        )
     return spent
 
 

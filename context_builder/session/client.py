@@ -7,8 +7,8 @@ session, on any machine that reaches the same Redis.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, cast
@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError, StoreError
+from context_builder.json_shape import Shape
 from context_builder.session.keys import ARRIVALS, Keys
 from context_builder.session.messages.message import CONSILIENCE, Message, decode, delivered, is_assistants
 from context_builder.session.messages.message_index import (
@@ -31,6 +32,7 @@ from context_builder.session.messages.message_index import (
     speakers_in,
 )
 from context_builder.session.messages.revision import MessageReference, str_of
+from context_builder.session.stored import CONVERSATION, COST, HEAD, OWNER, STATE, SUMMARY, reading
 from context_builder.session.summary.citation import ExplainedPoint, explain
 from context_builder.storage.redis_availability import read_together, translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
@@ -137,10 +139,11 @@ class SessionClient:
                 return True
             fields = cast("Any", self._redis.hscan_iter(key, match="i:*", count=1_000))
             async for _, held in fields:
-                if speaker in speakers_in(held):
-                    return True
+                with reading(self.session_id, key):
+                    if speaker in speakers_in(held):
+                        return True
             head = await cast("Awaitable[bytes | None]", self._redis.hget(self._keys.checkpoint, "head"))
-        return speaker in ((_decode(head, self._keys.checkpoint) or {}).get("names") or {}).values()
+        return speaker in ((_decode(head, self._keys.checkpoint, HEAD) or {}).get("names") or {}).values()
 
     async def held_message(self, reference: MessageReference) -> HeldMessage:
         """Return whether the session has the message: ``unknown`` also while it waits to be taken in.
@@ -180,7 +183,7 @@ class SessionClient:
 
     async def state(self) -> JsonObject | None:
         """Return the published state, or ``None`` when there is none (never ran, or expired)."""
-        return await self._read(self._keys.state)
+        return await self._read(self._keys.state, STATE)
 
     async def remembered(self) -> JsonObject | None:
         """Return the published state; after it has expired, the one its checkpoint gives, as long as that is kept."""
@@ -190,16 +193,16 @@ class SessionClient:
             fields, pending = await read_together(
                 self._redis, ("hgetall", self._keys.checkpoint), ("llen", self._keys.pending)
             )
-        with self._reading_checkpoint():
+        with reading(self.session_id, self._keys.checkpoint):
             return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
 
     async def conversation_state(self) -> JsonObject | None:
         """Return the published silence clock, or ``None`` when no process keeps it."""
-        return await self._read(self._keys.conversation)
+        return await self._read(self._keys.conversation, CONVERSATION)
 
     async def owner(self) -> JsonObject | None:
         """Return who runs the session (``token``, ``host``, ``pid``, ``since``), or ``None`` when nobody does."""
-        return await self._read(self._keys.owner)
+        return await self._read(self._keys.owner, OWNER)
 
     async def waiting(self) -> int:
         """Return how many deliveries the session has not taken in yet."""
@@ -233,32 +236,27 @@ class SessionClient:
                 ("hget", self._keys.checkpoint, "head"),
                 ("lrange", self._keys.input, 0, QUEUE_TAIL - 1),
             )
-        known = _decode(state, self._keys.state) or _decode(head, self._keys.checkpoint) or {}
-        taken_in = known.get("highest_message_number")
-        return 1 + max(taken_in if isinstance(taken_in, int) else 0, _highest_number(queued))
+        known = _decode(state, self._keys.state, STATE) or _decode(head, self._keys.checkpoint, HEAD) or {}
+        return 1 + max(int(known.get("highest_message_number", 0)), _highest_number(queued))
 
     async def points(self) -> list[ExplainedPoint]:
         """Return the points of the summary, oldest first, each with the messages behind it."""
         async with translated():
             fields = await cast("Awaitable[dict[bytes, bytes]]", self._redis.hgetall(self._keys.checkpoint))
-        with self._reading_checkpoint():
+        with reading(self.session_id, self._keys.checkpoint):
             return explain({name.decode(): value for name, value in fields.items()})
 
-    @contextmanager
-    def _reading_checkpoint(self) -> Iterator[None]:
-        """Raise :class:`StoreError` in place of the errors of a checkpoint that no session wrote."""
-        try:
-            yield
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise StoreError(f"{self._keys.checkpoint}: not a checkpoint: {type(error).__name__}") from None
-
     async def cost(self) -> JsonObject | None:
-        """Return what the session's model calls have cost, also after the state has expired."""
+        """Return what the session's model calls have cost, also after the state has expired; None where that cannot be
+        read.
+        """
         async with translated():
             head = await cast("Awaitable[bytes | None]", self._redis.hget(self._keys.checkpoint, "head"))
-        counters = (_decode(head, self._keys.checkpoint) or {}).get("counters", {})
-        cost = counters.get("cost")
-        return cost if isinstance(cost, dict) else None
+        counters = (_decode(head, self._keys.checkpoint, HEAD) or {}).get("counters", {})
+        try:
+            return {**COST.whole(orjson.dumps(counters.get("cost")))}
+        except ValueError:
+            return None
 
     async def ended(self) -> Ended | None:
         """Return when and how the session was ended; ``None`` for one that goes on, or never ran."""
@@ -267,10 +265,10 @@ class SessionClient:
             (head, summary), undelivered = await read_together(
                 self._redis, ("hmget", keys.checkpoint, ["head", "summary"]), ("llen", keys.outbox)
             )
-        counters = (_decode(head, keys.checkpoint) or {}).get("counters", {})
+        counters = (_decode(head, keys.checkpoint, HEAD) or {}).get("counters", {})
         if not counters.get("ended_at"):
             return None
-        ledger = _decode(summary, keys.checkpoint) or {}
+        ledger = _decode(summary, keys.checkpoint, SUMMARY) or {}
         return Ended(counters["ended_at"], ledger.get("message_count", 0), ledger.get("seq", 0), undelivered)
 
     async def snapshot(self) -> Snapshot:
@@ -282,17 +280,17 @@ class SessionClient:
             )
         return Snapshot(
             session_id=self.session_id,
-            state=_decode(state, keys.state),
-            conversation=_decode(conversation, keys.conversation),
+            state=_decode(state, keys.state, STATE),
+            conversation=_decode(conversation, keys.conversation, CONVERSATION),
             waiting=int(waiting),
-            owner=_decode(owner, keys.owner),
+            owner=_decode(owner, keys.owner, OWNER),
             ended=await self.ended() if owner is None else None,
         )
 
-    async def _read(self, key: str) -> JsonObject | None:
+    async def _read(self, key: str, shape: Shape[Any]) -> JsonObject | None:
         async with translated():
             raw = await self._redis.get(key)
-        return _decode(raw, key)
+        return _decode(raw, key, shape)
 
 
 def spoken(session_id: str, number: int, speaker: str, text: str, at: datetime) -> JsonObject:
@@ -338,7 +336,7 @@ def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> J
     return state
 
 
-def _decode(raw: bytes | str | None, key: str) -> JsonObject | None:
+def _decode(raw: bytes | str | None, key: str, shape: Shape[Any]) -> JsonObject | None:
     if raw is None:
         return None
     try:
@@ -347,7 +345,7 @@ def _decode(raw: bytes | str | None, key: str) -> JsonObject | None:
         raise StoreError(f"{key}: not JSON: {error}") from None
     if not isinstance(value, dict):
         raise StoreError(f"{key}: not a JSON object")
-    return value
+    return shape.known(value)
 
 
 def _place_of(message: Message) -> tuple[bool, int | None, str]:

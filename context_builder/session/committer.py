@@ -28,6 +28,7 @@ from context_builder.session.store.commit import Commit, Committed
 from context_builder.session.store.lease import this_holder
 from context_builder.session.store.recovery import CommitHistory, HeldRevision, StoredSession
 from context_builder.session.store.store import SessionStore
+from context_builder.session.stored import Checkpoint
 from context_builder.storage.redis_availability import until_available
 from context_builder.tracing import note_span
 
@@ -92,7 +93,8 @@ class Committer:
             with attempt:
                 snapshot = await self.store.load()
         self._is_back()
-        self._history.begin(snapshot, self._clock.now())
+        with Checkpoint(self.store.keys.session_id, snapshot.fields).reading("unidentified"):
+            self._history.begin(snapshot, self._clock.now())
         return snapshot
 
     async def revise_what_waits(self, conversation: Conversation) -> None:

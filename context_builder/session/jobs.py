@@ -42,6 +42,7 @@ from context_builder.session.events import PhaseChanged, SessionEvent, TaskStart
 from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.store.store import SessionStore
+from context_builder.session.stored import reading
 from context_builder.values import value
 
 log = structlog.get_logger(__name__)
@@ -358,4 +359,5 @@ class Dispatch:
             session_id, lost = self._conversation.session_id, self._conversation.pending_lost()
             log.error("pending.lost", session_id=session_id, messages=lost)
             self._record(PhaseChanged("pending_lost"), now)
-        return [BufferedMessage.decode(entry, now) for entry in encoded]
+        with reading(self._conversation.session_id, self._store.keys.pending):
+            return [BufferedMessage.decode(entry, now) for entry in encoded]

@@ -64,7 +64,7 @@ def entries(first: int, last: int) -> list[JsonObject]:
 def sample_state(**changes: Any) -> JsonObject:
     """A state in the middle of the conversation."""
     points = [
-        {"id": i, "text": text, "kind": kind, "speakers": speakers, "messages": [i], "ids": [i], "time": None}
+        {"id": i, "text": text, "kind": kind, "speakers": speakers, "messages": [i], "ids": [i], "time": NOW - 200 + i}
         for i, (kind, text, speakers) in enumerate(POINTS)
     ]
     state: JsonObject = {

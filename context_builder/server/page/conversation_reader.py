@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from redis.asyncio import Redis
 
 from context_builder.clock import epoch
-from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
+from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
 from context_builder.server.page.session_status import status_of, troubles_of, undelivered
 from context_builder.server.page.summary_view import in_order, shown_point
@@ -23,6 +23,7 @@ from context_builder.session.keys import SLEEPERS, Keys
 from context_builder.session.messages.message import is_assistants
 from context_builder.session.store.commit import MARK_BYTES
 from context_builder.session.store.lease import describe, is_forgotten
+from context_builder.session.stored import CONVERSATION, HEAD, OWNER
 from context_builder.storage.redis_availability import read_together, translated
 
 FIRST: Final = 300
@@ -128,7 +129,7 @@ class ConversationReader:
 
     async def _checkpoint(self) -> JsonObject:
         async with translated():
-            return parsed_object(await self._redis.hget(self._keys.checkpoint, "head"))
+            return HEAD.read(await self._redis.hget(self._keys.checkpoint, "head"))
 
     async def _struck_messages(self) -> set[int]:
         """Return the newest messages that were struck; those that left the buffer before are told of nowhere else."""
@@ -319,14 +320,14 @@ def _topic(state: JsonObject) -> JsonObject:
 
 def _clock(raw: bytes | None) -> JsonObject:
     """Return the silence clock; ``kept`` says whether a process keeps it."""
-    conversation = parsed_object(raw)
+    conversation = CONVERSATION.read(raw)
     clock: JsonObject = {"kept": bool(conversation), "silent": bool(conversation.get("silence"))}
     last = number_of(conversation.get("last_message_time"))
     return clock if last is None else clock | {"last": last}
 
 
 def _owner(raw: bytes | None) -> str:
-    holder = parsed_object(raw)
+    holder = OWNER.read(raw)
     return describe(holder)[:_MOST_NAME] if holder and not is_forgotten(holder) else ""
 
 

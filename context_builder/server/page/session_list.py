@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
+from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
 from context_builder.server.page.session_status import SessionActivity, failing_tasks, status_of
@@ -21,6 +21,7 @@ from context_builder.session.servers import SessionServers
 from context_builder.session.store.commit import MARK_BYTES
 from context_builder.session.store.lease import describe
 from context_builder.session.store.registry import RegisteredSession, SessionRegistry, most_recent_first
+from context_builder.session.stored import CONVERSATION, STATE
 from context_builder.storage.redis_availability import translated
 
 MOST_SHOWN: Final = 200
@@ -160,7 +161,7 @@ class SessionLister:
             _row(
                 one,
                 self._states.get((server, one.session_id), (b"", {}))[1],
-                parsed_object(said),
+                CONVERSATION.read(said),
                 is_asleep=is_asleep is not None,
                 now=now,
             )
@@ -176,7 +177,7 @@ class SessionLister:
             for name, _ in changed:
                 pipe.get(Keys(name).state)
             states = await pipe.execute()
-        read = await asyncio.to_thread(lambda: [_brief(parsed_object(raw)) for raw in states])
+        read = await asyncio.to_thread(lambda: [_brief(STATE.read(raw)) for raw in states])
         for (name, mark), state in zip(changed, read, strict=True):
             self._states[server, name] = mark, state
         while len(self._states) > 4 * MOST_SHOWN:

@@ -13,7 +13,6 @@ from fastapi import Header, Request
 from fastapi.responses import StreamingResponse
 from redis.asyncio import Redis
 
-from context_builder.json_values import parsed_object
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER, OwnRedis, ServicesHere, SessionId, guarded_router
 from context_builder.server.problem import not_found
@@ -22,6 +21,7 @@ from context_builder.server.shared_look import Changes, SharedLook
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys
 from context_builder.session.store.commit import MARK_BYTES
+from context_builder.session.stored import CONVERSATION
 from context_builder.storage.redis_availability import read_together, translated
 
 ReadState: TypeAlias = Callable[[], Awaitable[JsonObject | None]]
@@ -72,7 +72,7 @@ class StateReader:
             mark, conversation = await read_together(
                 self._redis, ("getrange", self._keys.state, -MARK_BYTES, -1), ("get", self._keys.conversation)
             )
-        self.conversation = parsed_object(conversation)
+        self.conversation = CONVERSATION.read(conversation)
         if mark != self._mark:
             state = await self._read()
             self._mark = mark

@@ -141,7 +141,8 @@ class Topic:
     @classmethod
     def from_wire(cls, fields: Mapping[str, Any]) -> Topic:
         """Return what :meth:`wire` wrote."""
-        return cls(**{**fields, "active": tuple(fields["active"]), "terms": tuple(fields["terms"])})
+        active = tuple(domain for domain in fields["active"] if domain in fields["confidence"])
+        return cls(**{**fields, "active": active, "terms": tuple(fields["terms"])})
 
 
 def _smoothed(

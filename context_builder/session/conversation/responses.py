@@ -10,6 +10,13 @@ import orjson
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import CONSILIENCE, UNKNOWN_SPEAKER, Message
+from context_builder.session.stored import RESPONSE
+
+
+def checked_response(record: bytes) -> bytes:
+    """Return the record. Raises :class:`ValueError` for one that :class:`Responses` did not write."""
+    RESPONSE.whole(record)
+    return record
 
 
 class Responses:

@@ -26,10 +26,12 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import AGAIN, CORRECTION, RESPONSE
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.domains import Topic
+from context_builder.session.conversation.responses import checked_response
 from context_builder.session.keys import RECEIVERS, dead_count_field
 from context_builder.session.messages.buffer import PublishedEntries
-from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.summary.citation import read_sources
+from context_builder.session.messages.buffered_message import MESSAGE_FIELD, BufferedMessage
+from context_builder.session.stored import HEAD, SUMMARY, Checkpoint, Head
+from context_builder.session.summary.citation import SOURCE, CitedMessage
 
 
 def write_counters(conversation: Conversation) -> bytes:
@@ -120,50 +122,57 @@ def restore(
 ) -> Conversation:
     """Return the conversation that the checkpoint's ``fields`` describe; a new one when there are none.
 
-    Raises :class:`StoreError` for a checkpoint of a newer version.
+    Raises :class:`StoreError` for a checkpoint of a newer version, and for one that is damaged.
     """
     conversation = Conversation(session_id, rules, now, count_tokens)
     conversation.summary.seq = int(fields.get("summary_seq", b"0"))
     if "head" not in fields:
         return conversation
-    head = orjson.loads(fields["head"])
-    if head["schema_version"] > SCHEMA_VERSION:
-        raise StoreError(
-            f"session {session_id} was written by a newer version (schema {head['schema_version']}); upgrade to run it"
-        )
-    restore_counters(conversation, head["counters"], head["last_id"], now)
+    version = HEAD.read(fields["head"]).get("schema_version", 0)
+    if version > SCHEMA_VERSION:
+        raise StoreError(f"session {session_id} was written by a newer version (schema {version}); upgrade to run it")
+    stored = Checkpoint(session_id, fields)
+    head = stored.read("head", HEAD.whole)
+    with stored.reading("head"):
+        _restore_head(conversation, head, now)
     for receiver in RECEIVERS:  # counted where they are moved, which may be later than the head
-        conversation.undeliverable[receiver] = int(fields.get(dead_count_field(receiver), b"0"))
+        conversation.undeliverable[receiver] = stored.read(dead_count_field(receiver), int, b"0")
+    if "summary" in fields:
+        sources = stored.by_id(SOURCE, CitedMessage.decode)
+        with stored.reading("summary"):
+            conversation.summary.restore(SUMMARY.whole(fields["summary"]), sources)
+    entries = stored.by_id(MESSAGE_FIELD, lambda value: BufferedMessage.decode(value, now)).values()
+    with stored.reading("order"):
+        order = orjson.loads(fields.get("order", b"[]"))
+        conversation.buffer.restore(entries, order, pending, head["pending_tokens"], head["published"])
+    conversation.buffer.departed.extend(stored.read("departed", lambda value: _departed(value, now), b"[]"))
+    conversation.revisions.pending_corrections |= stored.by_id(CORRECTION, _correction)
+    for entry in stored.by_id(AGAIN, lambda value: BufferedMessage.decode(value, now)).values():
+        conversation.summarize_again(entry)
+    conversation.responses.restore(stored.by_id(RESPONSE, checked_response))
+    return conversation
+
+
+def _restore_head(conversation: Conversation, head: Head, now: Instant) -> None:
+    restore_counters(conversation, head["counters"], head["last_id"], now)
     domains = head["domains"]
     conversation.domain_tracker.latest = DomainResult(
         domains["confidence"], tuple(domains["keywords"]), domains["analyst"]
     )
     conversation.domain_tracker.topic = Topic.from_wire(domains["topic"])
-    if "summary" in fields:
-        conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
-    entries = [BufferedMessage.decode(value, now) for value in _by_id(fields, "m:").values()]
-    order = orjson.loads(fields.get("order", b"[]"))
-    conversation.buffer.restore(entries, order, pending, head["pending_tokens"], head["published"])
-    conversation.buffer.departed.extend(read_departed(fields, now))
     conversation.revisions.names = dict(head.get("names", {}))
     conversation.revisions.struck.extend(head.get("struck", ()))
-    for entry_id, value in _by_id(fields, CORRECTION).items():
-        text, speaker = orjson.loads(value)
-        conversation.revisions.pending_corrections[entry_id] = text, speaker
-    for value in _by_id(fields, AGAIN).values():
-        conversation.summarize_again(BufferedMessage.decode(value, now))
-    conversation.responses.restore(_by_id(fields, RESPONSE))
-    return conversation
 
 
-def _by_id(fields: Mapping[str, bytes], prefix: str) -> dict[int, bytes]:
-    """Return the fields with this prefix, by the ids that come after it."""
-    return {int(name.removeprefix(prefix)): value for name, value in fields.items() if name.startswith(prefix)}
+def _correction(encoded: bytes) -> tuple[str | None, str]:
+    text, speaker = orjson.loads(encoded)
+    if not isinstance(speaker, str) or not isinstance(text, str | None):
+        raise TypeError
+    return text, speaker
 
 
-def read_departed(fields: Mapping[str, bytes], now: Instant) -> list[BufferedMessage]:
-    """Return the newest messages that left the buffer."""
-    return [BufferedMessage.decode(orjson.dumps(entry), now) for entry in orjson.loads(fields.get("departed", b"[]"))]
+def _departed(encoded: bytes, now: Instant) -> list[BufferedMessage]:
+    return [BufferedMessage.decode(orjson.dumps(entry), now) for entry in orjson.loads(encoded)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

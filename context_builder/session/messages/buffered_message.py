@@ -13,6 +13,10 @@ from context_builder.analysis.chunking import excerpt
 from context_builder.clock import Instant
 from context_builder.quoting import LONGEST_NAME
 from context_builder.session.messages.message import Message, identity_of, stamp_of
+from context_builder.session.stored import MESSAGE
+
+MESSAGE_FIELD: Final = "m:"
+"""Begins the checkpoint's fields of buffered messages, before the id."""
 
 BYTES_PER_TOKEN: Final = 3
 """Bytes of talk in a token, at least: in ``o200k_base`` four of English, and three or more of every language tried."""
@@ -72,7 +76,7 @@ class BufferedMessage:
     @property
     def field(self) -> str:
         """Return the name of the checkpoint field that holds this entry."""
-        return f"m:{self.id}"
+        return f"{MESSAGE_FIELD}{self.id}"
 
     @property
     def estimated_tokens(self) -> int:
@@ -187,7 +191,7 @@ class BufferedMessage:
     @classmethod
     def decode(cls, encoded: bytes, now: Instant) -> BufferedMessage:
         """Return the entry that :meth:`encode` wrote, its age carried over by the wall clock."""
-        fields = orjson.loads(encoded)
+        fields = MESSAGE.whole(encoded)
         message = Message(
             text=fields["text"],
             speaker=fields["speaker"],

@@ -8,6 +8,7 @@ field ``dropped`` what they were. It is pure; whoever uses it reads the fields t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any, Final, Literal, NamedTuple
@@ -15,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 
 from context_builder.errors import MessageError
+from context_builder.session.keys import Keys
 from context_builder.session.messages.message import Delivered, Message
 from context_builder.session.messages.revision import (
     Correction,
@@ -24,6 +26,7 @@ from context_builder.session.messages.revision import (
     Strike,
     StrikeRequest,
 )
+from context_builder.session.stored import reading
 
 MOST_NAMESAKES: Final = 64
 """Newest messages of one number that are told apart: a recorder counts anew, and some count to one."""
@@ -173,7 +176,8 @@ class MessageIndex:
         self._session_id = session_id
         self._held = dict(held)
         self._last_id = last_id
-        self._dropped = _Dropped.read(held.get(DROPPED))
+        with self._reading(DROPPED):
+            self._dropped = _Dropped.read(held.get(DROPPED))
         self.changed: dict[str, bytes] = {}
 
     @property
@@ -287,9 +291,8 @@ class MessageIndex:
         unnumbered = self._held.get(id_field(reference.number))
         if unnumbered is None and self._dropped.may_be_about(reference.number):
             raise _too_old(reference)
-        if unnumbered is None or unnumbered == STRUCK or orjson.loads(unnumbered)[1] is not None:
-            return None
-        return reference.number
+        indexed = self._indexed(reference.number)
+        return reference.number if indexed is not None and indexed.number is None else None
 
     def _of_origin(self, request: StrikeRequest) -> int | None:
         """Return the id of the message that was first sent as ``origin`` says, of those that the reference may name."""
@@ -326,12 +329,17 @@ class MessageIndex:
         self._held[id_field(entry_id)] = self.changed[id_field(entry_id)] = value
 
     def _namesakes(self, field: str) -> list[_Namesake]:
-        return [_Namesake(*known) for known in orjson.loads(self._held.get(field, b"[]"))]
+        with self._reading(field):
+            return [_Namesake(*known) for known in orjson.loads(self._held.get(field, b"[]"))]
 
     def _indexed(self, entry_id: int) -> IndexedMessage | None:
         """Return what is known of a message; None of one that was struck, or is not known any more."""
         held = self._held.get(id_field(entry_id), STRUCK)
-        return None if held == STRUCK else IndexedMessage(*orjson.loads(held))
+        with self._reading(id_field(entry_id)):
+            return None if held == STRUCK else IndexedMessage(*orjson.loads(held))
+
+    def _reading(self, field: str) -> AbstractContextManager[None]:
+        return reading(self._session_id, Keys(self._session_id).message_index, field)
 
 
 def _too_old(message: MessageReference | str) -> MessageError:

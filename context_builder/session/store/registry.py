@@ -13,7 +13,6 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
-from context_builder.json_values import object_of, parsed_object
 from context_builder.session.keys import (
     FORGOTTEN,
     PACKAGE,
@@ -30,6 +29,7 @@ from context_builder.session.keys import (
 from context_builder.session.store.lease import is_forgotten
 from context_builder.session.store.scripts import script
 from context_builder.session.store.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS
+from context_builder.session.stored import HEAD, OWNER
 from context_builder.storage.redis_availability import read_together, translated
 
 MARK_CHARS: Final = 16
@@ -159,7 +159,7 @@ class SessionRegistry:
                 ("zscore", SESSIONS, session_id),
                 raises=False,
             )
-        held = parsed_object(owner if isinstance(owner, bytes) else None)
+        held = OWNER.read(owner if isinstance(owner, bytes) else None)
         if not kept and last_active is None and (owner is None or is_forgotten(held)):
             return None
         return (await self._look({session_id: last_active}))[0]
@@ -184,7 +184,7 @@ class SessionRegistry:
                 value = await self._client.get(Keys(session_id).owner)
         except WrongKeyType:
             return None
-        return parsed_object(value) or None
+        return OWNER.read(value) or None
 
     async def request_end(self, session_id: str) -> bool:
         """Ask whoever runs the session to end it; return false when nobody does."""
@@ -263,17 +263,22 @@ def _decoded(raw: bytes) -> str:
     return raw.decode(errors="replace")
 
 
+def _count_of(raw: bytes | None) -> int:
+    """Return a counter; 0 in place of what is none."""
+    return int(raw) if raw and len(raw) < 16 and raw.isdigit() else 0
+
+
 def _registered(session_id: str, last_active: float | None, look: tuple[Any, ...]) -> RegisteredSession:
     keys = Keys(session_id)
     looked_at = zip((keys.owner, keys.checkpoint, *_counted(keys)), look, strict=True)
     faults = [f"{key}: {answer}" for key, answer in looked_at if isinstance(answer, ResponseError)]
     owner, checkpoint, *lengths = (None if isinstance(answer, ResponseError) else answer for answer in look)
     head, *dead = checkpoint or [None] * (1 + len(RECEIVERS))
-    counters = parsed_object(head).get("counters") or {}
+    counters = HEAD.read(head).get("counters", {})
     waiting, pending, undelivered, unremembered = (int(length or 0) for length in lengths)
     return RegisteredSession(
         session_id=session_id,
-        owner=parsed_object(owner) or None,
+        owner=OWNER.read(owner) or None,
         last_active=last_active,
         ended_at=counters.get("ended_at"),
         messages=counters.get("received_messages", 0),
@@ -282,7 +287,7 @@ def _registered(session_id: str, last_active: float | None, look: tuple[Any, ...
         undelivered=undelivered,
         unremembered=unremembered,
         dead_letters=counters.get("dead_letters", 0),
-        undeliverable={receiver: int(count or 0) for receiver, count in zip(RECEIVERS, dead, strict=True)},
-        failing={task: object_of(told) for task, told in object_of(counters.get("failing")).items()},
+        undeliverable={receiver: _count_of(count) for receiver, count in zip(RECEIVERS, dead, strict=True)},
+        failing=counters.get("failing", {}),
         fault="; ".join(faults),
     )

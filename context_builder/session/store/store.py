@@ -27,6 +27,7 @@ from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.outboxes import Outbox, WaitingItems
 from context_builder.session.store.recovery import HeldRevision, Lineage, Lists, StoredSession
 from context_builder.session.store.scripts import BoundScript, script
+from context_builder.session.stored import Checkpoint
 from context_builder.storage.redis_availability import translated, translation
 
 END_REQUEST: Final = "end"
@@ -111,7 +112,8 @@ class SessionStore:
         """Return the session's checkpoint; commits continue from its revision."""
         stored, held, ancestors, lengths = await self._read()
         self._revision = held.revision
-        self.lineage = self.lineage.loaded(held, ancestors)
+        with Checkpoint(self.keys.session_id, stored.fields).reading("ancestors"):
+            self.lineage = self.lineage.loaded(held, ancestors)
         return replace(stored, newest=await self._newest(*lengths))
 
     async def read(self) -> StoredSession:
@@ -127,7 +129,11 @@ class SessionStore:
         checkpoint, identities, summary_seq, mark, *lengths = answer
         fields = dict(zip(checkpoint[::2], checkpoint[1::2], strict=True))
         named = {name.decode(): value for name, value in fields.items()}
-        held = HeldRevision(int(named.pop("revision", b"0")), named.pop("by", b""), mark or b"")
+        stored = Checkpoint(keys.session_id, {**named})
+        by = stored.read("by", lambda writer: writer.decode().encode())
+        held = HeldRevision(stored.read("revision", int, b"0"), by, mark or b"")
+        for name in ("revision", "by"):
+            named.pop(name, None)
         position, ancestors = named.pop("position", b""), named.pop("ancestors", None)
         if summary_seq is not None:
             named["summary_seq"] = summary_seq

@@ -9,7 +9,11 @@ from typing import Any, Final
 import orjson
 
 from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.stored import CITATION, SUMMARY
 from context_builder.session.summary.point import Point
+
+SOURCE: Final = "s:"
+"""Begins the checkpoint's fields of cited messages, before the id."""
 
 SOURCE_CHARS: Final = 500
 """Most characters of a cited message that are kept."""
@@ -48,7 +52,7 @@ class CitedMessage:
     @property
     def field(self) -> str:
         """Return the name of the checkpoint field that holds this source."""
-        return f"s:{self.id}"
+        return f"{SOURCE}{self.id}"
 
     def wire(self) -> dict[str, Any]:
         return asdict(self)
@@ -59,7 +63,7 @@ class CitedMessage:
     @classmethod
     def decode(cls, encoded: bytes) -> CitedMessage:
         """Return the source that :meth:`encode` wrote."""
-        return cls(**orjson.loads(encoded))
+        return cls(**CITATION.whole(encoded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +84,14 @@ class ExplainedPoint:
 
 def explain(fields: Mapping[str, bytes]) -> list[ExplainedPoint]:
     """Return the points of the checkpoint whose ``fields`` these are, in chronological order."""
-    points = orjson.loads(fields["summary"])["points"] if "summary" in fields else []
+    points = SUMMARY.whole(fields["summary"])["points"] if "summary" in fields else []
     sources = read_sources(fields)
     return [_explained(Point.from_wire(point), sources) for point in points]
 
 
 def read_sources(fields: Mapping[str, bytes]) -> dict[int, CitedMessage]:
     """Return the cited messages that a checkpoint holds, by id, in the order they were said."""
-    found = (CitedMessage.decode(value) for name, value in fields.items() if name.startswith("s:"))
+    found = (CitedMessage.decode(value) for name, value in fields.items() if name.startswith(SOURCE))
     return {source.id: source for source in sorted(found, key=lambda source: source.id)}
 
 

@@ -130,8 +130,13 @@ class Point:
             unconfirmed=fields["unconfirmed"],
             merges=tuple((merged, time) for merged, time in fields["merges"]),
             rewrites=fields["rewrites"],
-            said_on=fields.get("said_on"),
+            said_on=_day(fields.get("said_on")),
         )
+
+
+def _day(written: str | None) -> str | None:
+    """Return a day as it is written. Raises :class:`ValueError` for what is none."""
+    return None if written is None else date.fromisoformat(written).isoformat()
 
 
 def rendered(points: Sequence[Point], dated: Container[int] = ()) -> str:

@@ -174,13 +174,18 @@ async def test_a_look_that_fails_ends_neither_the_watch_nor_the_server(
 ) -> None:
     monkeypatch.setattr(reports, "EVERY", 0.01)
     await redis.zadd(SESSIONS, {"monday": 1})
-    await redis.hset(KEYS.checkpoint, dead_count_field("archive"), "many")
+    looked_at = reports._looked_at
+
+    async def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(reports, "_looked_at", fails)
     watch = HealthWatch(services_on(redis))
     history = watch.of_tenant("lab")
     with capture_logs() as logs:
         async with watch.watching():
             await wait_until(lambda: logs, "a look failed")
-            await redis.delete(KEYS.checkpoint)
+            monkeypatch.setattr(reports, "_looked_at", looked_at)
             await wait_until(lambda: history.bars("Delivery", time.time()), "a look is noted")
 
 

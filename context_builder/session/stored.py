@@ -1,0 +1,305 @@
+"""What Redis holds of a session, by field: what is published of it, and its checkpoint.
+
+Readers beside the session take what is as described and leave out the rest (:meth:`Shape.known`), because other
+programs may write these keys; who continues a session takes all or nothing (:meth:`Shape.whole`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NotRequired, TypeVar
+
+from typing_extensions import TypedDict
+
+from context_builder.errors import StoreError
+from context_builder.json_shape import Count, Misshapen, Number, Shape, Time
+from context_builder.session.keys import Keys
+
+T = TypeVar("T")
+
+
+class TaskCost(TypedDict):
+    """Calls of one task; tokens, and US dollars by list price."""
+
+    calls: Count
+    prompt_tokens: Count
+    cached_tokens: Count
+    completion_tokens: Count
+    dollars: Number
+
+
+class Cost(TypedDict):
+    """What all calls have cost; ``history`` is read by whoever shows it."""
+
+    dollars: Number
+    unpriced: list[str]
+    tasks: dict[str, TaskCost]
+    history: NotRequired[Any]
+
+
+class FailingCalls(TypedDict):
+    """Calls of one task that fail, since an epoch second."""
+
+    since: Time
+    tries: Count
+    reason: str
+    tokens: Count
+
+
+class Counters(TypedDict):
+    """Counters that the state and the head of a checkpoint share; those that came later may be missing."""
+
+    last_message_time: Time
+    last_summary_time: Time
+    last_domain_inference_time: Time
+    messages_since_summary: Count
+    messages_since_domain_inference: Count
+    highest_message_number: Count
+    received_messages: Count
+    dead_letters: Count
+    undeliverable: NotRequired[dict[str, Count]]
+    topic_changed_at: NotRequired[Time | None]
+    domain_calls_skipped: Count
+    analyst: dict[str, str | None]
+    failing: NotRequired[dict[str, FailingCalls]]
+    ended_at: Time | None
+    cost: Cost
+
+
+class StoredMessage(TypedDict):
+    """A message in the buffer or the pending list."""
+
+    id: int
+    message_number: int | None
+    speaker: str
+    text: str
+    timestamp: str
+    time: Number
+    buffer_entry_time: Time
+    confidence: Number
+    type: str
+    keywords: list[str]
+    domains: list[str]
+    domain_confidence: dict[str, Number]
+    analyst: str | None
+    timestamp_raw: NotRequired[Any]
+    user_id: NotRequired[str]
+    origin: NotRequired[str]
+
+
+class StoredResponse(TypedDict):
+    """A contribution of the assistant."""
+
+    id: int
+    message_number: int | None
+    speaker: str
+    text: str
+    timestamp: str
+    type: str
+    metadata: dict[str, Any]
+
+
+class StoredQuote(TypedDict):
+    """Words that a point rests on."""
+
+    message: int | None
+    id: int
+    quote: str
+    speaker: str
+
+
+class StoredPoint(TypedDict):
+    """A point of the summary."""
+
+    id: int
+    text: str
+    kind: str
+    by: list[str]
+    evidence: list[StoredQuote]
+    time: Number
+    first_number: int | None
+    spoken: bool
+    unconfirmed: bool
+    merges: list[tuple[int, Number]]
+    rewrites: Count
+    said_on: NotRequired[str | None]
+    undated_text: NotRequired[str]
+
+
+class PublishedPoint(StoredPoint):
+    """A point as readers are shown it."""
+
+    cites: list[int]
+    messages: list[int]
+    ids: list[int]
+    speakers: list[str]
+
+
+class PublishedSummary(TypedDict):
+    """The rolling summary as readers are shown it."""
+
+    text: str
+    covers_messages: list[Count]
+    message_count: Count
+    summary_seq: Count
+    degraded_messages: Count
+    rejected_points: Count
+    time_range_start: str | None
+    time_range_end: str | None
+    last_updated: str | None
+    points: list[PublishedPoint]
+
+
+class SessionState(Counters):
+    """The published state."""
+
+    session_id: str
+    rolling_summary: PublishedSummary
+    raw_recent_buffer: list[StoredMessage]
+    consilience_responses: list[StoredResponse]
+    current_domains: list[str]
+    domain_confidence: dict[str, Number]
+    current_keywords: list[str]
+    pending_messages: Count
+    schema_version: int
+    revision: Count
+    updated_at: Time
+
+
+class ConversationState(TypedDict):
+    """The published silence clock."""
+
+    session_id: str
+    silence: bool
+    time_since_last_message: Number
+    active_domains: list[str]
+    domain_confidence: dict[str, Number]
+    current_keywords: list[str]
+    last_message_time: Time
+
+
+class LeaseHolder(TypedDict):
+    """Who runs the session, since an epoch second."""
+
+    token: Count
+    host: str
+    pid: Count
+    since: Time
+    nonce: str
+    forgotten: bool
+
+
+class StoredTopic(TypedDict):
+    """What is talked about, smoothed."""
+
+    confidence: dict[str, Number]
+    active: list[str]
+    found_at: dict[str, Number]
+    subject: dict[str, Number]
+    terms: list[str]
+    changed_at: Number | None
+    rising_at: Number | None
+
+
+class StoredDomains(TypedDict):
+    """The latest inference of domains and keywords, and the topic."""
+
+    confidence: dict[str, Number]
+    keywords: list[str]
+    analyst: str
+    topic: StoredTopic
+
+
+class Head(TypedDict):
+    """The part of a checkpoint that every commit writes."""
+
+    schema_version: int
+    counters: Counters
+    last_id: int
+    pending_tokens: Count
+    published: Count
+    domains: StoredDomains
+    names: NotRequired[dict[str, str]]
+    struck: NotRequired[list[int]]
+
+
+class StoredSummary(TypedDict):
+    """The rolling summary as a checkpoint has it."""
+
+    covers: tuple[Count, Count] | None
+    start: tuple[Number, str] | None
+    end: tuple[Number, str] | None
+    talk: NotRequired[tuple[Number, Number] | None]
+    times: NotRequired[list[Number]]
+    last_updated: str | None
+    seq: Count
+    message_count: Count
+    degraded_messages: Count
+    rejected_points: Count
+    points: list[StoredPoint]
+    replaced: list[tuple[int, Number]]
+    next_point: int
+    parts: NotRequired[list[tuple[int, int]]]
+
+
+class StoredCitation(TypedDict):
+    """A message that the summary cites."""
+
+    id: int
+    number: int | None
+    speaker: str
+    timestamp: str
+    text: str
+    consilience: bool
+    clipped: bool
+
+
+STATE: Final = Shape(SessionState)
+COST: Final = Shape(Cost)
+CONVERSATION: Final = Shape(ConversationState)
+OWNER: Final = Shape(LeaseHolder)
+HEAD: Final = Shape(Head)
+SUMMARY: Final = Shape(StoredSummary)
+MESSAGE: Final = Shape(StoredMessage)
+RESPONSE: Final = Shape(StoredResponse)
+CITATION: Final = Shape(StoredCitation)
+
+
+@contextmanager
+def reading(session_id: str, key: str, field: str = "") -> Iterator[None]:
+    """Raise :class:`StoreError`, which says where and what to do, in place of errors of what no session wrote."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        place = f"{key}{f', field {field}' if field else ''}"
+        why = str(error) if isinstance(error, Misshapen) else type(error).__name__  # others quote what is stored
+        raise StoreError(
+            f"session {session_id} cannot be continued: {place} is damaged ({why}); it is left as it is. Correct it, "
+            f"restore a backup, or delete the session with `context-builder forget {session_id}`"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Reads the fields of a session's checkpoint; raises as :func:`reading` does, by the name of the field."""
+
+    session_id: str
+    fields: Mapping[str, bytes]
+
+    def reading(self, field: str) -> AbstractContextManager[None]:
+        return reading(self.session_id, Keys(self.session_id).checkpoint, field)
+
+    def read(self, field: str, decode: Callable[[bytes], T], default: bytes = b"") -> T:
+        """Return what a field holds, as ``decode`` reads it."""
+        with self.reading(field):
+            return decode(self.fields.get(field, default))
+
+    def by_id(self, prefix: str, decode: Callable[[bytes], T]) -> dict[int, T]:
+        """Return what the fields with this prefix hold, by the ids that come after it, in their order."""
+        found: dict[int, T] = {}
+        for field in filter(lambda name: name.startswith(prefix), self.fields):
+            with self.reading(field):
+                found[int(field.removeprefix(prefix))] = decode(self.fields[field])
+        return dict(sorted(found.items()))

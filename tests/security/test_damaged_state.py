@@ -1,0 +1,101 @@
+"""Whatever somebody writes into what a session publishes, nothing fails, and other sessions are shown as ever."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.session.conversation.state import take_session_state, write_head
+from context_builder.session.keys import SESSIONS, Keys
+from context_builder.testing import ManualClock
+from tests.cli.samples import sample_conversation
+from tests.damage import damaged
+from tests.server.page.conftest import logged_in
+from tests.services.api_server import ApiServer
+from tests.services.postgres_server import PostgresServer
+from tests.services.redis_server import RedisServer
+from tests.session.conversation.test_state import lively
+
+pytestmark = pytest.mark.engines
+
+PUBLISHED: Final = (None, True, -1, 1e300, 2**62, "x\x00", [[]], {"x": {}})
+"""Values that other programs may write; each field has each of them in some session."""
+
+TURN: Final = {"query": "Where does the otter sleep?", "tokenBudget": 500}
+LOOKED_AT: Final = 40
+"""Sessions of which every page is looked at; lists show all."""
+
+SHOWN: Final = (
+    "/sessions/{}/state",
+    "/sessions/{}/messages",
+    "/ui/sessions/{}",
+    "/ui/data/sessions/{}/messages?before=99",
+    "/ui/sessions/{}/revisions",
+    "/sessions/{}/turn",
+)
+LISTED: Final = ("/sessions", "/ui/sessions", "/ui/health", "/readyz", "/memories/search?q=otter")
+
+
+def damages(state: Any, head: Any, conversation: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what is damaged, and the three as one session has them."""
+    whole = {"state": state, "head": head, "conversation": conversation}
+    for key, value in whole.items():
+        for place, other in damaged(value, PUBLISHED, key):
+            yield place, {**whole, key: other}
+
+
+async def damaged_sessions(redis: Redis) -> dict[str, str]:
+    """What is damaged in each of many sessions, by their ids."""
+    clock = ManualClock()
+    subject = lively(clock)
+    published = orjson.loads(bytes(take_session_state(subject, 1, clock.now())))
+    found: dict[str, str] = {}
+    async with redis.pipeline(transaction=False) as pipe:
+        for place, held in damages(published, orjson.loads(write_head(subject)), sample_conversation()):
+            found[name := f"broken-{len(found)}"] = place
+            keys = Keys(name)
+            pipe.set(keys.state, orjson.dumps(held["state"]))
+            pipe.set(keys.conversation, orjson.dumps(held["conversation"]))
+            pipe.hset(keys.checkpoint, "head", orjson.dumps(held["head"]))
+            pipe.zadd(SESSIONS, {name: clock.now().wall})
+        await pipe.execute()
+    return found
+
+
+@pytest.fixture(scope="module")
+def patient_api(
+    tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer, postgres_server: PostgresServer
+) -> Iterator[ApiServer]:
+    """A server whose callers may call as often as they like."""
+    folder, database = tmp_path_factory.mktemp("damaged"), postgres_server.create_database(migrated=True)
+    many = dict.fromkeys(("serve_caller_rate", "serve_tenant_rate"), 10_000)
+    server = ApiServer(folder, redis_server.url, database, **many)
+    yield server
+    server.close()
+
+
+async def test_every_field_of_every_session(patient_api: ApiServer, redis: Redis) -> None:
+    api = patient_api
+    found = await damaged_sessions(redis)
+    shown = random.Random(7).sample([*found], LOOKED_AT)
+    wrong = []
+    async with api.client(api.key()) as client, api.client() as page:
+        await logged_in(api, page, api.key())
+        turns = asyncio.Semaphore(4)
+
+        async def ask(path: str, name: str = "") -> None:
+            async with turns:
+                who = page if path.startswith("/ui") else client
+                answer = await (who.post(path, json=TURN) if path.endswith("/turn") else who.get(path))
+            if answer.status_code not in ({200, 404, 503} if name else {200}):
+                wrong.append((found.get(name), path, answer.status_code))
+
+        await asyncio.gather(*map(ask, LISTED))
+        await asyncio.gather(*(ask(path.format(name), name) for name in shown for path in SHOWN))
+    assert wrong == []
