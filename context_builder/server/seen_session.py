@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-import orjson
 from fastapi import Depends
 from redis.asyncio import Redis
 
@@ -25,9 +24,12 @@ from context_builder.server.guarded_route import CallerHere, OwnRedis, ServicesH
 from context_builder.server.problem import not_found
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.conversation.changes import CORRECTION
 from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
+from context_builder.session.conversation.state import read_correction
 from context_builder.session.keys import Keys
 from context_builder.session.store.registry import RegisteredSession
+from context_builder.session.stored import MESSAGE, Checkpoint
 from context_builder.storage.redis_availability import read_together, translated
 
 LOOKED_AT: Final = 1_000
@@ -74,14 +76,15 @@ class SessionMessages:
             batches, pending = await read_together(
                 self._redis, ("lrange", keys.memory_outbox, 0, last), ("lrange", keys.pending, 0, last)
             )
-        corrected = await self._corrected(keys.checkpoint) if pending else {}
+        corrected = await self._corrected(keys) if pending else {}
         return await asyncio.to_thread(_decoded, batches, pending, corrected) if batches or pending else []
 
-    async def _corrected(self, checkpoint: str) -> dict[int, tuple[str | None, str]]:
+    async def _corrected(self, keys: Keys) -> dict[int, tuple[str | None, str]]:
         """Return text and speaker of messages, by id, that were corrected while they wait for their summary."""
         async with translated():
-            fields: Any = self._redis.hscan_iter(checkpoint, match="x:*", count=1_000)
-            return {int(name[2:]): tuple(orjson.loads(value)) async for name, value in fields}
+            scanned: Any = self._redis.hscan_iter(keys.checkpoint, match=f"{CORRECTION}*", count=1_000)
+            fields = {name.decode(errors="replace"): value async for name, value in scanned}
+        return Checkpoint(keys.session_id, fields).by_id(CORRECTION, read_correction)
 
 
 def _decoded(
@@ -97,9 +100,9 @@ def _decoded(
         for old, new in batch.renamed:
             found = {known: with_speaker(one, old, new) for known, one in found.items()}
         found |= {one.id: one.applied(found[one.id]) for one in batch.amended if one.id in found}
-    waiting = [one for one in map(orjson.loads, pending) if one["text"]]  # of one that was struck nothing is left
+    waiting = [one for one in map(MESSAGE.read, pending) if one.get("text")]  # of one that was struck nothing is left
     for one in waiting:
-        if (correction := corrected.get(one["id"])) is not None:
+        if (correction := corrected.get(one.get("id", 0))) is not None:
             text, one["speaker"] = correction
             one["text"] = one["text"] if text is None else text
     return [*map(_of_memory, found.values()), *waiting]

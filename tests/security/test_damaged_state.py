@@ -11,10 +11,11 @@ import orjson
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.server.access.caller import Role
 from context_builder.session.conversation.state import take_session_state, write_head
 from context_builder.session.keys import SESSIONS, Keys
 from context_builder.testing import ManualClock
-from tests.cli.samples import sample_conversation
+from tests.cli.samples import sample_conversation, sample_state
 from tests.damage import damaged
 from tests.server.page.conftest import logged_in
 from tests.services.api_server import ApiServer
@@ -78,6 +79,38 @@ def patient_api(
     server = ApiServer(folder, redis_server.url, database, **many)
     yield server
     server.close()
+
+
+RAW: Final = (b"", b"\x00\xff", b"[]", b"{}", b'{"id":1}', b'{"id":"x","text":1,"corrects":{}}', b"[" * 100_000)
+"""Items of lists that no session wrote."""
+
+WAITING: Final = ("input", "pending", "outbox", "memory_outbox", "dead", "archive_dead", "memory_dead")
+
+
+async def test_every_item_of_every_list(patient_api: ApiServer, redis: Redis) -> None:
+    api, names = patient_api, [f"item-{number}" for number in range(len(RAW))]
+    for name, raw in zip(names, RAW, strict=True):
+        keys = Keys(name)
+        await redis.set(keys.state, orjson.dumps(sample_state(session_id=name)))
+        await redis.zadd(SESSIONS, {name: 1})
+        for key in WAITING:
+            await redis.rpush(getattr(keys, key), raw)
+        await redis.hset(keys.checkpoint, mapping={"x:1": raw, "x:x": raw, "archive_dead": raw})
+        await redis.hset(keys.message_index, mapping={"n:1": raw, "i:1": raw})
+    wrong = []
+    async with api.client(api.key(Role.ADMIN)) as client, api.client() as page:
+        await logged_in(api, page, api.key(Role.ADMIN))
+        paths = [*LISTED, *(path.format(name) for name in names for path in (*SHOWN, "/ui/dead/{}"))]
+        for path in paths:
+            who = page if path.startswith("/ui") else client
+            answer = await (who.post(path, json=TURN) if path.endswith("/turn") else who.get(path))
+            if answer.status_code not in {200, 503}:
+                wrong.append((path, answer.status_code))
+        for name in names:
+            answer = await client.patch(f"/sessions/{name}/messages/1", json={"text": "It says otherwise."})
+            if answer.status_code not in {202, 404, 503}:
+                wrong.append((f"PATCH {name}", answer.status_code))
+    assert wrong == []
 
 
 async def test_every_field_of_every_session(patient_api: ApiServer, redis: Redis) -> None:

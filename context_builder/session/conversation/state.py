@@ -146,7 +146,7 @@ def restore(
         order = orjson.loads(fields.get("order", b"[]"))
         conversation.buffer.restore(entries, order, pending, head["pending_tokens"], head["published"])
     conversation.buffer.departed.extend(stored.read("departed", lambda value: _departed(value, now), b"[]"))
-    conversation.revisions.pending_corrections |= stored.by_id(CORRECTION, _correction)
+    conversation.revisions.pending_corrections |= stored.by_id(CORRECTION, read_correction)
     for entry in stored.by_id(AGAIN, lambda value: BufferedMessage.decode(value, now)).values():
         conversation.summarize_again(entry)
     conversation.responses.restore(stored.by_id(RESPONSE, checked_response))
@@ -164,7 +164,8 @@ def _restore_head(conversation: Conversation, head: Head, now: Instant) -> None:
     conversation.revisions.struck.extend(head.get("struck", ()))
 
 
-def _correction(encoded: bytes) -> tuple[str | None, str]:
+def read_correction(encoded: bytes) -> tuple[str | None, str]:
+    """Return the text of a corrected message, None where it stands, and its speaker."""
     text, speaker = orjson.loads(encoded)
     if not isinstance(speaker, str) or not isinstance(text, str | None):
         raise TypeError

@@ -14,6 +14,7 @@ from hashlib import sha1
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
+from pydantic import TypeAdapter
 
 from context_builder.errors import MessageError
 from context_builder.session.keys import Keys
@@ -65,18 +66,23 @@ class IndexedMessage:
     timestamp: str
     speaker: str
 
+    @classmethod
+    def decode(cls, held: bytes) -> IndexedMessage:
+        """Return what :meth:`encode` wrote. Raises :class:`ValueError` for anything else."""
+        return cls(*_INDEXED.validate_json(held, strict=True))
+
     def encode(self) -> bytes:
         return orjson.dumps([self.origin, self.number, self.consilience, self.time, self.timestamp, self.speaker])
 
 
 def speakers_in(held: bytes) -> tuple[str, ...]:
     """Return who said a message, by what is held of it; nobody, of one that was struck."""
-    return () if held == STRUCK else (IndexedMessage(*orjson.loads(held)).speaker,)
+    return () if held == STRUCK else (IndexedMessage.decode(held).speaker,)
 
 
 def number_in(held: bytes) -> int | None:
     """Return the number of a message, by what is held of it; None of one without, and of one that was struck."""
-    return None if held == STRUCK else IndexedMessage(*orjson.loads(held)).number
+    return None if held == STRUCK else IndexedMessage.decode(held).number
 
 
 def speaker_field(speaker: str) -> str:
@@ -116,6 +122,10 @@ class _Namesake(NamedTuple):
     id: int
     stamp: str
     corrected_at: float | None = None
+
+
+_INDEXED: Final = TypeAdapter(tuple[str, int | None, bool, float, str, str])
+_NAMESAKES: Final = TypeAdapter(list[_Namesake])
 
 
 def number_field(number: int, *, consilience: bool) -> str:
@@ -330,13 +340,13 @@ class MessageIndex:
 
     def _namesakes(self, field: str) -> list[_Namesake]:
         with self._reading(field):
-            return [_Namesake(*known) for known in orjson.loads(self._held.get(field, b"[]"))]
+            return _NAMESAKES.validate_json(self._held.get(field, b"[]"), strict=True)
 
     def _indexed(self, entry_id: int) -> IndexedMessage | None:
         """Return what is known of a message; None of one that was struck, or is not known any more."""
         held = self._held.get(id_field(entry_id), STRUCK)
         with self._reading(id_field(entry_id)):
-            return None if held == STRUCK else IndexedMessage(*orjson.loads(held))
+            return None if held == STRUCK else IndexedMessage.decode(held)
 
     def _reading(self, field: str) -> AbstractContextManager[None]:
         return reading(self._session_id, Keys(self._session_id).message_index, field)
