@@ -47,7 +47,7 @@ from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import document_space
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.embedder import Embedder
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.harness.known import known
 from scripts.benches.harness.laboratory import TRACE, Laboratory, Options, agent, new_laboratory

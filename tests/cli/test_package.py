@@ -18,7 +18,7 @@ from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivi
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.tokens.counter import count_tokens
 from tests.cli.samples import sample_state
 from tests.services.redis_server import RedisServer

@@ -14,7 +14,7 @@ from context_builder.errors import ArtifactChanged, DatabaseRejected, DatabaseUn
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link, Sensitivity, Status
 from context_builder.knowledge.store import LONG, ArtifactFilter, KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 
 pytestmark = pytest.mark.engines
 

@@ -18,7 +18,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.memory.memory import Memory
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.server.app import ROUTERS
 from context_builder.server.asgi.callers import MOST_BYTES

@@ -19,7 +19,7 @@ from context_builder.knowledge.grpc.channel import MAX_MESSAGE, ServiceChannel
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.wiring.knowledge import knowledge_of, local_services
 from tests.services.api_server import TENANT, ApiServer

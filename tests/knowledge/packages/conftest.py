@@ -24,7 +24,7 @@ from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.testing import ManualClock
 from context_builder.tokens.counter import count_tokens
 from context_builder.tracing import TraceContext
