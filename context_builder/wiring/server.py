@@ -116,7 +116,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             sessions=Sessions(servers, tenant_id),
             knowledge=knowledge.store,
             packages=packages,
-            functions=database.knowledge,
+            database=database.knowledge,
             memory=redacting(memory, settings, refuses=True),
             build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,

@@ -39,7 +39,7 @@ def knowledge(migrated_url: str, redis_server: RedisServer, monkeypatch: pytest.
     monkeypatch.setenv("REDIS_URL", redis_server.url)
 
     async def store() -> None:
-        functions = PostgresDatabase(migrated_url)
+        database = PostgresDatabase(migrated_url)
         for ref, content in CONTENTS.items():
             artifact = Artifact(
                 kind=ArtifactKind.DOCUMENT,
@@ -49,8 +49,8 @@ def knowledge(migrated_url: str, redis_server: RedisServer, monkeypatch: pytest.
                 sensitivity=Sensitivity.RESTRICTED if ref == "artifact:keys" else Sensitivity.INTERNAL,
                 project_id="kelp",
             )
-            await KnowledgeStore(functions).put("default", ref, artifact)
-        await functions.close()
+            await KnowledgeStore(database).put("default", ref, artifact)
+        await database.close()
 
     asyncio.run(store())
 

@@ -191,7 +191,7 @@ async def test_what_a_busy_machine_has_no_time_for_may_be_sent_again(knowledge: 
         raise TooBusy("ended")
 
     with pytest.raises(DatabaseUnavailable):
-        await KnowledgeStore(knowledge._functions, busy).put("lab", REF, document("word " * LONG))
+        await KnowledgeStore(knowledge._database, busy).put("lab", REF, document("word " * LONG))
 
 
 async def test_tenants_know_nothing_of_each_other(knowledge: KnowledgeStore, migrated_url: str) -> None:

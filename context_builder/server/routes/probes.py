@@ -33,7 +33,7 @@ async def readyz(services: ServicesHere) -> PlainTextResponse:
             async with translated():
                 for server in services.sessions.servers:
                     await server.redis.ping()
-            await services.functions.ping()
+            await services.database.ping()
     except (ContextBuilderError, TimeoutError):
         raise Problem(503, "not_ready", "Redis or the database does not answer") from None
     return PlainTextResponse("ok\n")
