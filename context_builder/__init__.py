@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     )
     from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
     from context_builder.memory.options import SomaBrainOptions
-    from context_builder.memory.postgres import PostgresMemory
     from context_builder.memory.somabrain import SomaBrainClient
+    from context_builder.memory.sql_memory import PostgresMemory
     from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
     from context_builder.session.client import SessionClient
     from context_builder.session.config import SessionConfig
@@ -143,7 +143,7 @@ _HOMES = {
     "MemoryStore": "memory.memory",
     "NoMemoryStore": "errors",
     "NoopRedactor": "redaction.redactor",
-    "PostgresMemory": "memory.postgres",
+    "PostgresMemory": "memory.sql_memory",
     "RedactorProtocol": "redaction.redactor",
     "SessionConfig": "session.config",
     "SessionClient": "session.client",

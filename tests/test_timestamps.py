@@ -15,8 +15,8 @@ from context_builder.clock import Instant, day, epoch, in_utc, moment, with_offs
 from context_builder.database.migrations import apply
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.quoting import label_of
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation

@@ -68,7 +68,7 @@ def restore(
 
 
 async def _restore(file: Path, *, force: bool) -> None:
-    from context_builder.backup.restore import restore as restored_from
+    from context_builder.backup.backup import restore as restored_from
     from context_builder.wiring.database import owners_url
     from context_builder.wiring.servers import open_servers
 

@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import legible, memory_filter_of, print_json, run, session_ids, settings_for
+from context_builder.cli.command import JsonFlag, legible, memory_filter_of, print_json, run, session_ids, settings_for
 from context_builder.cli.view.package import MORE, added_line
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.errors import ProjectUnknown, require_extra
@@ -86,7 +86,7 @@ def build(
     explain: Annotated[
         bool, typer.Option("--explain", help="Explain each candidate's outcome, with score and reason.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Print the prompt for a session's next turn, never over the token limit.
 

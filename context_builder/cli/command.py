@@ -19,7 +19,7 @@ import orjson
 import typer
 from rich.console import Console
 
-from context_builder.cli.view.palette import plain
+from context_builder.cli.view.palette import plain, spaced
 from context_builder.errors import (
     ContextBuilderError,
     FilterInvalid,
@@ -203,6 +203,11 @@ def print_json(value: object, default: Callable[[Any], object] | None = None) ->
     """Print indented JSON; in it, what could act on a terminal is escaped. ``default`` as in orjson."""
     text = orjson.dumps(value, default, orjson.OPT_INDENT_2).decode()
     typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
+
+
+def print_text(text: str) -> None:
+    """Print a text as it is, but for a terminal, on which it must not act."""
+    typer.echo("\n".join(map(spaced, text.split("\n"))) if sys.stdout.isatty() else text)
 
 
 def run(

@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import print_json, redis_with, run, session_ids
+from context_builder.cli.command import JsonFlag, print_json, redis_with, run, session_ids
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import dollars
 from context_builder.errors import StoreError
@@ -18,7 +18,7 @@ from context_builder.session.client import JsonObject, SessionClient
 
 def cost(
     session_id: Annotated[str, typer.Argument(help="Session to read.", show_default=False, autocompletion=session_ids)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show tokens and estimated cost of a session's model calls, by task.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from context_builder.cli.command import print_json, run, settings_in_force
+from context_builder.cli.command import JsonFlag, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.errors import AnalystUnavailable, ContextBuilderError, StoreError
 from context_builder.storage.redis_availability import translated
@@ -50,7 +50,7 @@ class CheckAnswer:
 
 
 def doctor(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    json: JsonFlag = False,
     fix: Annotated[
         bool, typer.Option("--fix", help="First fix what can be fixed; ask before changing a server.")
     ] = False,

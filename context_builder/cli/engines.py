@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from context_builder.cli.command import confirm, print_json, run, settings_in_force
+from context_builder.cli.command import JsonFlag, confirm, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.errors import SettingError
 
@@ -33,7 +33,7 @@ def engines(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Stop engines without asking, even while sessions run.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show, start or stop the embedded Redis, PostgreSQL and embedding engine. Stopping keeps their data.
 

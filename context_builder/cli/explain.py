@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from context_builder.cli.command import print_json, redis_with, run, session_ids
+from context_builder.cli.command import JsonFlag, print_json, redis_with, run, session_ids
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
 from context_builder.cli.view.summary import KINDS
 from context_builder.clock import moment
@@ -24,7 +24,7 @@ def explain_command(
     session_id: Annotated[
         str, typer.Argument(help="Session to explain.", show_default=False, autocompletion=session_ids)
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show each point of the summary with the messages behind it.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
@@ -16,10 +15,11 @@ from context_builder.cli.command import (
     legible,
     memory_filter_of,
     print_json,
+    print_text,
     run,
     settings_in_force,
 )
-from context_builder.cli.view.palette import plain, spaced
+from context_builder.cli.view.palette import plain
 from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, a
     async with asking(tenant, request.intent) as (service, agent):
         built = await service.build_explained(agent, request, TraceContext.new(), MORE)
         if as_prompt:
-            _print_prompt(await service.prompt(built.package))
+            print_text(await service.prompt(built.package))
             return
     if as_json:
         document = built.package.model_dump(mode="json", by_alias=True)
@@ -302,7 +302,7 @@ async def _show(package_id: str, tenant: str | None, *, as_json: bool, as_prompt
     async with asking(tenant) as (service, agent):
         found = (await service.get(agent, package_id)).package
         if as_prompt:
-            _print_prompt(await service.prompt(found))
+            print_text(await service.prompt(found))
         elif as_json:
             print_json(found.model_dump(mode="json", by_alias=True))
         else:
@@ -368,8 +368,3 @@ def _request(fields: dict[str, Any]) -> ContextBuildRequest:
 def _one_form(*, as_json: bool, as_prompt: bool) -> None:
     if as_json and as_prompt:
         raise typer.BadParameter("--json and --prompt exclude each other")
-
-
-def _print_prompt(text: str) -> None:
-    """Print the text as it is, but for a terminal, on which it must not act."""
-    typer.echo("\n".join(map(spaced, text.split("\n"))) if sys.stdout.isatty() else text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -14,8 +13,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import JsonFlag, legible, print_json, run, settings_in_force
-from context_builder.cli.view.palette import plain, spaced
+from context_builder.cli.command import JsonFlag, legible, print_json, print_text, run, settings_in_force
+from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import counted
 from context_builder.errors import ContextBuilderError, PolicyError, require_extra
 
@@ -183,7 +182,7 @@ async def _show(name: str, tenant: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"name": name, "text": text, "policyVersion": governance.policy_set.version})
     else:
-        typer.echo("\n".join(map(spaced, text.split("\n"))) if sys.stdout.isatty() else text)
+        print_text(text)
 
 
 async def _put(name: str, text: str, tenant: str | None, *, as_json: bool) -> None:

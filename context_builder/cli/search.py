@@ -10,7 +10,15 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from context_builder.cli.command import each_legible, legible, memory_filter_of, print_json, run, settings_in_force
+from context_builder.cli.command import (
+    JsonFlag,
+    each_legible,
+    legible,
+    memory_filter_of,
+    print_json,
+    run,
+    settings_in_force,
+)
 from context_builder.cli.view.palette import plain
 from context_builder.errors import require_extra
 
@@ -39,7 +47,7 @@ def search(
     tenant: Annotated[
         str | None, typer.Option("--tenant", help="Tenant of the memories; default: TENANT_ID.", callback=legible)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Search what is remembered: messages, points of summaries, preferences, as far as this user may see them.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from context_builder.cli.command import print_json, run, settings_in_force
+from context_builder.cli.command import JsonFlag, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import FAILING
 from context_builder.clock import ago
@@ -26,7 +26,7 @@ _WIDE: Final = 80
 """Columns of a terminal from which it is told who runs a session."""
 
 
-def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+def sessions(json: JsonFlag = False) -> None:
     """List the sessions: who runs them, when somebody last spoke, how much is waiting.
 
     Problems are printed below the list, on standard error: model calls that fail, keys of a wrong type, ids that no

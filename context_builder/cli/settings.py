@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from context_builder.cli.command import print_json, run, settings_in_force
+from context_builder.cli.command import JsonFlag, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 
 CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
@@ -16,7 +16,7 @@ CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 
 def settings(
     env: Annotated[bool, typer.Option("--env", help="Print .env.example: every setting and its default.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show the settings in force, secrets masked.
 

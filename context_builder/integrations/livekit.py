@@ -13,8 +13,7 @@ from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession, Outgoing, known_beside
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
-from context_builder.transcript.repeats import without, words
-from context_builder.transcript.restated import RestatedSpeech
+from context_builder.transcript.repeats import RestatedSpeech, without, words
 
 try:
     from livekit.agents import (

@@ -17,8 +17,7 @@ from context_builder.integrations import live_session
 from context_builder.integrations.live_session import LiveSession, Outgoing, known_beside
 from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
-from context_builder.transcript.repeats import words
-from context_builder.transcript.restated import RestatedSpeech
+from context_builder.transcript.repeats import RestatedSpeech, words
 
 try:
     from pipecat.frames.frames import (

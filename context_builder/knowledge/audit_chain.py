@@ -116,13 +116,13 @@ def read_anchors(file: Path) -> list[Anchor]:
     return anchors
 
 
-async def anchors_of(functions: Database, tenant_id: str) -> list[Anchor]:
+async def anchors_of(database: Database, tenant_id: str) -> list[Anchor]:
     """Return the tenant's anchors that are kept, the oldest first."""
-    return _anchors(tenant_id, (await functions.call("context_package_audit_state", tenant_id, {}))[0])
+    return _anchors(tenant_id, (await database.call("context_package_audit_state", tenant_id, {}))[0])
 
 
 async def verify(
-    functions: Database,
+    database: Database,
     tenant_id: str,
     *,
     oldest: date,
@@ -135,32 +135,30 @@ async def verify(
     the chain was written anew, which those in the database, altered along with it, cannot. ``on_page`` is told
     the rows read so far. Reads 20,000 rows at a time.
     """
-    state = (await functions.call("context_package_audit_state", tenant_id, {}))[0]
+    state = (await database.call("context_package_audit_state", tenant_id, {}))[0]
     own = _anchors(tenant_id, state)
     base = max((one for one in own if one.day < oldest.isoformat()), key=lambda one: one.seq, default=None)
     others = [one for one in exported if one.tenant == tenant_id]
     chain = _Chain(tenant_id, base, state["head"], own, others)
     chain.check_begin(base, [one for one in others if one.day >= oldest.isoformat()])
     day, seq = (0, 0) if base is None else (_days(base.day), base.seq)
-    while page := await functions.call(
+    while page := await database.call(
         "context_package_audit_rows", tenant_id, {"after_day": day, "after_seq": seq, "most": PAGE}
     ):
         day, seq = chain.read(page)
         on_page(chain.rows)
         if chain.is_done:
             break
-    findings = (
-        [] if len(chain.report().findings) >= MOST_FINDINGS else await _untold(functions, tenant_id, base, oldest)
-    )
+    findings = [] if len(chain.report().findings) >= MOST_FINDINGS else await _untold(database, tenant_id, base, oldest)
     return chain.report(findings)
 
 
-async def _untold(functions: Database, tenant_id: str, base: Anchor | None, oldest: date) -> list[Finding]:
+async def _untold(database: Database, tenant_id: str, base: Anchor | None, oldest: date) -> list[Finding]:
     """Return what an audit would tell otherwise than it was: requests, callers, decisions, verdicts and texts."""
     day, seq = (0, 0) if base is None else (_days(base.day), base.seq)
     findings: list[Finding] = []
     while len(findings) < MOST_FINDINGS and (
-        page := await functions.call(
+        page := await database.call(
             "context_package_audit_told", tenant_id, {"after_day": day, "after_seq": seq, "most": PACKAGES}
         )
     ):

@@ -74,14 +74,14 @@ class EventRelay:
 
     def __init__(
         self,
-        functions: Database,
+        database: Database,
         redis: Redis,
         record: PackageRecord,
         *,
         tenant_id: str,
         events_max: int = EVENTS_MAX,
     ) -> None:
-        self._functions = functions
+        self._database = database
         self._redis = redis
         self._record = record
         self._tenant_id = tenant_id
@@ -121,7 +121,7 @@ class EventRelay:
                 await self._attempt("record.maintenance", self._record.maintain(self._tenant_id))
 
     async def _relay_all(self) -> None:
-        for tenant_id in await self._functions.call("context_package_events_waiting", self._tenant_id, {}):
+        for tenant_id in await self._database.call("context_package_events_waiting", self._tenant_id, {}):
             while not self._stopping.is_set() and await self._relay_batch(tenant_id) == BATCH:
                 pass
 
@@ -129,7 +129,7 @@ class EventRelay:
         """Relay a tenant's oldest events, and return how many; none while another server does."""
         taken = {"by_holder": self._holder, "seconds": LEASE, "most": BATCH}
         until = asyncio.get_running_loop().time() + LEASE / 2
-        rows = await self._functions.call("context_package_events_take", tenant_id, taken)
+        rows = await self._database.call("context_package_events_take", tenant_id, taken)
         if not rows:
             return 0
         # Given up well before another server takes over: of two, one would write behind the other's later events.
@@ -140,7 +140,7 @@ class EventRelay:
                 pipeline.xadd(EVENT_STREAM, {"event": event}, maxlen=self._events_max, approximate=True)
             await pipeline.execute()
         done = {"by_holder": self._holder, "last": rows[-1]["number"]}
-        await self._functions.call("context_package_events_done", tenant_id, done)
+        await self._database.call("context_package_events_done", tenant_id, done)
         return len(rows)
 
     async def _attempt(self, what: str, work: Awaitable[object]) -> bool:

@@ -143,7 +143,7 @@ class KnowledgeNode:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """Return the node in a row of the SQL functions."""
+        """Return the node in a row of the SQL database."""
         time = row.get("time")
         return cls(
             **{

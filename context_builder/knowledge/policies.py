@@ -66,14 +66,14 @@ class PolicyStore:
     Every call raises :class:`~context_builder.errors.DatabaseError`.
     """
 
-    def __init__(self, functions: Database, run: Runner = in_thread) -> None:
-        self._functions = functions
+    def __init__(self, database: Database, run: Runner = in_thread) -> None:
+        self._database = database
         self._run = run
         self._parsed: OrderedDict[str, Governance] = OrderedDict()
 
     async def version(self, tenant_id: str) -> int:
         """Return which version of governance holds: it counts all changes of what may be seen."""
-        return int((await self._functions.call("context_knowledge_governance", tenant_id, {}))[0])
+        return int((await self._database.call("context_knowledge_governance", tenant_id, {}))[0])
 
     async def governance(self, tenant_id: str) -> Governance:
         """Return the policies that hold now."""
@@ -81,7 +81,7 @@ class PolicyStore:
         if held is not None and held.version == await self.version(tenant_id):
             self._parsed.move_to_end(tenant_id)
             return held
-        rows: list[Any] = await self._functions.call("context_knowledge_policies", tenant_id, {})
+        rows: list[Any] = await self._database.call("context_knowledge_policies", tenant_id, {})
         kept: Mapping[str, str | None] = rows[0]["policies"]
         texts = {name: text for name, text in {**default_policies(), **kept}.items() if text is not None}
         if held is not None and held.texts == texts:
@@ -136,7 +136,7 @@ class PolicyStore:
             except TookTooLong:
                 raise PolicyError(name, 1, 1, "takes too long to read, with the others of the tenant") from None
             arguments = {"policy": name, "new_text": text, "seen": held.version}
-            if (await self._functions.call("context_knowledge_govern", tenant_id, arguments))[0]:
+            if (await self._database.call("context_knowledge_govern", tenant_id, arguments))[0]:
                 self._parsed[tenant_id] = Governance(_UNREAD, texts, policy_set)
                 return policy_set
         raise DatabaseUnavailable("others change this tenant's policies at the same time; try again")

@@ -42,10 +42,8 @@ class PackageRecord:
     Writers of one tenant run one after the other, for some milliseconds each.
     """
 
-    def __init__(
-        self, functions: Database, *, retention_days: int = RETENTION_DAYS, clock: Clock | None = None
-    ) -> None:
-        self._functions = functions
+    def __init__(self, database: Database, *, retention_days: int = RETENTION_DAYS, clock: Clock | None = None) -> None:
+        self._database = database
         self._retention_days = retention_days
         self._clock = clock or SystemClock()
         self._flights = SingleFlights(self._lease, self._release, self.latest)
@@ -241,7 +239,7 @@ class PackageRecord:
         return int(await self._one("context_package_maintain", tenant_id, now=self._now(), oldest=oldest))
 
     async def close(self) -> None:
-        await self._functions.close()
+        await self._database.close()
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now().wall, UTC)
@@ -262,7 +260,7 @@ class PackageRecord:
 
     async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
         check_tenant(tenant_id)
-        return await self._functions.call(function, tenant_id, arguments)
+        return await self._database.call(function, tenant_id, arguments)
 
     async def _one(self, function: str, tenant_id: str, **arguments: Any) -> Any:
         return (await self._call(function, tenant_id, **arguments))[0]

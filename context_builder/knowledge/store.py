@@ -1,4 +1,4 @@
-"""The knowledge store keeps artifacts, edges and assessments, apart by tenant, in PostgreSQL behind SQL functions."""
+"""The knowledge store keeps artifacts, edges and assessments, apart by tenant, in PostgreSQL behind SQL database."""
 
 from __future__ import annotations
 
@@ -119,15 +119,15 @@ class Neighbourhood:
 class KnowledgeStore:
     """Keeps artifacts, edges and assessments. Every call raises :class:`~context_builder.errors.DatabaseError`."""
 
-    def __init__(self, functions: Database, run: Runner = in_thread, redact: Redact | None = None) -> None:
+    def __init__(self, database: Database, run: Runner = in_thread, redact: Redact | None = None) -> None:
         """``redact`` is what confidential artifacts go through before they are made searchable."""
-        self._functions = functions
+        self._database = database
         self._run = run
         self._redact = redact
 
     @property
     def name(self) -> str:
-        return self._functions.name
+        return self._database.name
 
     async def put(
         self,
@@ -302,11 +302,11 @@ class KnowledgeStore:
         )
 
     async def close(self) -> None:
-        await self._functions.close()
+        await self._database.close()
 
     async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
         check_tenant(tenant_id)
-        return await self._functions.call(function, tenant_id, arguments)
+        return await self._database.call(function, tenant_id, arguments)
 
     async def _one(self, function: str, tenant_id: str, **arguments: Any) -> Any:
         return (await self._call(function, tenant_id, **arguments))[0]

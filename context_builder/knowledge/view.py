@@ -241,7 +241,7 @@ class Viewer:
 
 
 class ViewerAdmission:
-    """Implements :class:`~context_builder.knowledge.sources.query.Admission` for an agent."""
+    """Implements :class:`~context_builder.knowledge.sources.Admission` for an agent."""
 
     def __init__(self, viewer: Viewer, agent: Agent, intent: str, standing: Standing | None) -> None:
         self._viewer = viewer

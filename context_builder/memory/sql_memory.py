@@ -15,7 +15,8 @@ from typing import Any, Final
 import structlog
 
 from context_builder.breaker import guard_calls_to
-from context_builder.database.database import Database
+from context_builder.database.database import TIMEOUT, Database
+from context_builder.database.postgres import CONNECTIONS, PostgresDatabase
 from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.embedder import Embedder, Embedding, without_common
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
@@ -408,3 +409,22 @@ class SqlMemory:
         if not tenant_id or storable(tenant_id) != tenant_id:
             raise DatabaseRejected("a memory belongs to a tenant, and none was named")
         return await self._database.call(function, tenant_id, arguments)
+
+
+class PostgresMemory(SqlMemory):
+    """Keeps memories at ``url``, apart by tenant, over at most ``connections``. See
+    :class:`~context_builder.memory.memory.MemoryStore`."""
+
+    def __init__(
+        self,
+        url: str,
+        embedder: Embedder | None = None,
+        options: SearchOptions | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        query_time: float = QUERY_TIME,
+        in_background: bool = False,
+        connections: int = CONNECTIONS,
+    ) -> None:
+        database = PostgresDatabase(url, connections=connections, timeout=timeout)
+        super().__init__(database, embedder, options, query_time=query_time, in_background=in_background)

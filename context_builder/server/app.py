@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
@@ -32,6 +34,7 @@ from context_builder.server.asgi.framing import (
     HostMiddleware,
     TraceMiddleware,
 )
+from context_builder.server.guarded_route import ServicesHere
 from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,
@@ -40,11 +43,11 @@ from context_builder.server.routes import (
     memories,
     packages,
     policies,
-    probes,
     sessions,
     turns,
 )
 from context_builder.server.services import Services
+from context_builder.storage.redis_availability import translated
 
 ROUTERS = (
     artifacts.router,
@@ -56,6 +59,32 @@ ROUTERS = (
     policies.router,
 )
 """Routers of guarded routes."""
+
+
+probes = APIRouter(include_in_schema=False)
+
+PATIENCE: Final = 2.0
+"""Seconds that Redis and the database have to answer a probe."""
+
+
+@probes.get("/livez")
+async def livez() -> PlainTextResponse:
+    """Answer, if the process does."""
+    return PlainTextResponse("ok\n")
+
+
+@probes.get("/readyz")
+async def readyz(services: ServicesHere) -> PlainTextResponse:
+    """Answer 200 once Redis and the database answer, else 503."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async with translated():
+                for server in services.sessions.servers:
+                    await server.redis.ping()
+            await services.database.ping()
+    except (ContextBuilderError, TimeoutError):
+        raise problem.Problem(503, "not_ready", "Redis or the database does not answer") from None
+    return PlainTextResponse("ok\n")
 
 
 def create_app(services: Services) -> FastAPI:
@@ -112,7 +141,7 @@ def create_app(services: Services) -> FastAPI:
     app.router.routes += mounted.routes
     for router in ROUTERS:
         app.include_router(router, responses=_PROBLEMS)
-    app.include_router(probes.router)
+    app.include_router(probes)
     app.include_router(entrance)
     app.mount(PAGE, page)
     app.include_router(documentation.router)

@@ -167,7 +167,7 @@ LONGEST_KEPT: Final = 4_096
 
 
 async def answered_once(
-    functions: Database,
+    database: Database,
     caller: Caller,
     request: Request,
     answer: Callable[[], Awaitable[Response]],
@@ -188,7 +188,7 @@ async def answered_once(
     named: dict[str, Any] = {"caller_sub": as_key(caller.sub), "call_key": storable(key)}
     held = {**named, "by_holder": uuid4().hex}
     begin = {**named, "call_digest": sha256(called).hexdigest(), "by_holder": held["by_holder"]}
-    (found,) = await functions.call("context_access_call_begin", caller.tenant_id, begin)
+    (found,) = await database.call("context_access_call_begin", caller.tenant_id, begin)
     match found["state"]:
         case "other":
             raise Problem(422, "idempotency_clash", f"this {KEY} was sent before with another call")
@@ -208,7 +208,7 @@ async def answered_once(
     finally:
         ended = held if noted is None else {**held, "answered": noted}
         with suppress(DatabaseError):  # it is done all the same; who asks again is told so, or waits a minute
-            await functions.call("context_access_call_end", caller.tenant_id, ended)
+            await database.call("context_access_call_end", caller.tenant_id, ended)
 
 
 def _kept(response: Response, *, keeps: bool) -> dict[str, Any]:
@@ -270,7 +270,7 @@ class GuardedRoute(APIRoute):
                 return await handler(read)
             services: Services = request.app.state.services
             keeps = self.name not in TELL_WHAT_WAS_SAID
-            return await answered_once(services.functions, current_caller(), read, lambda: handler(read), keeps=keeps)
+            return await answered_once(services.database, current_caller(), read, lambda: handler(read), keeps=keeps)
 
         return guarded
 

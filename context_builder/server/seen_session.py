@@ -42,9 +42,9 @@ MOST_WAITING: Final = 10_000
 class SessionMessages:
     """Reads what was said in the sessions of one Redis, and of one tenant in the database."""
 
-    def __init__(self, redis: Redis, functions: Database, tenant_id: str) -> None:
+    def __init__(self, redis: Redis, database: Database, tenant_id: str) -> None:
         self._redis = redis
-        self._functions = functions
+        self._database = database
         self._tenant_id = tenant_id
 
     async def after(self, session_id: str, after: int, limit: int) -> list[JsonObject] | None:
@@ -54,7 +54,7 @@ class SessionMessages:
         """
         state = await SessionClient(self._redis, session_id).remembered()
         arguments = {"session": session_id, "after": after, "most": limit}
-        stored = await self._functions.call("context_said_after", self._tenant_id, arguments)
+        stored = await self._database.call("context_said_after", self._tenant_id, arguments)
         if state is None and not stored and not await self._was_stored(session_id, after):
             return None
         waiting = await self._waiting(session_id)
@@ -66,7 +66,7 @@ class SessionMessages:
 
     async def _was_stored(self, session_id: str, after: int) -> bool:
         arguments = {"session": session_id, "after": -1, "most": 1}
-        return after >= 0 and bool(await self._functions.call("context_said_after", self._tenant_id, arguments))
+        return after >= 0 and bool(await self._database.call("context_said_after", self._tenant_id, arguments))
 
     async def _waiting(self, session_id: str) -> list[JsonObject]:
         """Return what waits for its summary outside of the buffer, and what was summarized and waits for the memory."""
@@ -177,7 +177,7 @@ class SeenSession:
         self._caller = caller
         self._session_id = session_id
         self._redis = redis
-        self._messages = SessionMessages(redis, services.functions, caller.tenant_id)
+        self._messages = SessionMessages(redis, services.database, caller.tenant_id)
         self._checked_at = time.monotonic()
         self.access = access
 

@@ -99,7 +99,7 @@ class Services:
     sessions: Sessions
     knowledge: KnowledgeStore
     packages: PackageService
-    functions: Database
+    database: Database
     memory: MemoryStore
     build_turn: BuildTurn
     policies: PolicyStore

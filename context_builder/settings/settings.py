@@ -227,11 +227,11 @@ class Misspelt(NamedTuple):
         return f"{self.where}: {self.name} is not a setting; did you mean {self.meant}?"
 
 
-def misspelt(env_file: Path = Path(".env"), environ: Mapping[str, str] | None = None) -> list[Misspelt]:
-    """Return names in the file and in the environment that are no setting but look like one, or begin as only our
+def misspelt() -> list[Misspelt]:
+    """Return names in ``.env`` and in the environment that are no setting but look like one, or begin as only our
     settings do.
     """
-    places = ((str(env_file), read_values(env_file)), ("environment", os.environ if environ is None else environ))
+    places = ((".env", read_values(Path(".env"))), ("environment", os.environ))
     return [
         Misspelt(where, name, meant)
         for where, names in places

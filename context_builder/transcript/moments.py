@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_builder.clock import moment
@@ -141,12 +141,10 @@ _OCLOCK: Final = re.compile(r"\s?(?:Uhr|uur|h|hrs)\s*$")
 """A date and what follows it in a line that has words before it, and what stands behind a time of the day."""
 
 
-def iso(text: str, zone: tzinfo | None = None) -> datetime:
-    """Return the moment of ISO 8601, in the local zone or ``zone`` where it names none. Raises :class:`ValueError`."""
+def iso(text: str) -> datetime:
+    """Return the moment of ISO 8601, in the local zone where it names none. Raises :class:`ValueError`."""
     try:
         found = datetime.fromisoformat(re.sub(r" (?:UTC|GMT)$", "+00:00", text.strip()))
     except ValueError:
         raise ValueError(f"{text[:40]!r} is not ISO 8601") from None
-    if found.tzinfo is None and zone is not None:
-        return found.replace(tzinfo=zone)
     return found if found.tzinfo else (moment(found) or found.replace(tzinfo=UTC)).astimezone()

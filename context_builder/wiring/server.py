@@ -24,8 +24,7 @@ from context_builder.knowledge.store import KnowledgeStore, document_space
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator, CachedKeys, LocalToken, local_token
-from context_builder.server.access.jwt_verifier import JwtVerifier
-from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
+from context_builder.server.access.jwt_verifier import FileKeySet, JwtVerifier, KeySet, UrlKeySet, fetch_from
 from context_builder.server.asgi.callers import ShareLimits, Shares
 from context_builder.server.asgi.framing import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
@@ -117,7 +116,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             sessions=Sessions(servers, tenant_id),
             knowledge=knowledge.store,
             packages=packages,
-            functions=database.knowledge,
+            database=database.knowledge,
             memory=redacting(memory, settings, refuses=True),
             build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,

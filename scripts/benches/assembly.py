@@ -36,9 +36,8 @@ from context_builder.database.migrations import apply
 from context_builder.errors import TokenLimitExceeded
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.memory import Memory, MemoryQuery, MemoryStore, SearchResult
-from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
-from context_builder.memory.sql_memory import SearchOptions
+from context_builder.memory.sql_memory import PostgresMemory, SearchOptions
 from context_builder.redaction import NoopRedactor, PiiRedactor
 from context_builder.redaction.pii import PRECEDENCE
 from context_builder.testing import InMemoryStore, ManualClock

@@ -26,7 +26,7 @@ from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.engines.embeddings import MODEL, EmbeddingEngine
 from context_builder.memory.engine_embedder import EngineEmbedder
 from context_builder.memory.memory import MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.wiring.embedded import embedded_database
 from scripts.benches.harness.report import NONE, BenchError, Line, Report, milliseconds, p50_p95, parser, run
 from scripts.benches.harness.stage import (

@@ -47,7 +47,7 @@ from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import document_space
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.embedder import Embedder
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.harness.known import known
 from scripts.benches.harness.laboratory import TRACE, Laboratory, Options, agent, new_laboratory
@@ -275,20 +275,20 @@ def audit(report: Report, options: Options) -> None:
 
 async def _audit(url: str, report: Report, part: int) -> None:
     await apply(url)
-    functions = PostgresDatabase(url, timeout=PATIENCE)
+    postgres = PostgresDatabase(url, timeout=PATIENCE)
     try:
-        times = await _recording(PackageRecord(functions), SAMPLES // part)
+        times = await _recording(PackageRecord(postgres), SAMPLES // part)
         report.add(timing(f"record a package of {RECORDED} sources and {CANDIDATES} candidates", times))
         rows = ROWS // part
         await _fill(url, rows)
         start = time.perf_counter()
-        found = await verify(functions, "lab", oldest=date(2000, 1, 1))
+        found = await verify(postgres, "lab", oldest=date(2000, 1, 1))
         took = time.perf_counter() - start
         assert (found.rows, found.is_intact) == (rows, True), found
         limit = VERIFIED_WITHIN / part
         report.add(Line(f"audit chain: verify {rows:,} rows", f"{took:.1f} s", f"{limit:g} s", took <= limit))
     finally:
-        await functions.close()
+        await postgres.close()
 
 
 async def _recording(record: PackageRecord, samples: int) -> list[float]:

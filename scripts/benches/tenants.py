@@ -28,7 +28,7 @@ from context_builder.database.migrations import apply
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from scripts.benches.harness.memory import RandomEmbedder, connected, copy_vectors, database, index_vectors
 from scripts.benches.harness.report import Line, Report, p50_p95, parser, progress, run, timing
 

@@ -21,7 +21,7 @@ from context_builder.assembly import (
     UserPreferencesStrategy,
 )
 from context_builder.memory.memory import Memory, MemoryStore
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.testing import InMemoryStore
 from context_builder.tokens.counter import count_tokens
 from tests.assembly.turns import Brain, recount

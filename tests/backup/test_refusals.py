@@ -14,8 +14,7 @@ import psutil
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.backup.backup import back_up
-from context_builder.backup.restore import restore
+from context_builder.backup.backup import back_up, restore
 from context_builder.database import migrations
 from context_builder.errors import BackupError, DatabaseError
 from context_builder.session.client import SessionClient
@@ -223,7 +222,7 @@ async def test_a_session_that_appears_meanwhile_undoes_the_restore(
     async def nothing_there(*_: object, **__: object) -> None:
         await SessionClient(redis, "monday").push({"text": "just now"})
 
-    monkeypatch.setattr("context_builder.backup.restore._check_sessions", nothing_there)
+    monkeypatch.setattr("context_builder.backup.backup._check_sessions", nothing_there)
     with pytest.raises(BackupError, match="session monday already exists"):
         await restore(backup, only(redis), empty, quiet)
     assert await SessionClient(redis, "monday").waiting() == 1

@@ -40,7 +40,6 @@ def test_ids_are_completed_the_newest_first_and_nothing_that_a_shell_could_take_
 
 def test_a_shell_gets_them(store: Redis, redis_server: RedisServer, tmp_path: Path) -> None:
     assert completed("context-builder explain fri", redis_server.url, tmp_path).split() == ["friday"]
-    assert completed("context-builder forget fri", redis_server.url, tmp_path).split() == ["friday"]
     assert completed("context-builder ba", redis_server.url, tmp_path).split() == ["backup"]
 
 

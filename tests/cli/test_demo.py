@@ -134,6 +134,7 @@ def test_the_whole_command_runs_a_real_session_and_archives_it(
 ) -> None:
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
     monkeypatch.setenv("CONTEXT_BUILDER_DATABASE_URL", postgres_server.url)
+    monkeypatch.setattr("context_builder.cli.demo.WINDOW", 2.0)  # after which what was said is summarized
     asyncio.run(migrate(postgres_server.url))
     app = typer.Typer()
     app.command()(demo)

@@ -18,8 +18,8 @@ from context_builder.cli.forget import STEP, Delivered
 from context_builder.errors import CannotForget, DatabaseUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, TenantMemory
 from context_builder.memory.options import SomaBrainOptions
-from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.testing import InMemoryArchive, InMemoryStore
 from tests.archive.rows import summary
 from tests.services.command import command_in

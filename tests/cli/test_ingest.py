@@ -51,10 +51,10 @@ def test_a_folder_with_nothing_to_read_is_told_so(folder: Path, tmp_path: Path) 
 
 def test_files_belong_to_no_module_but_the_one_that_is_named(folder: Path, migrated_url: str) -> None:
     async def modules() -> set[str]:
-        functions = PostgresDatabase(migrated_url)
-        store = KnowledgeStore(functions)
+        database = PostgresDatabase(migrated_url)
+        store = KnowledgeStore(database)
         held = await store.get("default", list(await store.sources("default", "kelp")))
-        await functions.close()
+        await database.close()
         return {one.module_id for one in held.values()}
 
     ingest(str(folder), "--project", "kelp")

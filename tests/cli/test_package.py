@@ -18,7 +18,7 @@ from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivi
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.tokens.counter import count_tokens
 from tests.cli.samples import sample_state
 from tests.services.redis_server import RedisServer
@@ -39,7 +39,7 @@ def knowledge(migrated_url: str, redis_server: RedisServer, monkeypatch: pytest.
     monkeypatch.setenv("REDIS_URL", redis_server.url)
 
     async def store() -> None:
-        functions = PostgresDatabase(migrated_url)
+        database = PostgresDatabase(migrated_url)
         for ref, content in CONTENTS.items():
             artifact = Artifact(
                 kind=ArtifactKind.DOCUMENT,
@@ -49,8 +49,8 @@ def knowledge(migrated_url: str, redis_server: RedisServer, monkeypatch: pytest.
                 sensitivity=Sensitivity.RESTRICTED if ref == "artifact:keys" else Sensitivity.INTERNAL,
                 project_id="kelp",
             )
-            await KnowledgeStore(functions).put("default", ref, artifact)
-        await functions.close()
+            await KnowledgeStore(database).put("default", ref, artifact)
+        await database.close()
 
     asyncio.run(store())
 

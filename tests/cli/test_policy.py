@@ -25,13 +25,13 @@ def drafts(tmp_path: Path, migrated_url: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("DATABASE_URL", migrated_url)
 
     async def store() -> None:
-        functions = PostgresDatabase(migrated_url)
+        database = PostgresDatabase(migrated_url)
         for ref, sensitivity in (("artifact:clips", "internal"), ("artifact:pay", "confidential")):
             artifact = Artifact(
                 kind=ArtifactKind.DOCUMENT, title="T", content="Text.", sensitivity=Sensitivity(sensitivity)
             )
-            await KnowledgeStore(functions).put("default", ref, artifact)
-        await functions.close()
+            await KnowledgeStore(database).put("default", ref, artifact)
+        await database.close()
 
     asyncio.run(store())
     file = tmp_path / "drafts.cedar"

@@ -16,17 +16,17 @@ pytestmark = pytest.mark.engines
 
 @pytest.mark.parametrize("connections", [1, 3])
 async def test_no_more_connections_are_opened_than_there_may_be(migrated_url: str, connections: int) -> None:
-    functions = PostgresDatabase(migrated_url, connections=connections)
+    database = PostgresDatabase(migrated_url, connections=connections)
     observer = await asyncpg.connect(migrated_url)
     others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     try:
         before = await observer.fetchval(others)
-        store = KnowledgeStore(functions)
+        store = KnowledgeStore(database)
         await asyncio.gather(*(store.quality("lab", ["artifact:none"]) for _ in range(40)))
         assert await observer.fetchval(others) - before == connections
     finally:
         await observer.close()
-        await functions.close()
+        await database.close()
 
 
 async def test_a_part_that_waits_leaves_the_others_theirs(migrated_url: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from context_builder.errors import CannotForget, DatabaseUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.session.keys import Keys
 from context_builder.testing import InMemoryStore
 from tests.services.waiting import wait_until

@@ -17,8 +17,7 @@ from context_builder.database.migrations import apply
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.database.supabase import SupabaseDatabase
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore
-from context_builder.memory.postgres import PostgresMemory
-from context_builder.memory.sql_memory import SqlMemory
+from context_builder.memory.sql_memory import PostgresMemory, SqlMemory
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import RECEIVERS, Keys
 from context_builder.session.store.dead_letters import DeadLetters

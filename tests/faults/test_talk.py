@@ -11,8 +11,7 @@ from context_builder.clock import Instant
 from context_builder.errors import MessageError
 from context_builder.session.messages.message import decode
 from scripts.campaign.hostile_text import cased, lookalikes
-from scripts.campaign.poison import POISONS
-from scripts.campaign.talk import Delivery, Talk
+from scripts.campaign.talk import POISONS, Delivery, Talk
 from scripts.campaign.tokens import tokens_in
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 5, UTC)

@@ -15,7 +15,7 @@ from context_builder import load_settings
 from context_builder.errors import ContextBuilderError, DatabaseUnavailable, SettingError
 from context_builder.integrations.live_session import LiveSession
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryStore
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.testing import InMemoryStore
 from tests.integrations.conftest import heard, queued
 from tests.services.redis_server import RedisServer

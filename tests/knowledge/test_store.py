@@ -14,7 +14,7 @@ from context_builder.errors import ArtifactChanged, DatabaseRejected, DatabaseUn
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link, Sensitivity, Status
 from context_builder.knowledge.store import LONG, ArtifactFilter, KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 
 pytestmark = pytest.mark.engines
 
@@ -191,7 +191,7 @@ async def test_what_a_busy_machine_has_no_time_for_may_be_sent_again(knowledge: 
         raise TooBusy("ended")
 
     with pytest.raises(DatabaseUnavailable):
-        await KnowledgeStore(knowledge._functions, busy).put("lab", REF, document("word " * LONG))
+        await KnowledgeStore(knowledge._database, busy).put("lab", REF, document("word " * LONG))
 
 
 async def test_tenants_know_nothing_of_each_other(knowledge: KnowledgeStore, migrated_url: str) -> None:

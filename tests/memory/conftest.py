@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from tests.memory.vectors import LetterEmbedder
 
 

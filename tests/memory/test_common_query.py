@@ -17,7 +17,7 @@ from context_builder.engines.embeddings import MODEL, EmbeddingEngine, is_availa
 from context_builder.memory.embedder import mean, without_common
 from context_builder.memory.engine_embedder import EngineEmbedder
 from context_builder.memory.memory import Memory, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from tests.memory.vectors import LetterEmbedder
 
 ASKED: Final = "mole hills"

@@ -12,8 +12,7 @@ from structlog.testing import capture_logs
 from context_builder.errors import DatabaseRejected
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.memory import Memory, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
-from context_builder.memory.sql_memory import SqlEmbeddings
+from context_builder.memory.sql_memory import PostgresMemory, SqlEmbeddings
 from context_builder.testing import ManualClock
 from tests.memory.vectors import LetterEmbedder
 from tests.services.waiting import wait_until

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from context_builder.memory.memory import Memory, MemoryFeedback, MemoryQuery, Rating
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 
 pytestmark = pytest.mark.engines
 

@@ -13,7 +13,7 @@ import pytest
 
 from context_builder.knowledge.store import document_space
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from tests.memory.vectors import LetterEmbedder
 
 pytestmark = pytest.mark.engines

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from tests.memory.vectors import LetterEmbedder
 
 pytestmark = pytest.mark.engines

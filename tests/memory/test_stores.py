@@ -12,9 +12,8 @@ import pytest
 from context_builder.database.supabase import SupabaseDatabase
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore
 from context_builder.memory.options import SomaBrainOptions
-from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
-from context_builder.memory.sql_memory import SqlMemory
+from context_builder.memory.sql_memory import PostgresMemory, SqlMemory
 from context_builder.testing import InMemoryStore
 from tests.services.postgrest import api_key, serving_project
 from tests.services.somabrain import SomaBrainServer

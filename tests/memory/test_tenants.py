@@ -7,7 +7,7 @@ import pytest
 
 from context_builder.database.postgres import ROLE
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 
 pytestmark = pytest.mark.engines
 

@@ -25,7 +25,7 @@ from context_builder.knowledge.sources import PackageQuery, similar
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.knowledge.view import Viewer
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Caller, Role, caller_of, local_caller
 from context_builder.server.problem import Problem
 from context_builder.server.routes.memories import found_memories

@@ -19,7 +19,7 @@ from context_builder.knowledge.grpc.channel import MAX_MESSAGE, ServiceChannel
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.wiring.knowledge import knowledge_of, local_services
 from tests.services.api_server import TENANT, ApiServer
@@ -72,18 +72,18 @@ async def remote(
 @pytest.fixture
 async def local(api: ApiServer) -> AsyncIterator[KnowledgeServices]:
     """The same services in this process, over the server's database."""
-    functions, memory = PostgresDatabase(api.database_url), PostgresMemory(api.database_url)
-    yield local_services(knowledge_of(functions, retention_days=90), memory)
+    database, memory = PostgresDatabase(api.database_url), PostgresMemory(api.database_url)
+    yield local_services(knowledge_of(database, retention_days=90), memory)
     await memory.close()
-    await functions.close()
+    await database.close()
 
 
 @pytest.fixture
 async def tenant(api: ApiServer) -> AsyncIterator[str]:
     """A tenant that knows something."""
     name = f"lab-{uuid4().hex}"
-    functions = PostgresDatabase(api.database_url)
-    store = KnowledgeStore(functions)
+    database = PostgresDatabase(api.database_url)
+    store = KnowledgeStore(database)
     described: dict[str, Any] = {"kind": ArtifactKind.DOCUMENT, "project_id": "kelp", "tags": ("labels",)}
     for ref, content in (
         ("protocol", "Hydrophone clips are labelled by two people."),
@@ -94,7 +94,7 @@ async def tenant(api: ApiServer) -> AsyncIterator[str]:
     edges = [Edge(from_ref="artifact:protocol", to_ref="artifact:long", type="decided_in", weight=2.0)]
     await store.link(name, edges)
     yield name
-    await functions.close()
+    await database.close()
 
 
 @pytest.mark.parametrize("call", CALLS)

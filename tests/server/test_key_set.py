@@ -13,7 +13,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from context_builder.clock import Instant
 from context_builder.errors import SettingError
-from context_builder.server.access.key_set import COOLDOWN, HOLDS_FOR, FileKeySet, UrlKeySet, fetch_from, read_keys
+from context_builder.server.access.jwt_verifier import COOLDOWN, HOLDS_FOR, FileKeySet, UrlKeySet, fetch_from, read_keys
 from tests.services.jwt_issuer import JwtIssuer
 from tests.services.redirecting import redirecting
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from context_builder.memory.memory import Memory, point_id
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from tests.server.page.conftest import logged_in
 from tests.services.api_server import ApiServer

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from context_builder.analysis.analyst import DomainResult
 from context_builder.clock import SystemClock
 from context_builder.memory.memory import Memory, point_id
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, of_message
 from context_builder.session.conversation.responses import Responses

@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.memory.memory import Memory
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from tests.cli.publishing import publish
 from tests.cli.samples import sample, sample_state

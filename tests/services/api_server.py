@@ -76,11 +76,11 @@ class ApiServer:
         """What ``use`` returns, which is given the keys in the database."""
 
         async def used() -> Any:
-            functions = PostgresDatabase(self.database_url)
+            database = PostgresDatabase(self.database_url)
             try:
-                return await use(ApiKeys(functions, TENANT))
+                return await use(ApiKeys(database, TENANT))
             finally:
-                await functions.close()
+                await database.close()
 
         return in_thread(used())
 

@@ -35,7 +35,7 @@ IMPORTED = (
     *("context_builder.wiring.app", "context_builder.wiring.fleet", "context_builder.wiring.server"),
     *("context_builder.server.app", "context_builder.server.grpc.serving", "context_builder.server.page.app"),
 )
-"""What the commands import within functions."""
+"""What the commands import within database."""
 
 
 class ForkedProcess:

@@ -11,7 +11,7 @@ import pytest
 from context_builder.costs import Usage, charge
 from context_builder.errors import DatabaseRejected, DatabaseUnavailable, LeaseLost
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.session import message_feed
 from context_builder.session.keys import Keys
 from context_builder.session.store.registry import SessionRegistry

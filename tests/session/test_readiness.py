@@ -106,7 +106,7 @@ async def test_it_is_not_ready_while_redis_takes_nothing(
 
 async def test_it_stays_ready_while_nobody_speaks(probe: Probe) -> None:
     with pytest.raises(AssertionError, match="in vain until /readyz tells 503"):
-        await probe.tells(503, timeout=5)
+        await probe.tells(503, timeout=3)
 
 
 async def test_a_daemon_that_waits_for_another_one_is_not_ready(

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from context_builder.database.migrations import apply, migrations
 from context_builder.memory.memory import MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.session.client import SessionClient, spoken
 from tests.services.waiting import wait_until
 from tests.stories.conftest import Command

@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from tests.services.waiting import wait_until
 from tests.stories.conftest import Command, Done
 from tests.stories.talk import Talk, long_ones

@@ -15,7 +15,7 @@ from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import PackageConfig, PackageServices
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.settings.settings import load_settings
 from context_builder.tracing import TraceContext

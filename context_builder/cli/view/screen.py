@@ -187,7 +187,7 @@ SIZE: Final = (132, 36)
 """Columns and rows of the picture."""
 
 
-def export_svg(snapshot: Snapshot, now: float, path: Path, view: View | None = None) -> None:
+def export_svg(snapshot: Snapshot, now: float, path: Path) -> None:
     """Write the session at epoch second ``now`` to ``path`` as SVG."""
     width, height = SIZE
     console = Console(
@@ -198,5 +198,5 @@ def export_svg(snapshot: Snapshot, now: float, path: Path, view: View | None = N
         force_terminal=True,
         color_system="truecolor",
     )
-    console.print(render(snapshot, now, SIZE, view), height=height)
+    console.print(render(snapshot, now, SIZE), height=height)
     console.save_svg(str(path), title=f"context-builder watch {snapshot.session_id}")

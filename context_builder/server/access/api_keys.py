@@ -28,8 +28,8 @@ class NewKey:
 class ApiKeys:
     """Keeps API keys; a server of ``tenant_id`` asks. Raises :class:`~context_builder.errors.DatabaseError`."""
 
-    def __init__(self, functions: Database, tenant_id: str) -> None:
-        self._functions = functions
+    def __init__(self, database: Database, tenant_id: str) -> None:
+        self._database = database
         self._tenant_id = tenant_id
 
     async def create(self, tenant_id: str, role: Role, name: str = "") -> NewKey:
@@ -37,7 +37,7 @@ class ApiKeys:
         key_id = str(ULID())
         secret = f"cbk_{key_id}_{token_urlsafe(32)}"
         stored = {"key_id": key_id, "key_role": role.value, "key_name": name, "key_digest": digest_of(secret)}
-        await self._functions.call("context_access_create", tenant_id, stored)
+        await self._database.call("context_access_create", tenant_id, stored)
         return NewKey(key_id, secret)
 
     async def caller(self, secret: str) -> Caller | None:
@@ -48,7 +48,7 @@ class ApiKeys:
     async def caller_by_digest(self, named: str) -> Caller | None:
         """Return whose key it is that ``ID:DIGEST`` names."""
         key_id, _, digest = named.partition(":")
-        rows = await self._functions.call("context_access_find", self._tenant_id, {"key_id": key_id})
+        rows = await self._database.call("context_access_find", self._tenant_id, {"key_id": key_id})
         row = rows[0] if rows else {"digest": _NO_DIGEST}
         if not compare_digest(row["digest"], digest):
             return None
@@ -57,15 +57,15 @@ class ApiKeys:
     async def listed(self, tenant_id: str | None = None) -> list[dict[str, Any]]:
         """Return the keys of a tenant, or of all, without their hashes, the newest first."""
         every = {"every_tenant": tenant_id is None}
-        return await self._functions.call("context_access_list", tenant_id or self._tenant_id, every)
+        return await self._database.call("context_access_list", tenant_id or self._tenant_id, every)
 
     async def revoke(self, key_id: str) -> bool:
         """Make a key worthless from now on; return whether it was worth something."""
-        return bool((await self._functions.call("context_access_revoke", self._tenant_id, {"key_id": key_id}))[0])
+        return bool((await self._database.call("context_access_revoke", self._tenant_id, {"key_id": key_id}))[0])
 
     async def exist(self) -> bool:
         """Return whether there is any key that holds."""
-        return bool((await self._functions.call("context_access_any", self._tenant_id, {}))[0])
+        return bool((await self._database.call("context_access_any", self._tenant_id, {}))[0])
 
 
 def subject_of(key_id: str) -> str:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
 from secrets import token_hex, token_urlsafe
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from context_builder.clock import Clock, SystemClock
 from context_builder.engines.home import make_home
@@ -120,12 +120,6 @@ def account_of(credential: str) -> str:
     return "jwt" if credential.count(".") == 2 else "local"
 
 
-class KeyCallers(Protocol):
-    """Finds the caller of an API key."""
-
-    async def caller(self, secret: str) -> Caller | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Authenticator:
     """Knows API keys, also by their digests, and, where there are such, JWTs and the local token.
@@ -133,10 +127,10 @@ class Authenticator:
     Raises :class:`~context_builder.errors.DatabaseUnavailable` when the database of keys does not answer.
     """
 
-    keys: KeyCallers
+    keys: CachedKeys
     tokens: JwtVerifier | None = None
     local: LocalToken | None = None
-    key_digests: KeyCallers | None = None
+    key_digests: CachedKeys | None = None
 
     async def caller(self, credential: str) -> Caller | None:
         """Return who asks; None for a credential that does not hold, whatever the reason."""

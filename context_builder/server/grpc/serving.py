@@ -101,17 +101,15 @@ async def serving_grpc(
     shares: Shares,
     host: str,
     port: int,
-    *,
-    max_message: int = MAX_MESSAGE,
 ) -> AsyncIterator[None]:
     """Serve as long as the context lasts; calls under way may take ``GRACE`` seconds more.
 
-    ``max_message`` is in bytes. Raises :class:`SettingError` when the port cannot be had.
+    Raises :class:`SettingError` when the port cannot be had.
     """
     options = (
         ("grpc.so_reuseport", 0),
-        ("grpc.max_receive_message_length", max_message),
-        ("grpc.max_send_message_length", max_message),
+        ("grpc.max_receive_message_length", MAX_MESSAGE),
+        ("grpc.max_send_message_length", MAX_MESSAGE),
     )
     try:
         listen(host, port).close()  # which says why it cannot be had; gRPC writes that to standard error by itself

@@ -81,7 +81,7 @@ async def documents_to_choose(services: Services, caller: Caller) -> Documents:
 async def names_of_keys(services: Services, tenant_id: str) -> dict[str, str]:
     """Return the names of a tenant's API keys by who asks with them; nothing while the database is away."""
     with suppress(ContextBuilderError):
-        keys = await ApiKeys(services.functions, services.sessions.tenant_id).listed(tenant_id)
+        keys = await ApiKeys(services.database, services.sessions.tenant_id).listed(tenant_id)
         return {subject_of(one["id"]): one["name"] for one in keys if one["name"]}
     return {}
 

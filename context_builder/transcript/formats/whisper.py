@@ -49,7 +49,7 @@ def read_whisper(document: Object, source: Source) -> Transcript:
             return Transcript(read_segments(entries, key, source))
     text = plain(_TOKEN.sub(" ", optional_text(document, "text")))
     if _has_words(document):
-        words = [*_words(document.get("words", document.get("result")), "words", source, 1.0)]
+        words = [*_words(document.get("words", document.get("result")), "words", source)]
         return Transcript([*runs(with_signs(words, text))])
     return Transcript([Utterance(UNKNOWN_SPEAKER, one) for one in sentences(text)])
 
@@ -60,41 +60,41 @@ def _has_words(document: Object) -> bool:
     return "text" in document and any("word" in one for one in words)
 
 
-def read_segments(entries: object, name: str, source: Source, unit: float = 1.0) -> list[Utterance]:
-    """Return what segments say, each thing once; times are in units of so many seconds."""
+def read_segments(entries: object, name: str, source: Source) -> list[Utterance]:
+    """Return what segments say, each thing once."""
     said: list[Utterance] = []
     for where, one in each_object(entries, name, source):
         if not isinstance(one.get("text"), str):
             source.problem(f'{where} has no "text"')
             continue
-        said += _segment(one, where, source, unit)
+        said += _segment(one, where, source)
     return once(labelled(said))
 
 
-def _segment(one: Object, where: str, source: Source, unit: float) -> Iterator[Utterance]:
-    at, until = _times(one, where, source, unit)
+def _segment(one: Object, where: str, source: Source) -> Iterator[Utterance]:
+    at, until = _times(one, where, source)
     words = one.get("words")
     if one.get("speaker") is None and any(word.get("speaker") is not None for word in some_objects(words)):
-        yield from runs(_words(words, where, source, unit))
+        yield from runs(_words(words, where, source))
     elif text := plain(_TOKEN.sub(" ", optional_text(one, "text"))):
         channel, speaker = one.get("channel"), one.get("speaker", one.get("speaker_id"))
         is_channel = speaker is None and isinstance(channel, int | str) and not isinstance(channel, bool)
         yield Utterance(channel_name(channel) if is_channel else speaker_name(speaker), text, at, until=until)
 
 
-def _times(one: Object, where: str, source: Source, unit: float) -> tuple[float | None, float | None]:
+def _times(one: Object, where: str, source: Source) -> tuple[float | None, float | None]:
     match one.get("timestamp"):
         case [start, end]:
             one = {"start": start, "end": end}
-    return span(one, ("start", "end"), where, source, unit)
+    return span(one, ("start", "end"), where, source)
 
 
-def _words(entries: object, where: str, source: Source, unit: float) -> Iterator[SpokenWord]:
+def _words(entries: object, where: str, source: Source) -> Iterator[SpokenWord]:
     for name, one in each_object(entries, f"{where}.words", source):
         if word := optional_text(one, "word", "text"):
-            start, end = span(one, ("start", "end"), name, source, unit)
-            start = seconds(one, "start_time", name, source, unit) if start is None else start
-            end = seconds(one, "end_time", name, source, unit) if end is None else end
+            start, end = span(one, ("start", "end"), name, source)
+            start = seconds(one, "start_time", name, source) if start is None else start
+            end = seconds(one, "end_time", name, source) if end is None else end
             yield SpokenWord(word, speaker_name(one.get("speaker")), start, end)
 
 

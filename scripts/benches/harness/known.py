@@ -23,8 +23,8 @@ from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore, document_space, passage_memories
 from context_builder.memory.memory import Memory
-from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.harness.laboratory import TRACE, Options, agent, new_laboratory
 from scripts.benches.harness.memory import PATIENCE, Bm25, Bm25AndDense

@@ -84,11 +84,11 @@ def agent(tenant: str) -> Agent:
 
 @asynccontextmanager
 async def laboratory(url: str) -> AsyncIterator[Laboratory]:
-    functions = PostgresDatabase(url, timeout=PATIENCE)
+    postgres = PostgresDatabase(url, timeout=PATIENCE)
     try:
-        yield Laboratory(functions, KnowledgeStore(functions))
+        yield Laboratory(postgres, KnowledgeStore(postgres))
     finally:
-        await functions.close()
+        await postgres.close()
 
 
 @asynccontextmanager

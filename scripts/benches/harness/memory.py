@@ -35,7 +35,7 @@ from context_builder.memory.embedder import Embedder, Embedding
 from context_builder.memory.memory import Memory
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from scripts.benches.harness.report import progress
 from scripts.benches.harness.stage import wait_until
 from tests.services.app_server import AppServer

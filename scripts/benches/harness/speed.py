@@ -26,7 +26,7 @@ from context_builder.knowledge.request import ContextBuildRequest, MetadataRetri
 from context_builder.knowledge.service import RETRIEVAL_TIME, PackageService
 from context_builder.knowledge.store import document_space
 from context_builder.memory.memory import Memory
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from scripts.benches.harness.laboratory import TRACE, Options, agent, laboratory
 from scripts.benches.harness.memory import PATIENCE, RandomEmbedder, connected, database, load, serve_random_embeddings
 from scripts.benches.harness.report import Line, Report, p50_p95, progress, timing

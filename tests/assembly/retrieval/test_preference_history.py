@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from context_builder.assembly import AssemblyConfig, ContextBuilder, UserPreferencesStrategy
 from context_builder.assembly.preference_history import READ_AT_ONCE
 from context_builder.memory.memory import Memory, MemoryStore
-from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.preferences import Preference
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain
 from tests.services.waiting import wait_until

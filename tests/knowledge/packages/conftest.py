@@ -24,7 +24,7 @@ from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.store import KnowledgeStore
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.testing import ManualClock
 from context_builder.tokens.counter import count_tokens
 from context_builder.tracing import TraceContext
@@ -78,10 +78,10 @@ class Lab:
 
 @pytest.fixture
 async def lab(migrated_url: str, redis: Redis) -> AsyncIterator[Lab]:
-    functions = PostgresDatabase(migrated_url)
+    database = PostgresDatabase(migrated_url)
     memory, clock = PostgresMemory(migrated_url), ManualClock()
     clock.set_wall(time.time() - clock.now().wall)  # the database has a clock of its own
-    store, policies, record = KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions, clock=clock)
+    store, policies, record = KnowledgeStore(database), PolicyStore(database), PackageRecord(database, clock=clock)
     services = PackageServices(
         LocalGraph(store),
         LocalVectors(store, memory),
@@ -89,9 +89,9 @@ async def lab(migrated_url: str, redis: Redis) -> AsyncIterator[Lab]:
         PolicyDecisions(policies),
         RedactionPolicy(redactor_of_packages()),
     )
-    made = Lab(None, services, store, policies, record, memory, redis, clock, SharedSecret(functions))  # type: ignore[arg-type]
+    made = Lab(None, services, store, policies, record, memory, redis, clock, SharedSecret(database))  # type: ignore[arg-type]
     made.service = made.again()
     yield made
     await made.service.close()
     await memory.close()
-    await functions.close()
+    await database.close()

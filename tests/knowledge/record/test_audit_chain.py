@@ -32,7 +32,7 @@ async def three_days(record: PackageRecord, clock: StoppedClock) -> None:
 
 
 async def report(record: PackageRecord, exported: list[Anchor] | None = None, tenant: str = "lab") -> AuditReport:
-    return await verify(record._functions, tenant, oldest=BEFORE_ALL, exported=exported or [])
+    return await verify(record._database, tenant, oldest=BEFORE_ALL, exported=exported or [])
 
 
 async def tampered(database: asyncpg.Connection, sql: str) -> None:
@@ -71,7 +71,7 @@ async def test_what_nobody_touched_is_intact(either: PackageRecord, clock: Stopp
     whole = await report(either)
     assert (whole.is_intact, whole.rows, whole.first) == (True, 12, 1)
     assert (await report(either, tenant="club")).rows == 3
-    exported = await anchors_of(either._functions, "lab")
+    exported = await anchors_of(either._database, "lab")
     assert [(one.day, one.seq, one.count) for one in exported] == [
         ("2021-11-22", 3, 3), ("2021-11-23", 6, 3), ("2021-11-24", 9, 3),
     ]  # fmt: skip
@@ -135,7 +135,7 @@ async def test_a_chain_that_was_written_anew_is_not_the_one_that_was_exported(
 ) -> None:
     await three_days(record, clock)
     await record.maintain("lab")
-    exported = await anchors_of(record._functions, "lab")
+    exported = await anchors_of(record._database, "lab")
     await tampered(database, "UPDATE policy_audit SET caller = 'eve' WHERE seq = 5")
     await rewrite(database, 5)
     assert await found(record) == []
@@ -155,13 +155,13 @@ async def test_after_old_days_are_dropped_it_begins_at_the_oldest_anchor(
     clock.move(days=89)
     await either.maintain("lab")
     oldest = (clock.time - timedelta(days=90)).date()
-    left = await verify(either._functions, "lab", oldest=oldest)
+    left = await verify(either._database, "lab", oldest=oldest)
     assert (left.is_intact, left.first, left.rows) == (True, 7, 3)
-    assert [one.seq for one in await anchors_of(either._functions, "lab")] == [6, 9]
+    assert [one.seq for one in await anchors_of(either._database, "lab")] == [6, 9]
     await built(either, "cpk_9", clock.time)
     clock.move(days=10)
     await either.maintain("lab")
-    assert (await verify(either._functions, "lab", oldest=(clock.time - timedelta(days=90)).date())).first == 10
+    assert (await verify(either._database, "lab", oldest=(clock.time - timedelta(days=90)).date())).first == 10
 
 
 async def test_days_removed_as_if_their_time_were_over_are_missed(
@@ -169,15 +169,15 @@ async def test_days_removed_as_if_their_time_were_over_are_missed(
 ) -> None:
     await three_days(record, clock)
     await record.maintain("lab")
-    exported = await anchors_of(record._functions, "lab")
+    exported = await anchors_of(record._database, "lab")
     oldest = START.date()
     await tampered(database, "DROP TABLE policy_audit_20211122; DELETE FROM policy_audit_anchors WHERE seq = 3")
     change = (
         "UPDATE policy_audit_anchors SET day = day - 100, digest = (SELECT previous FROM policy_audit WHERE seq = 7)"
     )
     await tampered(database, f"{change} WHERE seq = 6; DELETE FROM policy_audit WHERE seq < 7")
-    assert (await verify(record._functions, "lab", oldest=oldest)).is_intact
-    found = await verify(record._functions, "lab", oldest=oldest, exported=exported)
+    assert (await verify(record._database, "lab", oldest=oldest)).is_intact
+    found = await verify(record._database, "lab", oldest=oldest, exported=exported)
     assert [(one.kind, one.first, one.last) for one in found.findings] == [("removed", 1, 3), ("removed", 4, 6)]
 
 
@@ -187,13 +187,13 @@ async def test_a_forged_beginning_is_not_the_exported_one(
     await three_days(record, clock)
     clock.move(days=89)
     await record.maintain("lab")
-    exported = await anchors_of(record._functions, "lab")
+    exported = await anchors_of(record._database, "lab")
     await tampered(database, "UPDATE policy_audit SET caller = 'eve', previous = sha256('') WHERE seq = 7")
     await tampered(database, "UPDATE policy_audit_anchors SET digest = sha256('') WHERE seq = 6")
     await rewrite(database, 7)
     oldest = (clock.time - timedelta(days=90)).date()
-    assert (await verify(record._functions, "lab", oldest=oldest)).is_intact
-    found = await verify(record._functions, "lab", oldest=oldest, exported=exported)
+    assert (await verify(record._database, "lab", oldest=oldest)).is_intact
+    found = await verify(record._database, "lab", oldest=oldest, exported=exported)
     first = found.findings[0]
     assert (first.kind, first.first, first.last) == ("rewritten", 4, 6)
 
@@ -318,7 +318,7 @@ async def test_what_is_struck_together_is_one_row_that_excuses_each_of_it_and_no
     await built(record, "cpk_9", clock.time, [source(ref) for ref in refs])
     struck = ["message:monday/1", "message:mon\tday/2"]
     for said in (struck, []):  # at the second time, there is nothing left of it
-        await record._functions.call("context_package_strike", "lab", {"session": "monday", "said": said})
+        await record._database.call("context_package_strike", "lab", {"session": "monday", "said": said})
     assert await database.fetchval("SELECT count(*) FROM policy_audit WHERE access = 'erased'") == 2
     left = [row["ref"] for row in await database.fetch("SELECT ref FROM context_package_contents ORDER BY ref")]
     assert left == ["artifact:z", "message:monday/4"]
@@ -398,14 +398,14 @@ async def test_who_calls_functions_cannot_have_the_audit_dropped(
     clock.time = datetime.now(UTC) - timedelta(days=30)
     await three_days(either, clock)
     far = {"now": datetime(2099, 1, 1, tzinfo=UTC), "oldest": date(2098, 12, 30)}
-    assert await either._functions.call("context_package_maintain", "lab", far) == [0]
-    await either._functions.call("context_package_anchors", "lab", {"at": far["now"]})
+    assert await either._database.call("context_package_maintain", "lab", far) == [0]
+    await either._database.call("context_package_anchors", "lab", {"at": far["now"]})
     clock.time = datetime.now(UTC)
     await built(either, "cpk_now", clock.time)
     assert (await report(either)).is_intact
     assert await database.fetchval("SELECT count(*) FROM policy_audit") == 12
     await database.execute("SELECT context_package_retain(7)")  # as the owner, with `migrate`
-    assert await either._functions.call("context_package_maintain", "lab", far) == [15]
+    assert await either._database.call("context_package_maintain", "lab", far) == [15]
 
 
 RECORD = (

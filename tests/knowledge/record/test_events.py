@@ -30,7 +30,7 @@ pytestmark = pytest.mark.engines
 async def relaying(
     record: PackageRecord, redis: Redis, functions: Database | None = None, **options: Any
 ) -> AsyncIterator[EventRelay]:
-    relay = EventRelay(functions or record._functions, redis, record, tenant_id="lab", **options)
+    relay = EventRelay(functions or record._database, redis, record, tenant_id="lab", **options)
     await relay.startup()
     task = asyncio.create_task(relay.run(), name="relay")
     try:
@@ -112,7 +112,7 @@ class DiesBeforeItIsDone:
     """SQL functions of a server that is gone as soon as the events are in the stream."""
 
     def __init__(self, functions: Database) -> None:
-        self._functions = functions
+        self._database = functions
         self.name = functions.name
         self.is_dead = asyncio.Event()
 
@@ -120,7 +120,7 @@ class DiesBeforeItIsDone:
         if function == "context_package_events_done":
             self.is_dead.set()
             await asyncio.Event().wait()
-        return await self._functions.call(function, tenant_id, arguments)
+        return await self._database.call(function, tenant_id, arguments)
 
     async def close(self) -> None: ...
 
@@ -130,7 +130,7 @@ async def test_when_one_dies_in_between_another_takes_over_and_nothing_is_lost(
 ) -> None:
     monkeypatch.setattr(events, "LEASE", 0.5)
     await built(record, "cpk_1", START)
-    dying = DiesBeforeItIsDone(record._functions)
+    dying = DiesBeforeItIsDone(record._database)
     task = asyncio.create_task(EventRelay(dying, redis, record, tenant_id="lab").run(), name="relay")
     await dying.is_dead.wait()
     task.cancel()

@@ -15,7 +15,7 @@ from context_builder.knowledge.artifact import Artifact, ArtifactKind
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory, MemoryFilter
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from tests.knowledge.record.samples import ANN, START, TRACE, StoppedClock, begun, body, built, revision, source
 from tests.services.postgrest import PostgrestFront
 from tests.services.waiting import wait_until

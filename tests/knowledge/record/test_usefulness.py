@@ -95,7 +95,7 @@ async def test_a_pattern_counts_double(either: PackageRecord, functions: Databas
 async def test_a_hostile_caller_moves_nothing_by_more_than_a_twentieth(
     record: PackageRecord, clock: StoppedClock, kind: ArtifactKind, others: int, assessors: int
 ) -> None:
-    knowledge = KnowledgeStore(record._functions)
+    knowledge = KnowledgeStore(record._database)
     await knowledge.put("lab", "artifact:a", Artifact(kind=kind, title="p", content="c"))
     await knowledge.assess(
         "lab", [Assessment(ref="artifact:a", quality=0.9, assessor=f"assessor {n}") for n in range(assessors)]

@@ -52,7 +52,7 @@ def services_on(redis: Redis, *, has_model: bool = False) -> Any:
     knowledge = SimpleNamespace(sensitivities=nothing_stated)
     packages = SimpleNamespace(viewer=SimpleNamespace(access=all_may_be_read))
     return SimpleNamespace(
-        sessions=sessions, functions=store, memory=store, has_model=has_model, knowledge=knowledge, packages=packages
+        sessions=sessions, database=store, memory=store, has_model=has_model, knowledge=knowledge, packages=packages
     )
 
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from context_builder.memory.memory import Memory, point_id
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import logged_in, token_in, visiting_as

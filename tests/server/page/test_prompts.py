@@ -13,7 +13,7 @@ from playwright.async_api import expect
 from redis.asyncio import Redis
 
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.session.keys import SESSIONS
 from tests.cli.publishing import publish

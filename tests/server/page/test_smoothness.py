@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from context_builder.domains import DOMAINS
 from context_builder.memory.memory import Memory
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_memory import PostgresMemory
 from tests.services.api_server import TENANT, ApiServer
 from tests.services.chromium import Visitor
 

@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from context_builder import ContextBuilder, UserPreferencesStrategy
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, TenantMemory
-from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.preferences import KIND, Preference, stated_preferences
 from context_builder.memory.rows import as_key
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.session.conversation import memory_batch as preferring
 from context_builder.session.conversation.memory_batch import of_message, preferences_in
 from context_builder.session.messages.buffered_message import BufferedMessage

@@ -232,7 +232,7 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
 
 async def _database(services: Services) -> Check:
     began = time.perf_counter()
-    await services.functions.ping()
+    await services.database.ping()
     took = 1000 * (time.perf_counter() - began)
     return Check("Database", "good", f"answers in {took:.1f} ms", measured=took, unit="ms")
 
