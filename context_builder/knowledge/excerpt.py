@@ -6,9 +6,9 @@ intent by their words.
 :class:`Filling` chooses the passages of a package: the most valuable ones first, whatever source they are of. A passage
 is worth its source's score, and more the more it is like the intent. The more of a source is shown, the less further
 passages of it are worth; those beside the best in its section are worth a share of what that is, because they are about
-the same thing, and so is all of its source where no other comes near. Then the best of the sources for which there was
-no room are shown by their headings and a line of their best passage, so that whoever reads knows that they are there.
-What is left at the end is filled with the beginning of a passage.
+the same thing. Then the best of the sources for which there was no room are shown by their headings and a line of their
+best passage, so that whoever reads knows that they are there. What is left at the end is filled with the beginning of a
+passage.
 """
 
 from __future__ import annotations
@@ -184,14 +184,10 @@ BESIDE: Final = 0.85
 """Share of a passage's value that those before and after it in its section are worth at least, where it is the best
 that was found: a package goes on about what that is about."""
 
-AHEAD: Final = 1.6
-"""Where the best passage is worth so many times what the best one of any other source is, its source is what the intent
-is about: each passage of it is worth at least the mean of its own value and that of the best."""
-
 FURTHER: Final = 3
 """Sources, at most, that are shown by a line where there is no room for a passage of them."""
 
-LINE: Final = 20
+LINE: Final = 12
 """Tokens, at most, of such a line beside its source's heading."""
 
 LINES: Final = 0.1
@@ -383,28 +379,21 @@ class Filling:
 
     def _beside(self, offer: _Offer) -> Iterator[_Offer]:
         """Yield offers that are worth more than the passages' own, once one was taken: of the next where it announces
-        that; where it is the best of all, of those beside it in its section, and of its source where that is ahead."""
+        that, and, where it is the best of all, of those beside it in its section."""
         source, taken = self._sources[offer.rank], offer.part
         if taken is None:
             return
         is_best = len(self._taken) == 1
         announces = taken.passage.text.endswith((":", "：")) or (is_best and offer.place == 0)
         goes_on = is_best and taken in source.found
-        is_ahead = goes_on and self._is_ahead(offer)
         for part in source.read() if announces or goes_on else ():
             worth = own = _value(source, part.likeness)
-            if is_ahead:
-                worth = max(own, (offer.worth + own) / 2)
             if announces and part.place == offer.place + 1:
                 worth = max(worth, ANNOUNCED * offer.worth)
             elif goes_on and abs(part.place - offer.place) == 1 and part.passage.headings == taken.passage.headings:
                 worth = max(worth, BESIDE * offer.worth)
             if worth > own:
                 yield _Offer(-worth, offer.rank, part.place, part, worth)
-
-    def _is_ahead(self, best: _Offer) -> bool:
-        others = (source for rank, source in enumerate(self._sources) if rank != best.rank)
-        return all(AHEAD * _value(one, part.likeness) <= best.worth for one in others for part in one.found)
 
     def _take(self, rank: int, shown: _Shown, part: Part, parts: list[Part], tokens: int) -> None:
         cost = tokens - shown.tokens

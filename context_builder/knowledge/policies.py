@@ -75,10 +75,10 @@ class PolicyStore:
         """Return which version of governance holds: it counts all changes of what may be seen."""
         return int((await self._database.call("context_knowledge_governance", tenant_id, {}))[0])
 
-    async def governance(self, tenant_id: str) -> Governance:
-        """Return the policies that hold now."""
+    async def governance(self, tenant_id: str, version: int | None = None) -> Governance:
+        """Return the policies that hold now, or those of the ``version``, where these are at hand."""
         held = self._parsed.get(tenant_id)
-        if held is not None and held.version == await self.version(tenant_id):
+        if held is not None and held.version == (await self.version(tenant_id) if version is None else version):
             self._parsed.move_to_end(tenant_id)
             return held
         rows: list[Any] = await self._database.call("context_knowledge_policies", tenant_id, {})
@@ -172,7 +172,7 @@ class PolicyDecisions:
         self._policies = policies
 
     async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
-        governance = await self._policies.governance(agent.tenant)
+        governance = await self._policies.governance(agent.tenant, context.governance)
         policy_set = governance.policy_set
         decided = await self._policies.decide(governance, agent, sources, context)
         return AccessReport(

@@ -204,15 +204,22 @@ class Viewer:
         """Return what tells the sources of a package what the agent may see, as it stood if that is known."""
         return ViewerAdmission(self, agent, intent, standing)
 
-    async def decided(self, agent: Agent, sources: Sequence[GovernedSource], intent: str) -> dict[str, Access]:
-        """Return how the agent may see each source, by its ref; nothing where no decision can be had."""
+    async def decided(
+        self, agent: Agent, sources: Sequence[GovernedSource], intent: str, governance: int | None = None
+    ) -> dict[str, Access]:
+        """Return how the agent may see each source, by its ref; nothing where no decision can be had.
+
+        Decisions may be by the version of ``governance``, if that is given, though it may not be the present one.
+        """
         try:
-            report = await self._policy.decide(agent, sources, DecisionContext(intent, self._now()))
+            report = await self._policy.decide(agent, sources, DecisionContext(intent, self._now(), governance))
         except ContextBuilderError:
             return {}
         return {one.ref: one.access for one in report.decisions}
 
-    async def begins(self, agent: Agent, refs: Sequence[str], intent: str) -> frozenset[str]:
+    async def begins(
+        self, agent: Agent, refs: Sequence[str], intent: str, governance: int | None = None
+    ) -> frozenset[str]:
         """Return those of the refs that name what the agent may see, or a session that it may; none where that cannot
         be told."""
         sessions = [ref.removeprefix(SESSION) for ref in refs if ref.startswith(SESSION)]
@@ -223,7 +230,7 @@ class Viewer:
             return frozenset()
         asked = [one.governed(agent.tenant) for one in nodes.values()]
         asked += [said_in(agent.tenant, one, stated.get(one)) for one in sessions]
-        decided = await self.decided(agent, asked, intent)
+        decided = await self.decided(agent, asked, intent, governance)
         return frozenset(ref for ref, access in decided.items() if access is not Access.DENIED)
 
     async def titles(self, agent: Agent, refs: Sequence[str], intent: str) -> dict[str, str]:
@@ -241,24 +248,28 @@ class Viewer:
 
 
 class ViewerAdmission:
-    """Implements :class:`~context_builder.knowledge.sources.Admission` for an agent."""
+    """Implements :class:`~context_builder.knowledge.sources.Admission` for an agent.
+
+    It tells what the agent may see as that stood when the request began: what is found is decided about once more.
+    """
 
     def __init__(self, viewer: Viewer, agent: Agent, intent: str, standing: Standing | None) -> None:
         self._viewer = viewer
         self._agent = agent
         self._intent = intent
         self._standing = standing
+        self._governance = standing.governance if standing is not None else None
 
     async def access(self, nodes: Sequence[KnowledgeNode]) -> Mapping[str, Access]:
         sources = [one.governed(self._agent.tenant) for one in nodes]
-        return await self._viewer.decided(self._agent, sources, self._intent) if sources else {}
+        return await self._viewer.decided(self._agent, sources, self._intent, self._governance) if sources else {}
 
     async def sensitivities(self) -> frozenset[str]:
         standing = self._standing or await self._viewer.standing(self._agent, self._intent)
         return standing.known
 
     async def begins(self, refs: Sequence[str]) -> frozenset[str]:
-        return await self._viewer.begins(self._agent, refs, self._intent)
+        return await self._viewer.begins(self._agent, refs, self._intent, self._governance)
 
 
 class KnownSources:

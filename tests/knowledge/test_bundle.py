@@ -267,18 +267,6 @@ def test_the_section_of_the_best_passage_comes_before_what_is_less_like_the_inte
     assert all(f"Step {n}." in best for n in (1, 2, 3))
 
 
-@pytest.mark.parametrize(("other", "goes_on"), [(0.3, True), (0.8, False)])
-def test_a_package_goes_on_in_the_source_that_is_ahead_of_all_others(other: float, goes_on: bool) -> None:
-    found = []
-    for name, likeness in (("m", 1.0), ("n", other)):
-        (one,) = others(source(name, MANUAL), intent="nothing of it")
-        best, *rest = one.read()[5:8]
-        like = [best._replace(likeness=likeness), *(part._replace(likeness=likeness / 2) for part in rest)]
-        found.append(replace(one, found=like))
-    first, second = fitted([], found, 700, count_tokens).items
-    assert (count_tokens(first.text) > 3 * count_tokens(second.text)) is goes_on
-
-
 def test_what_costs_more_together_than_apart_is_shortened_and_not_left_out() -> None:
     def count(text: str) -> int:
         return count_tokens(text) + 4 * max(text.count("[…") - 1, 0)

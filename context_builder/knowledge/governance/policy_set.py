@@ -102,10 +102,15 @@ class GovernedSource:
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """The purpose and the time of a request, to the millisecond; a time without an offset is local."""
+    """The purpose and the time of a request, to the millisecond; a time without an offset is local.
+
+    ``governance`` is the version that held when the request began, where decisions may still be by that: another one
+    follows by which all is decided.
+    """
 
     intent: str
     time: datetime
+    governance: int | None = None
 
     def attributes(self, read: frozenset[str]) -> str:
         """Return Cedar's context, JSON, of the attributes that are ``read``; half of a surrogate pair becomes ``?``.

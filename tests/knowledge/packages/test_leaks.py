@@ -11,7 +11,8 @@ import pytest
 
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
-from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.policies import PolicyStore
+from context_builder.knowledge.request import ContextBuildRequest, Scope
 from context_builder.knowledge.services import AccessReport, MemoryPolicy
 from context_builder.knowledge.view import rendered_package
 from context_builder.memory.memory import Memory, MemoryFilter
@@ -51,6 +52,37 @@ async def test_what_is_restricted_while_it_is_being_packed_is_not_served(lab: La
     package = await service.build(ANN, REQUEST, TRACE)
     served = await service.get(ANN, package.context_package_id)
     assert "SECRET" not in served.package.model_dump_json()
+
+
+async def test_policies_that_change_while_a_package_is_made_decide_what_is_in_it(lab: Lab) -> None:
+    await lab.put("artifact:clips", "hydrophone SECRET clips")
+
+    async def forbid() -> None:
+        await lab.policies.put("lab", "none", "forbid (principal, action, resource);")
+
+    package = await lab.again(policy=Interrupted(lab.services.policy, forbid)).build(ANN, REQUEST, TRACE)
+    assert package.sources == ()
+
+
+async def test_the_version_of_governance_is_asked_for_at_first_for_the_last_decision_and_once_it_is_cached(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await lab.put("artifact:clips", "hydrophone clips", project_id="kelp")
+    request = REQUEST.model_copy(update={"scope": Scope(project_id="kelp"), "pinned": ("artifact:clips",)})
+    await lab.service.build(ANN, request, TRACE)  # reads the policies
+    await lab.service.close()
+    asked = []
+    ask = PolicyStore.version
+
+    async def version(self: PolicyStore, tenant_id: str) -> int:
+        asked.append(tenant_id)
+        return await ask(self, tenant_id)
+
+    monkeypatch.setattr(PolicyStore, "version", version)
+    package = await lab.service.build(ANN, request, TRACE)
+    await lab.service.close()
+    assert [one.ref for one in package.sources] == ["artifact:clips"]
+    assert len(asked) == 3
 
 
 async def test_what_is_erased_while_it_is_being_packed_is_not_served(lab: Lab) -> None:
