@@ -249,9 +249,17 @@ def _row(one: Receipt, signals: Sequence[str]) -> Iterable[Text]:
     about = ((one.reason, "yellow"), (plain(one.text, 45), "dim"))
     scores = [one.score, *map(one.signal, signals)] if one.signals else [None] * (1 + len(signals))
     return (
-        Text(plain(one.id if one.id.startswith(one.section) else f"{one.section} {one.id}", 40)),
+        Text(plain(_name(one), 40)),
         Text(one.outcome.value, style=COLOURS[one.outcome.value]),
         Text(f"{one.tokens:,}" if one.tokens else ""),
         *(Text("" if score is None else f"{score:.2f}") for score in scores),
         Text("; ", style="dim").join(Text(plain(part), style) for part, style in about if part),
     )
+
+
+def _name(one: Receipt) -> str:
+    """Return what a candidate is called; a point of the summary by its number, as they are all this session's."""
+    if one.id.startswith(one.section):
+        return one.id
+    _, is_point, number = one.id.rpartition(":point:")
+    return f"{one.section} {f'point {number}' if is_point and one.section == 'summary' else one.id}"

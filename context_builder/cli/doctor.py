@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -102,8 +102,7 @@ async def _doctor(*, as_json: bool) -> None:
     log.configure("error", settings.process.log_format)
     first, *others = settings.of_each_server()
     async with open_app(first) as app:
-        findings = await _examined(app, CHECKS)
-        findings += await _model_tasks(app)
+        findings = with_model_tasks(await _examined(app, CHECKS), await _model_tasks(app))
         for one in others:
             async with app.beside(one) as another:
                 findings += await _examined(another, OF_EACH_SERVER)
@@ -196,6 +195,20 @@ async def _model_tasks(app: App) -> list[CheckResult]:
     from context_builder.cli.model_tasks import try_tasks
 
     return [CheckResult(one.task, one.ok, one.found, one.advice) for one in await try_tasks(app.settings, PATIENCE)]
+
+
+def with_model_tasks(findings: Sequence[CheckResult], tasks: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return all of them, a model that fails at every task once: its reason takes the place of the failed check."""
+    from context_builder.cli.model_tasks import EVERY_TASK
+
+    silent = [one for one in tasks if one.check == EVERY_TASK]
+    others = [one for one in tasks if one.check != EVERY_TASK]
+    told: list[CheckResult] = []
+    for one in findings:
+        is_explained = one.check == EVERY_TASK and not one.ok
+        told += (silent or [one]) if is_explained else [one]
+        silent = [] if is_explained else silent
+    return [*told, *silent, *others]
 
 
 async def _archive(app: App) -> CheckAnswer:

@@ -88,6 +88,9 @@ async def _compaction(analyst: Analyst) -> str:
 
 _CHECK_SERVER: Final = "check the server, OPENAI_API_KEY, OPENAI_BASE_URL and the names of the models"
 
+EVERY_TASK: Final = "model"
+"""Stands for all tasks of a model that fails at each for the same reason."""
+
 VERIFICATION: Final = "verification"
 
 TASKS: Final[Mapping[str, ModelTask]] = {
@@ -113,12 +116,14 @@ async def try_tasks(settings: Settings, patience: float) -> list[TaskAnswer]:
 
 
 async def _all_tried(label: str, analyst: Analyst, patience: float) -> list[TaskAnswer]:
-    """Ask for all tasks at the same time; what refuses all of them for one reason is told once."""
+    """Ask for all tasks at the same time; a model that fails at all of them for one reason is told once."""
     answers = await asyncio.gather(*(_tried(label, name, analyst, patience) for name in TASKS))
-    refused, *others = {(one.found, one.advice) for one in answers if one.task != VERIFICATION}  # which hides why
-    if refused[1] == _CHECK_SERVER and not others:
-        return [TaskAnswer("tasks", ok=False, found=refused[0], advice=_CHECK_SERVER)]
-    return answers
+    (found, advice), *others = {
+        (one.found, one.advice) for one in answers if one.task != VERIFICATION
+    }  # which hides why
+    if others or any(one.ok for one in answers):
+        return answers
+    return [TaskAnswer(EVERY_TASK, ok=False, found=f"{label}: {found}", advice=advice)]
 
 
 async def _tried(label: str, name: str, analyst: Analyst, patience: float) -> TaskAnswer:

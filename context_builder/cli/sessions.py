@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
@@ -23,7 +24,21 @@ _STATUS: Final = {"new": "not running", "stored": "not running"}
 """What people are told of each status, where that is another word; the page says the same."""
 
 _WIDE: Final = 80
-"""Columns of a terminal from which it is told who runs a session."""
+"""Columns of a terminal from which it is told who runs a session, unless its id needs them."""
+
+_NARROW: Final = 12
+"""Columns that an id, what waits and who runs a session have at least."""
+
+_HEADINGS: Final = ("session", "status", "last said", "messages", "waiting", "run by")
+_COUNTED: Final = ("last said", "messages")
+_GAP: Final = 2
+"""Columns between two columns of the list."""
+
+_UNBOUNDED: Final = 1_000
+"""Columns of what is no terminal, such as a pipe: each session is one line."""
+
+_LINES: Final = 4
+"""Lines that an id may take in a terminal; of one that needs more, its middle is left out."""
 
 
 def sessions(json: JsonFlag = False) -> None:
@@ -86,33 +101,46 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from context_builder.session.store.lease import describe
-
     if not listed:
         typer.echo("No sessions yet. Start one: context-builder run SESSION_ID, or context-builder demo")
         return
     console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _UNBOUNDED
+    rows = [_row(session) for session in listed]
+    longest, *others, waiting, _ = (max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True))
+    rest = console.width - sum(others) - _GAP * (len(others) + 1)  # for the ids and what waits
+    is_wide = console.width >= _WIDE and rest >= longest + waiting + _NARROW + _GAP
+    room = min(longest, max(rest - min(waiting, _NARROW), _NARROW))
+    widths = [room, *others, waiting if is_wide else min(waiting, max(rest - room, _NARROW))]
     table = Table(box=None, header_style="bold", pad_edge=False)
-    is_wide = console.width >= _WIDE
-    beside = 52 if is_wide else 38
-    table.add_column("session", min_width=12, max_width=max(console.width - beside, 12), overflow="fold")
-    table.add_column("status", no_wrap=True)
-    for heading in ("last said", "messages"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("waiting", min_width=8)
+    for heading, width in zip(_HEADINGS, widths, strict=False):
+        justify: Literal["left", "right"] = "right" if heading in _COUNTED else "left"
+        table.add_column(heading, width=width, justify=justify, overflow="fold")
     if is_wide:
-        table.add_column("run by", no_wrap=True, overflow="ellipsis")
-    for session in listed:
-        owner = plain(describe(session.owner), 60) if session.owner else "–"
-        table.add_row(
-            Text(session.session_id),
-            _status(session),
-            "–" if session.last_active is None else ago(session.last_active, time.time()),
-            str(session.messages),
-            _waiting(session),
-            *([Text(owner)] if is_wide else []),
-        )
+        table.add_column(_HEADINGS[-1], no_wrap=True, overflow="ellipsis")
+    for session_id, *told in rows:
+        cells = [without_middle(session_id, _LINES * room), *told]
+        table.add_row(*map(Text, cells[: len(table.columns)]))
     console.print(table)
+    if longest > _LINES * room:
+        typer.echo("Long ids are shortened here; --json prints them whole.", err=True)
+
+
+def _row(session: RegisteredSession) -> tuple[str, ...]:
+    from context_builder.session.store.lease import describe
+
+    said = "–" if session.last_active is None else ago(session.last_active, time.time())
+    owner = plain(describe(session.owner), 60) if session.owner else "–"
+    return session.session_id, _status(session), said, str(session.messages), _waiting(session), owner
+
+
+def without_middle(text: str, most: int) -> str:
+    """Return at most ``most`` characters of a text, its beginning and its end."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
 
 
 def _status(session: RegisteredSession) -> str:

@@ -97,6 +97,26 @@ def test_the_list_of_sessions_fits_the_terminal(
     assert "1 unread" in next(line for line in lines if line.startswith("monday"))
 
 
+@pytest.mark.parametrize(("columns", "most_lines"), [(60, 4), (80, 4), (200, 1)])
+def test_an_id_of_the_greatest_length_takes_few_lines(
+    store: Redis, monkeypatch: pytest.MonkeyPatch, columns: int, most_lines: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    store.lpush(f"context_builder:{'a' * 64}{'z' * 64}:input", "{}")
+    done = CliRunner().invoke(app, ["sessions"])
+    _, *lines = done.stdout.splitlines()
+    assert len(lines) <= most_lines
+    assert (lines[0][0], lines[-1][0]) == ("a", "z" if most_lines > 1 else "a")
+    assert ("--json prints them whole" in done.stderr) == ("…" in done.stdout)
+
+
+def test_in_a_pipe_each_session_is_one_line(store: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    store.lpush(f"context_builder:{'a' * 128}:input", "{}")
+    _, *lines = CliRunner().invoke(app, ["sessions"]).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["a" * 128]
+
+
 def test_the_list_says_which_sessions_sleep_and_of_which_the_summary_fails(store: Redis) -> None:
     failing = {"summary": {"since": 1.0, "tries": 3, "reason": "Incorrect API key provided.", "tokens": 0}}
     for name in ("asleep", "bad", "worse"):

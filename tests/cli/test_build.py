@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import sys
 import time
 from typing import Any
@@ -17,6 +18,7 @@ from rich.text import Text
 from typer.testing import CliRunner, Result
 
 from context_builder.assembly import AssemblyConfig, ContextBuilder
+from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.session_state import session_turn
 from context_builder.cli.build import STARTING, build, document, explanation, memory_line, show
 from context_builder.engines.engine import free_port
@@ -77,6 +79,16 @@ async def test_a_narrow_terminal_shortens_names_and_neither_figures_nor_reasons(
     assert headings.split()[:6] == ["candidate", "outcome", "tokens", "score", "similarity", "recency"]
     assert " 0.85 " in output
     assert "does not fit:" in output
+
+
+async def test_a_narrow_terminal_tells_the_points_of_the_summary_apart(memory: InMemoryStore) -> None:
+    built = await builder(memory).build_for_turn(session_turn(sample_state(), "Was recall low?"), 150)
+    name = "a-session-with-a-long-name"
+    built.receipts[:0] = [
+        Receipt(f"{name}:point:{number}", "summary", Outcome.INCLUDED, text="said") for number in (41, 42)
+    ]
+    output = printed(explanation(built), width=80)
+    assert re.findall(r"^summary point (\d+) ", output, re.MULTILINE) == ["41", "42"]
 
 
 async def test_what_people_said_draws_nothing_but_itself(memory: InMemoryStore) -> None:

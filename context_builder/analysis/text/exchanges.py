@@ -76,14 +76,15 @@ class PointCandidate:
     @property
     def is_exchange(self) -> bool:
         """Return whether two people tell it, who are then named in it."""
-        return bool(self.asked) or len({statement.speaker for statement in self.told}) > 1
+        is_known_exchange = any(statement.is_exchange for statement in self.told)
+        return bool(self.asked) or is_known_exchange or len({statement.speaker for statement in self.told}) > 1
 
     @property
     def text(self) -> str:
         """Return the sentences as they were said; what each says of an exchange after the speaker's name."""
         turns = [
             (speaker, " ".join(statement.text for statement in said))
-            for speaker, said in groupby(self.told, key=lambda statement: statement.speaker)
+            for speaker, said in groupby(self.told, key=lambda one: "" if one.is_exchange else one.speaker)
         ]
         if not self.is_exchange:
             return turns[0][1]

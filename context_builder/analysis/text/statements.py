@@ -21,6 +21,7 @@ from context_builder.analysis.text.phrases import Marker
 from context_builder.analysis.text.sentences import BROKEN_OFF, LONGEST, capitalized, fluent, without_opening
 from context_builder.analysis.text.vocabulary import FUNCTION_WORDS
 from context_builder.analysis.text.words import Word, words
+from context_builder.quoting import quoted_name
 
 SUBSTANCE: Final = 1.2
 """Sum of specificity below which a sentence says nothing by itself ("Yeah, sounds good.")."""
@@ -120,6 +121,8 @@ class Statement:
     is_ended: bool
     known: int | None = None
     """Id of the known point that it is, if it was said before all that is read now."""
+    is_exchange: bool = False
+    """Whether its text names several speakers, as that of a known point may; its own speaker is the last of them."""
 
     @property
     def weight(self) -> float:
@@ -191,8 +194,9 @@ def statement_of(
 
 
 def known_statement(point: KnownPoint, order: int) -> Statement:
-    """Return a known point as the statement that it was."""
-    speaker = point.by[0] if point.by else ""
+    """Return a known point as the statement that it was; what several people said is the last one's."""
+    is_exchange = names_speakers(point)
+    speaker = point.evidence[-1].speaker if is_exchange else next(iter(point.by), "")
     statement = statement_of(
         point.text, AnalystMessage(0, speaker, point.text), order, names=frozenset(), label=point.kind
     )
@@ -203,7 +207,14 @@ def known_statement(point: KnownPoint, order: int) -> Statement:
         known=point.id,
         is_question=point.kind is PointKind.QUESTION,
         is_whole=True,
+        is_exchange=is_exchange,
     )
+
+
+def names_speakers(point: KnownPoint) -> bool:
+    """Return whether the point's text says who said what, as that of an exchange does."""
+    speakers = dict.fromkeys(quote.speaker for quote in point.evidence if quote.speaker)
+    return len(speakers) > 1 and point.text.startswith(f"{quoted_name(next(iter(speakers)))}: ")
 
 
 def joined(begun: Statement, rest: Statement) -> Statement | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,3 +56,9 @@ def cost_bars(history: UsageHistory) -> list[CostBar]:
         )
         for place, one in zip(places, steps, strict=True)
     ]
+
+
+def first_instant(bars: Sequence[CostBar]) -> int | None:
+    """Return the time at the left end of a chart in epoch seconds; None where time between its bars is left out."""
+    ends = {bar.begin - bar.place * (bar.end - bar.begin) for bar in bars}
+    return ends.pop() if len(ends) == 1 else None

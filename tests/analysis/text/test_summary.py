@@ -294,6 +294,20 @@ def test_a_known_question_is_told_with_its_answer_when_that_comes_later(before: 
     assert point.kind is PointKind.CLAIM
 
 
+def known_exchange() -> KnownPoint:
+    energy = Quote(97, "With current against it the controller spends sixty percent of the energy.", "Jonas")
+    asked = Quote(98, "How does the robot know its position?", "Tomasz")
+    text = f"Jonas: {energy.text} – Tomasz: {asked.text}"
+    return KnownPoint(5, text, PointKind.QUESTION, ("Tomasz",), (energy, asked))
+
+
+@pytest.mark.parametrize("speaker", ["Jonas", "Ines"])
+def test_a_known_exchange_is_told_with_its_answer_and_names_each_speaker_once(speaker: str) -> None:
+    said_then = [(speaker, "Dead reckoning gives the robot its position, and the odometry corrects the drift.")]
+    (point,) = points(said(said_then), known=[known_exchange()])
+    assert point.text == f"{known_exchange().text} – {speaker}: {said_then[0][1]}"
+
+
 def test_a_promise_is_told_with_the_request_or_with_what_it_is_about() -> None:
     asked = [("Ines", "Kai, can we get two sensors into the budget?"), ("Kai", "They're dear. I'll ask by Friday.")]
     assert told(asked) == [

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.engines
 ADDRESS = "/ui/sessions/monday"
 BIOLOGY, PHYSICS = DOMAINS[0], DOMAINS[2]
 LAPTOP = {"width": 1024, "height": 768}
+TABLET = {"width": 768, "height": 1024}
 COMPOSED = """document.activeElement.dispatchEvent(
     new KeyboardEvent("keydown", { key: "Enter", isComposing: true, bubbles: true, cancelable: true }))"""
 KINDS = ("decision", "action", "question", "disagreement", "proposal", "claim", "consilience")
@@ -286,6 +287,17 @@ async def test_a_phone_has_the_navigation_in_one_row_and_cards_without_empty_lab
     await expect(row.locator("[data-label=Behind]")).to_be_visible()
     for name in ("Cost", "Run by", "Domains"):
         await expect(row.locator(f"[data-label='{name}']")).to_be_hidden()
+
+
+async def test_an_upright_tablet_shows_the_list_of_sessions_whole(redis: Redis, visitor: Visitor) -> None:
+    owner = orjson.dumps({"host": "a-machine-with-a-long-name.example.org", "pid": 12345})
+    await redis.set(Keys("monday").owner, owner)
+    page = await opened(redis, visitor, TABLET, cost={"dollars": 1.25})
+    assert await page.locator(".strip").evaluate("(one) => one.offsetHeight") <= 70
+    await redis.zadd(SESSIONS, {"monday": 1})
+    await page.goto("/ui/sessions")
+    await page.get_by_role("row", name="monday").wait_for()
+    assert await page.locator(".table").evaluate("(one) => one.scrollWidth <= one.clientWidth")
 
 
 async def test_a_few_words_lead_to_a_view_or_a_session(redis: Redis, visitor: Visitor) -> None:

@@ -18,7 +18,7 @@ from context_builder.server.access.caller import Role
 from context_builder.session.keys import SESSIONS
 from tests.cli.publishing import publish
 from tests.cli.samples import entries, sample, sample_state
-from tests.server.page.accessibility import PHONE, RULES, check_in_every_dress, faults, load_axe
+from tests.server.page.accessibility import PHONE, RULES, WIDE, check_in_every_dress, faults, load_axe
 from tests.server.page.conftest import logged_in, token_in
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import TENANT, ApiServer
@@ -99,7 +99,12 @@ async def test_on_a_phone_a_prompt_takes_few_screens(memory: PostgresMemory, ses
     await asked(visitor, session)
     await expect(page.get_by_role("heading", name="of 4,000 tokens")).to_be_visible()
     await expect(page.locator("article.outgoing").first).to_be_hidden()
-    assert await page.evaluate("document.documentElement.scrollHeight") <= 3 * PHONE["height"]
+    assert await page.evaluate("document.documentElement.scrollHeight") <= 2 * PHONE["height"]
+    summary = page.locator("#taken .narrow-fold table").first
+    await expect(summary).to_be_hidden()
+    await page.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    await expect(summary).to_be_visible()  # a wide screen folds nothing
+    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     await page.get_by_role("heading", name="As it would go out").click()
     await expect(page.locator("article.outgoing").first).to_be_visible()
     await load_axe(page)

@@ -25,7 +25,7 @@ from context_builder.memory.memory import MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import READER, WRITER, CallerHere, OwnRedis, ServicesHere, SessionId
-from context_builder.server.page.cost_chart import CostBar, cost_bars
+from context_builder.server.page.cost_chart import CostBar, cost_bars, first_instant
 from context_builder.server.page.health_history import STATES, Check, HealthHistory
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
@@ -94,6 +94,11 @@ class Costs:
     @property
     def bars(self) -> list[CostBar]:
         return cost_bars(self.history)
+
+    @property
+    def first_instant(self) -> int | None:
+        """Return the time at the left end of the bars in epoch seconds; None where they leave time out."""
+        return first_instant(self.bars)
 
 
 @dataclass(slots=True)
@@ -223,8 +228,9 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
         if skew > SKEW:
             advice.append(f"its clock is {skew:.1f} s from this machine's: set both by NTP")
         state = "warn" if durable.faults or skew > SKEW else "good"
-        memory = info.get("used_memory_human", "?")
-        found = f"version {info.get('redis_version', '?')}, {1000 * took:.1f} ms, {memory} of memory"
+        found = f"version {info.get('redis_version', '?')}, {1000 * took:.1f} ms"
+        if "used_memory" in info:
+            found += f", {info['used_memory'] / 1e6:,.1f} MB of memory"
         return Check(name, state, found, tuple(advice), measured=1000 * took, unit="ms")
 
     return check

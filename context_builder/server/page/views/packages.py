@@ -195,6 +195,9 @@ _OUTCOMES: Final = {"good": 1.0, "fair": 0.5, "bad": 0.0}
 SPANS: Final = ("7", "30", "90", "365")
 """Days of feedback that are offered."""
 
+UNFOLDED: Final = 6
+"""Sources of a package that are shown on a narrow screen; the others behind a tap."""
+
 FEW: Final = 15
 """Candidates, or sources of rated packages, that are shown at once; the others behind a click."""
 
@@ -381,6 +384,7 @@ async def package_page(package_id: PackageId, request: Request, services: Servic
         titles=defaultdict(str, titles),
         callers=await names_of_keys(services, caller.tenant_id) if audit else {},
         few=FEW,
+        unfolded=UNFOLDED,
         noted="noted" in request.query_params,
     )
 
