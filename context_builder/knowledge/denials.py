@@ -50,8 +50,7 @@ class UnknownDenials:
 
     def start(self, draft: PackageDraft, package: ContextPackage) -> None:
         """Look for what was not searched for the package, before long."""
-        if draft.found.similar is not None and draft.found.similar.unsearched:
-            self._background.start("record what was denied", self._recorded_later(draft, package))
+        self._background.start("record what was denied", self._recorded_later(draft, package))
 
     async def close(self) -> None:
         """Record what is still to be, now."""

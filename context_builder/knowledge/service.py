@@ -452,7 +452,8 @@ class PackageService:
                     await self.erasure.uncache_outdated(*erased)  # so much is under way that it cannot be left to that
             else:
                 package = package.model_copy(update={"coverage": without_cache(package.coverage)})
-        self._denials.start(draft, package)
+        if draft.found.unsearched:
+            self._denials.start(draft, package)
         return _Built(package, draft)
 
     async def _seen(self, agent: Agent, package: ContextPackage, view: str) -> ContextPackage:

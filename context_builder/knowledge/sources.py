@@ -124,6 +124,11 @@ class PackageFindings:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def unsearched(self) -> frozenset[str]:
+        """Return the sensitivities of what was not searched, because the agent may not know of it."""
+        return self.similar.unsearched if self.similar else frozenset()
+
+    @property
     def offered(self) -> int:
         """Return how many candidates the lists have, which take a while to make."""
         similar = self.similar.found if self.similar else ()
@@ -222,7 +227,7 @@ class PackageSources:
         Raises :class:`~context_builder.errors.DatabaseError`.
         """
         asked, similar = query.request.retrieval.semantic, findings.similar
-        if asked is None or similar is None or not similar.unsearched:
+        if asked is None or similar is None:
             return []
         few = asked.model_copy(update={"top_k": min(asked.top_k, _MOST_DENIED)})
         found = await _alike(self._vectors, query, few, sensitivities=similar.unsearched)

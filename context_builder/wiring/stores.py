@@ -24,7 +24,7 @@ from context_builder.memory.sql_memory import SqlMemory
 from context_builder.settings.settings import Settings
 from context_builder.wiring.costs import budget_for, prices_of
 from context_builder.wiring.database import ChosenDatabase, database_of
-from context_builder.wiring.embedded import INSTALL_EMBEDDED, embedding_engine, require_postgres
+from context_builder.wiring.embedded import INSTALL_EMBEDDED, embedding_engine, no_database
 from context_builder.wiring.part_description import PartDescription
 
 log = structlog.get_logger(__name__)
@@ -105,8 +105,7 @@ def store_of(settings: Settings, database: ChosenDatabase | None) -> tuple[Memor
         somabrain = SomaBrainStore(SomaBrainClient(settings.somabrain))
         return somabrain, PartDescription(somabrain.name)
     if database is None:
-        require_postgres()
-        raise AssertionError("there is a PostgreSQL, and no database of it")
+        raise no_database()
     embedder, is_ours = embedder_of(settings), embedding_engine(settings) is not None
     rules: _Rules = {"query_time": settings.memory.embedding_query_time, "in_background": is_ours}
     memory, where = SqlMemory(database.memory, embedder, **rules), database.described.what

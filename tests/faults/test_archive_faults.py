@@ -49,7 +49,7 @@ async def test_a_day_without_archive_loses_nothing(live: Live) -> None:
     await live.start()
     await wait_until(lambda: len(live.archive.rows) == HOURS, "every summary is archived")
     assert list(live.archive.rows) == [("monday", seq) for seq in range(1, HOURS + 1)]
-    await wait_until(lambda: _is_empty(live), "the outbox is empty")
+    await wait_until(lambda: live.lacks(Keys("monday").outbox), "the outbox is empty")
 
 
 async def test_an_archive_that_hangs_slows_nothing(live: Live) -> None:
@@ -70,10 +70,6 @@ async def test_a_death_between_delivery_and_its_acknowledgement_archives_once(li
     delivered, live.archive = live.archive.rows, InMemoryArchive()
     live.archive.rows = delivered
     await live.start(takeover=True)
-    await wait_until(lambda: _is_empty(live), "the outbox is empty")
+    await wait_until(lambda: live.lacks(Keys("monday").outbox), "the outbox is empty")
     assert live.archive.deliveries == 1  # again
     assert list(live.archive.rows) == [("monday", 1)]
-
-
-async def _is_empty(live: Live) -> bool:
-    return not await live.redis.exists(Keys("monday").outbox)

@@ -66,7 +66,7 @@ async def heard(live: Live, start: int, end: int) -> Cost:
         live.clock.advance(121)
         await live.until(f"message {last} is summarized", message_count=last)
     taken = time.process_time() - began
-    await wait_until(lambda: _is_gone(live, KEYS.outbox, KEYS.memory_outbox), "all is delivered")
+    await wait_until(lambda: live.lacks(KEYS.outbox, KEYS.memory_outbox), "all is delivered")
     live.archive.rows.clear()
     gc.collect()
     held = [
@@ -79,10 +79,6 @@ async def heard(live: Live, start: int, end: int) -> Cost:
         blocks=sys.getallocatedblocks(),
         seconds=taken / (end - start),
     )
-
-
-async def _is_gone(live: Live, *keys: str) -> bool:
-    return not await live.redis.exists(*keys)
 
 
 class _Forgetful(InMemoryStore):

@@ -99,7 +99,7 @@ async def test_a_message_that_comes_again_from_a_redis_that_fell_back_is_known(
     live.serve(session)
     await live.until("all are taken in", received_messages=20)
     forgetful.fall_back()
-    await wait_until(lambda: _is_empty(live, KEYS.input), "they are acknowledged again")
+    await wait_until(lambda: live.lacks(KEYS.input), "they are acknowledged again")
     await live.stop(session)
     await live.start()  # which remembers nothing itself
     await say(live, *range(1, 22))
@@ -121,10 +121,6 @@ async def test_a_redis_that_lost_more_than_is_remembered_loses_no_pending_messag
     await say(live, 6)
     await live.until("the sixth is taken in", received_messages=6)
     assert {f"m{number:06}" for number in (2, 3, 4, 5, 6)} <= set(await places(live))
-
-
-async def _is_empty(live: Live, key: str) -> bool:
-    return not await live.redis.exists(key)
 
 
 async def test_a_session_that_is_handed_over_waits_for_redis_and_restores_what_that_lost(

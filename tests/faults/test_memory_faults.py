@@ -67,7 +67,7 @@ async def test_without_memory_nothing_is_lost_and_the_archive_does_not_wait(live
     memory.failure = None
     await live.start()
     await wait_until(lambda: messages(memory) == [1, 2, 3], "everything is remembered, in order")
-    await wait_until(lambda: _is_empty(live, KEYS.memory_outbox), "nothing waits any more")
+    await wait_until(lambda: live.lacks(KEYS.memory_outbox), "nothing waits any more")
 
 
 async def test_without_archive_the_memory_does_not_wait(live: Live, memory: InMemoryStore) -> None:
@@ -92,7 +92,7 @@ async def test_a_memory_that_cannot_forget_is_fed_all_the_same(live: Live) -> No
     for number in (1, 2):
         await summarize(live, number)
     await wait_until(lambda: messages(memory) == [1, 2], "both are remembered")
-    await wait_until(lambda: _is_empty(live, KEYS.memory_outbox), "nothing waits any more")
+    await wait_until(lambda: live.lacks(KEYS.memory_outbox), "nothing waits any more")
 
 
 async def test_an_ended_session_has_fed_the_memory(live: Live, memory: InMemoryStore) -> None:
@@ -101,7 +101,7 @@ async def test_an_ended_session_has_fed_the_memory(live: Live, memory: InMemoryS
     session.end()
     await live.gone(session)
     assert (messages(memory), session.relays.unremembered) == ([1, 2], 0)
-    assert await _is_empty(live, KEYS.memory_outbox)
+    assert await live.lacks(KEYS.memory_outbox)
 
 
 async def test_a_session_ends_though_the_memory_is_away_and_says_what_waits(live: Live, memory: InMemoryStore) -> None:
@@ -123,7 +123,7 @@ async def test_a_death_between_delivery_and_its_acknowledgement_doubles_nothing(
     live.die(session)
     live.memory = store
     await live.start(takeover=True)
-    await wait_until(lambda: _is_empty(live, KEYS.memory_outbox), "it was delivered again")
+    await wait_until(lambda: live.lacks(KEYS.memory_outbox), "it was delivered again")
     everything = MemoryQuery("helicase", 50, filter=MemoryFilter(session_id="monday", kinds=("message",)))
     (found,) = await store.search(TENANT, everything)
     assert (found.memory.speaker, found.memory.text) == ("Alice", "Helicase unwinds the double helix")
@@ -144,7 +144,3 @@ class HangingAfter(HangingMemory):
         await self._store.remember(tenant_id, memories)
         self.delivered.set()
         await asyncio.Event().wait()
-
-
-async def _is_empty(live: Live, key: str) -> bool:
-    return not await live.redis.exists(key)

@@ -102,6 +102,9 @@ class Live:
     async def say(self, *numbers: int, session_id: str = "monday") -> None:
         await self.push(*(spoken(number) for number in numbers), session_id=session_id)
 
+    async def lacks(self, *keys: str) -> bool:
+        return not await self.redis.exists(*keys)
+
     async def state(self, session_id: str = "monday") -> Any:
         return orjson.loads(await self.redis.get(Keys(session_id).state) or b"{}")
 

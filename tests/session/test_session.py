@@ -229,11 +229,7 @@ async def test_an_archive_that_is_away_gets_every_summary_in_order_later(live: L
     live.archive.failure = None
     await wait_until(lambda: len(live.archive.rows) == 3, "all are archived")
     assert [seq for _, seq in live.archive.rows] == [1, 2, 3]
-    await wait_until(lambda: _outbox_is_empty(live), "nothing waits any more")
-
-
-async def _outbox_is_empty(live: Live) -> Any:
-    return await live.redis.llen(Keys("monday").outbox) == 0
+    await wait_until(lambda: live.lacks(Keys("monday").outbox), "nothing waits any more")
 
 
 async def test_a_session_refreshes_what_expires_though_nothing_happens(live: Live) -> None:

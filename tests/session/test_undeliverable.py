@@ -168,7 +168,7 @@ async def test_a_receiver_that_takes_nothing_is_waited_for(live: Live) -> None:
     await wait_until(lambda: archive.attempts.count(1) > 3 * relays.TRIES, "it was tried often")
     assert await live.redis.llen(KEYS.outbox) == 3
     archive.bad.clear()
-    await wait_until(lambda: _is_empty(live, KEYS.outbox), "all are delivered")
+    await wait_until(lambda: live.lacks(KEYS.outbox), "all are delivered")
     assert sorted(seq for _, seq in archive.rows) == [1, 2, 3]
     assert (await live.state())["undeliverable"] == {"archive": 0, "memory": 0}
 
@@ -180,7 +180,7 @@ async def test_one_that_recovers_is_delivered_in_its_turn(live: Live) -> None:
     await wait_until(lambda: archive.attempts.count(2) >= 2, "the one behind it passes")
     assert await live.redis.llen(KEYS.outbox) == 2
     archive.bad.clear()
-    await wait_until(lambda: _is_empty(live, KEYS.outbox), "both are delivered")
+    await wait_until(lambda: live.lacks(KEYS.outbox), "both are delivered")
     assert archive.attempts[-2:] == [1, 2]
 
 
@@ -266,7 +266,3 @@ async def test_a_session_stops_although_its_archive_swallows_the_cancellation(li
     await wait_until(lambda: live.archive.deliveries, "it is being delivered")
     await live.stop(session)
     assert await live.redis.llen(KEYS.outbox) == 1
-
-
-async def _is_empty(live: Live, key: str) -> bool:
-    return not await live.redis.exists(key)

@@ -270,71 +270,65 @@ def constant_arguments(lease: bytes, lineage: Lineage, rules: SessionConfig, key
     )
 
 
-class CommitArguments(NamedTuple):
-    """A commit that becomes revision ``target``, its change of the published state, and the deliveries that it
-    acknowledges.
+def commit_arguments(
+    commit: Commit, lineage: Lineage, target: int, patch: StatePatch | None, acknowledged: Sequence[bytes]
+) -> list[Any]:
+    """Return the arguments that come after the constant ones, of a commit that becomes revision ``target``: with its
+    ``patch`` of the published state, and the deliveries that it acknowledges.
     """
+    base = lineage.base
+    args: list[Any] = [
+        base.revision,
+        base.by,
+        target,
+        base.mark,
+        lineage.latest.mark,
+        *(patch.arguments() if patch else (b"", 0, b"", 0)),
+        commit.conversation_state,
+        commit.silent_for,
+        len(acknowledged),
+        *_ends(acknowledged),
+        commit.begin,
+        commit.end,
+        commit.changes.pending_trimmed,
+        commit.pending,
+        int(commit.rewrite),
+        PACKAGE if commit.changes.revised else b"",
+        PACKAGE_SIGNATURE,
+        commit.indexed_from,
+        MOST_SPEAKERS,
+    ]
+    lists = commit.replayed + commit.lists if commit.rewrite else commit.lists
+    for values in (
+        _checkpoint_fields(commit, lineage),
+        [*commit.changes.dropped],
+        lists.pending,
+        commit.identities,
+        lists.outbox,
+        lists.memory_outbox,
+        lists.dead,
+        lists.index,
+        [part for name, held in commit.changes.index_at_least.items() for part in (name, held)],
+        lists.blanks,
+    ):
+        args.append(len(values))
+        args.extend(values)
+    return args
 
-    commit: Commit
-    lineage: Lineage
-    target: int
-    patch: StatePatch | None
-    acknowledged: Sequence[bytes]
 
-    def encode(self) -> list[Any]:
-        """Return the arguments that come after the constant ones."""
-        commit, base = self.commit, self.lineage.base
-        args: list[Any] = [
-            base.revision,
-            base.by,
-            self.target,
-            base.mark,
-            self.lineage.latest.mark,
-            *(self.patch.arguments() if self.patch else (b"", 0, b"", 0)),
-            commit.conversation_state,
-            commit.silent_for,
-            len(self.acknowledged),
-            *self._digests(),
-            commit.begin,
-            commit.end,
-            commit.changes.pending_trimmed,
-            commit.pending,
-            int(commit.rewrite),
-            PACKAGE if commit.changes.revised else b"",
-            PACKAGE_SIGNATURE,
-            commit.indexed_from,
-            MOST_SPEAKERS,
-        ]
-        lists = commit.replayed + commit.lists if commit.rewrite else commit.lists
-        for values in (
-            self._checkpoint_fields(),
-            [*commit.changes.dropped],
-            lists.pending,
-            commit.identities,
-            lists.outbox,
-            lists.memory_outbox,
-            lists.dead,
-            lists.index,
-            [part for name, held in commit.changes.index_at_least.items() for part in (name, held)],
-            lists.blanks,
-        ):
-            args.append(len(values))
-            args.extend(values)
-        return args
+def _ends(acknowledged: Sequence[bytes]) -> tuple[str, str]:
+    """Return the digests of the oldest and of the newest delivery that is acknowledged."""
+    if not acknowledged:
+        return "", ""
+    oldest = sha1_of(acknowledged[0])
+    return oldest, oldest if len(acknowledged) == 1 else sha1_of(acknowledged[-1])
 
-    def _digests(self) -> tuple[str, str]:
-        """Return those of the oldest and of the newest delivery that is acknowledged."""
-        if not self.acknowledged:
-            return "", ""
-        oldest = sha1_of(self.acknowledged[0])
-        return oldest, oldest if len(self.acknowledged) == 1 else sha1_of(self.acknowledged[-1])
 
-    def _checkpoint_fields(self) -> list[Any]:
-        """Return the checkpoint's fields that are set, and their values."""
-        commit, lineage = self.commit, self.lineage
-        fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
-        if commit.rewrite or (commit.head and lineage.base.by != lineage.writer):
-            fields += ("ancestors", lineage.encode())
-        for name, encoded in commit.changes.encoded_fields().items():
-            fields += (name, encoded)
-        return fields
+def _checkpoint_fields(commit: Commit, lineage: Lineage) -> list[Any]:
+    """Return the checkpoint's fields that are set, and their values."""
+    fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
+    if commit.rewrite or (commit.head and lineage.base.by != lineage.writer):
+        fields += ("ancestors", lineage.encode())
+    for name, encoded in commit.changes.encoded_fields().items():
+        fields += (name, encoded)
+    return fields

@@ -15,10 +15,10 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FENCE, FORGOTTEN, SUMMARY_SEQS, Keys
 from context_builder.session.store.commit import (
     Commit,
-    CommitArguments,
     Committed,
     StatePatch,
     StoredState,
+    commit_arguments,
     commit_keys,
     constant_arguments,
 )
@@ -239,7 +239,7 @@ class SessionStore:
         patch = StatePatch.between(self._published, commit.state) if commit.state is not None else None
         patience = _patience(commit, patch)
         while True:
-            args = CommitArguments(commit, self.lineage, target, patch, acknowledged).encode()
+            args = commit_arguments(commit, self.lineage, target, patch, acknowledged)
             try:
                 answer = await self._commit(args, patience)
             except Exception as error:

@@ -45,6 +45,8 @@ _SERVERS: Final = re.compile(
     r"\S+ (?:\(\S+@\S+\) has (?:joined|left|quit)|has (?:joined|left|quit|set|changed)\b|(?:is|are) now )|"
     r"Now talking |Topic (?:is|for) |Set by |Disconnected|Attempting "
 )
+"""What HexChat says of joins and the like, as an action of somebody's."""
+
 _WEECHAT: Final = re.compile(rf"{_TIME}\t *(?:-->|<--|--|=!=)\t")
 _DAYS: Final = re.compile(
     r"(?:--- (?:Log opened|Day changed)|\*\*\*\* (?:BEGIN|ENDING) LOGGING AT|Session Start:)\s+(?P<date>\S.*?)\s*|"
@@ -125,7 +127,7 @@ def _messages(source: Source) -> Iterator[_Message]:
             text := plain(re.sub(r"[\x02\x0f\x16\x1d\x1f]|\x03(?:\d{1,2}(?:,\d{1,2})?)?", "", found["text"]))
         ):
             continue
-        if found.re is _FORMS[1] and _is_of_server(f"{found['nick']} {text}"):
+        if found.re is _FORMS[1] and _SERVERS.match(f"{found['nick']} {text}"):
             continue
         parts = found.groupdict()
         with source.one_entry(number):
@@ -160,11 +162,6 @@ def _clock(parts: Mapping[str, str | None]) -> float:
     if half is None:
         return seconds
     return seconds % 43_200 + (43_200 if half in ("PM", "오후", "下午", "午後") else 0)
-
-
-def _is_of_server(text: str) -> bool:
-    """Return whether an action is what HexChat says of joins and the like."""
-    return bool(_SERVERS.match(text))
 
 
 def _day(told: str) -> datetime | None:

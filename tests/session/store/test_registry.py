@@ -129,7 +129,7 @@ async def test_a_session_that_somebody_runs_is_never_swept(live: Live, catalog: 
     await live.shows(1)
     live.clock.advance(121)
     await live.until("nothing waits", message_count=1)
-    await wait_until(lambda: _is_empty(live), "not even a summary")
+    await wait_until(lambda: live.lacks(KEYS.outbox), "not even a summary")
     assert await catalog.sweep(LATER) == []
 
 
@@ -147,10 +147,6 @@ async def test_two_may_sweep_at_once(live: Live, catalog: SessionRegistry, monke
     _outlived(live, monkeypatch, b"monday", b"monday")
     assert "monday" in await catalog.sweep(LATER)
     assert set(await live.redis.keys()) == {FENCE.encode(), SUMMARY_SEQS.encode()}
-
-
-async def _is_empty(live: Live) -> bool:
-    return not await live.redis.exists(KEYS.outbox)
 
 
 def _outlived(live: Live, monkeypatch: pytest.MonkeyPatch, *names: bytes) -> None:

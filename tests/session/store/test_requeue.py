@@ -72,7 +72,7 @@ async def test_what_is_remembered_late_brings_no_replaced_point_back(live: Live)
     for number in range(2, 4):
         await say(live, number, f"Sample {number} was cooled")
     await live.until("the rest is summarized", message_count=3)
-    await wait_until(lambda: _nothing_waits(live), "the rest is remembered")
+    await wait_until(lambda: live.lacks(KEYS.memory_outbox), "the rest is remembered")
     before = {told for told in memory.texts if told[0] == "point"}
     assert before == {("point", "Sample 3 was cooled")}
 
@@ -80,7 +80,7 @@ async def test_what_is_remembered_late_brings_no_replaced_point_back(live: Live)
     letters = DeadLetters(live.redis, "monday", "memory")
     assert await letters.requeue(await letters.get(1))
     await wait_until(lambda: ("message", "Helicase 17 unwinds the helix") in memory.texts, "the message is remembered")
-    await wait_until(lambda: _nothing_waits(live), "all of the entry is delivered")
+    await wait_until(lambda: live.lacks(KEYS.memory_outbox), "all of the entry is delivered")
     assert {told for told in memory.texts if told[0] == "point"} == before
 
 
@@ -91,10 +91,6 @@ class Restating(StubAnalyst):
         result = await super().summarize(request)
         known = tuple(point.id for point in request.known[-1:])
         return replace(result, points=tuple(replace(point, replaces=known) for point in result.points))
-
-
-async def _nothing_waits(live: Live) -> bool:
-    return not await live.redis.exists(KEYS.memory_outbox)
 
 
 async def test_random_bytes_are_put_back_as_they_were(live: Live) -> None:
