@@ -205,7 +205,8 @@ class RankedSource:
     """A source that competes for the room.
 
     ``score`` is what it is ranked by, ``found`` are those of its passages that a search found, ``read`` gives all;
-    ``text`` is the whole, None where that is not known.
+    ``text`` is the whole, None where that is not known. A passage less like the intent than ``least`` is shown only
+    beside one that is not.
     """
 
     item: Item
@@ -214,6 +215,7 @@ class RankedSource:
     found: Sequence[Part]
     read: Callable[[], Sequence[Part]]
     text: str | None
+    least: float = 0.0
 
 
 class _Offer(NamedTuple):
@@ -354,7 +356,7 @@ class Filling:
             if offer.part is None:
                 known = {one.place for one in source.found}
                 for part in source.read():
-                    if part.place not in known:
+                    if part.place not in known and part.likeness >= source.least:
                         heappush(offers, _offer(source, offer.rank, part))
                 continue
             shown = self._offered(offer.rank)

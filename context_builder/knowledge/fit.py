@@ -122,7 +122,7 @@ def fit_package(
     rest = [item for item in found if not _is_beside_the_point(item, request)]
     bundle = fitted(
         [_whole(item) for item in pinned],
-        [_ranked(_whole(item), request.intent) for item in rest if not _is_unread(item)],
+        [_ranked(_whole(item), request) for item in rest if not _is_unread(item)],
         limit,
         count,
         lambda item: _shorter(item, request.intent),
@@ -133,14 +133,16 @@ def fit_package(
     return PackageFit(selection, bundle, tuple(entry_tokens(bundle.items, count)))
 
 
-def _ranked(item: Item, intent: str) -> RankedSource:
+def _ranked(item: Item, request: ContextBuildRequest) -> RankedSource:
     """Return the source with those of its passages that were found, and with how the others are."""
-    node, text = _node(item), _text(item)
+    node, text, intent = _node(item), _text(item), request.intent
     found = _said_parts(item, intent) if node.ref.startswith(_SAID) else found_parts(_found(item), text)
     if text is None and found:
         return RankedSource(item, node.title, item.value, found, lambda: found, text)
     read = partial(parts_of, item.text, node.kind, node.ref, intent, found, UNFOUND)
-    return RankedSource(item, node.title, item.value, found, read, text)
+    semantic = request.retrieval.semantic
+    least = semantic.threshold if semantic is not None and found else 0.0
+    return RankedSource(item, node.title, item.value, found, read, text, least)
 
 
 def _said_parts(item: Item, intent: str) -> list[Part]:

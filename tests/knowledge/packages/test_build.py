@@ -69,6 +69,18 @@ async def test_a_pinned_source_that_is_denied_is_out_in_the_same_words_as_an_unk
     assert [(one.ref, one.access) for one in audit.policy_decision.sources] == [("artifact:pay", "denied")]
 
 
+@pytest.mark.parametrize(("threshold", "is_whole"), [(0.0, True), (0.5, False)])
+async def test_passages_less_alike_than_the_threshold_are_left_out(lab: Lab, threshold: float, is_whole: bool) -> None:
+    sections = [
+        f"## {title}\n\n{f'{word} goes on. ' * 33}" for title, word in (("Tea", "Tea"), ("Clips", "Hydrophone"))
+    ]
+    await lab.put("artifact:manual", "\n\n".join(["# Manual", *sections]))
+    package = await lab.build("hydrophone clips", retrieval={"semantic": {"threshold": threshold}, "graph": None})
+    (shown,) = package.sources
+    assert "Hydrophone goes on." in shown.content
+    assert ("Tea goes on." in shown.content) is is_whole
+
+
 async def test_nothing_found_is_an_empty_package(lab: Lab) -> None:
     package = await lab.build("anything at all")
     assert (package.sources, package.denied, package.tokens_used) == ((), 0, 0)
