@@ -273,12 +273,17 @@ def reading(session_id: str, key: str, field: str = "") -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        place = f"{key}{f', field {field}' if field else ''}"
-        why = str(error) if isinstance(error, Misshapen) else type(error).__name__  # others quote what is stored
-        raise StoreError(
-            f"session {session_id} cannot be continued: {place} is damaged ({why}); it is left as it is. Correct it, "
-            f"restore a backup, or delete the session with `context-builder forget {session_id}`"
-        ) from None
+        raise damaged(session_id, key, field, error) from None
+
+
+def damaged(session_id: str, key: str, field: str, error: Exception) -> StoreError:
+    """Return what says where something is stored that no session wrote, and what to do."""
+    place = f"{key}{f', field {field}' if field else ''}"
+    why = str(error) if isinstance(error, Misshapen) else type(error).__name__  # others quote what is stored
+    return StoreError(
+        f"session {session_id} cannot be continued: {place} is damaged ({why}); it is left as it is. Correct it, "
+        f"restore a backup, or delete the session with `context-builder forget {session_id}`"
+    )
 
 
 @dataclass(frozen=True, slots=True)

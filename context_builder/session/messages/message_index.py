@@ -8,7 +8,6 @@ field ``dropped`` what they were. It is pure; whoever uses it reads the fields t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any, Final, Literal, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 from pydantic import TypeAdapter
 
-from context_builder.errors import MessageError
+from context_builder.errors import MessageError, StoreError
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import Delivered, Message
 from context_builder.session.messages.revision import (
@@ -27,7 +26,7 @@ from context_builder.session.messages.revision import (
     Strike,
     StrikeRequest,
 )
-from context_builder.session.stored import reading
+from context_builder.session.stored import damaged
 
 MOST_NAMESAKES: Final = 64
 """Newest messages of one number that are told apart: a recorder counts anew, and some count to one."""
@@ -186,8 +185,10 @@ class MessageIndex:
         self._session_id = session_id
         self._held = dict(held)
         self._last_id = last_id
-        with self._reading(DROPPED):
+        try:
             self._dropped = _Dropped.read(held.get(DROPPED))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self._damaged(DROPPED, error) from None
         self.changed: dict[str, bytes] = {}
 
     @property
@@ -339,17 +340,21 @@ class MessageIndex:
         self._held[id_field(entry_id)] = self.changed[id_field(entry_id)] = value
 
     def _namesakes(self, field: str) -> list[_Namesake]:
-        with self._reading(field):
+        try:
             return _NAMESAKES.validate_json(self._held.get(field, b"[]"), strict=True)
+        except ValueError as error:
+            raise self._damaged(field, error) from None
 
     def _indexed(self, entry_id: int) -> IndexedMessage | None:
         """Return what is known of a message; None of one that was struck, or is not known any more."""
         held = self._held.get(id_field(entry_id), STRUCK)
-        with self._reading(id_field(entry_id)):
+        try:
             return None if held == STRUCK else IndexedMessage.decode(held)
+        except ValueError as error:
+            raise self._damaged(id_field(entry_id), error) from None
 
-    def _reading(self, field: str) -> AbstractContextManager[None]:
-        return reading(self._session_id, Keys(self._session_id).message_index, field)
+    def _damaged(self, field: str, error: Exception) -> StoreError:
+        return damaged(self._session_id, Keys(self._session_id).message_index, field, error)
 
 
 def _too_old(message: MessageReference | str) -> MessageError:
