@@ -35,7 +35,7 @@ _TURNED: Final = re.compile(r"\u202e([^\u202c\n]{1,4000})")
 """What is shown from the right to the left."""
 _BACKWARDS: Final = re.compile(
     r"(?P<quote>[\"'`])(?P<string>[^\"'`\n]{4,400})(?P=quote)\s?\[::-1\]|\S{1,100}\s?[:=]\s?(?i:[\w-]{0,20}(?:drowssap|terces|nekot)[\w-]{0,20})"
-    r"|\S{1,200}@\S{1,100}:\S{1,60}//:[a-z]{2,12}(?![\w:])"
+    r"|(?<![^\s@])[^\s@]{1,200}@[^\s:]{1,100}:[^\s:/]{1,60}//:[a-z]{2,12}(?![\w:])"
 )
 """What is read from its end: a string that is turned, a name behind its value, and an address with a password."""
 
