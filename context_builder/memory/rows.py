@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from context_builder.clock import in_utc
+from context_builder.json_values import object_of
 from context_builder.memory.memory import Memory, MemoryFeedback, MemoryFilter, Rating, SearchResult
 
 ENGLISH: Final = "english"
@@ -207,13 +208,15 @@ def _memory(row: Row) -> Memory:
         position=row["position"],
         time=time,
         tags=tuple(row.get("tags", ())),
-        metadata=row["metadata"],
+        metadata=object_of(row["metadata"]),
     )
 
 
 def _feedback(row: Row) -> MemoryFeedback | None:
-    if not (feedback := row.get("feedback")):
+    feedback = object_of(row.get("feedback"))
+    try:
+        return MemoryFeedback(
+            float(feedback["score"]), int(feedback["count"]), datetime.fromisoformat(feedback["timestamp"])
+        )
+    except (KeyError, OverflowError, TypeError, ValueError):  # there is none, or somebody else wrote it
         return None
-    return MemoryFeedback(
-        float(feedback["score"]), int(feedback["count"]), datetime.fromisoformat(feedback["timestamp"])
-    )

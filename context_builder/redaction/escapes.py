@@ -17,9 +17,9 @@ _OCTAL: Final = re.compile(
     r"\\([01][0-7]{2})|=([2-7][0-9A-F]|[2-7][0-9a-f](?==[2-7][0-9a-f])|(?<==[2-7][0-9a-f]=)[2-7][0-9a-f])"
 )
 """Characters by their number in base 8, and as e-mails have them (RFC 2045, section 6.7)."""
-_CSS: Final = re.compile(r"(?:\\[0-9A-Fa-f]{2,6}[ \t]?){6,4000}")
+_CSS: Final = re.compile(r"(?!(?:\\[01][0-7]{2}){6})(?:\\[0-9A-Fa-f]{2,6}[ \t]?){6,4000}")
 _CSS_ESCAPE: Final = re.compile(r"\\([0-9A-Fa-f]{2,6})[ \t]?")
-"""Characters by their number in base 16, as style sheets have them."""
+"""Characters by their number in base 16, as style sheets have them; three digits of base 8 are no such."""
 _NUMBERS: Final = re.compile(
     r"(?P<called>(?:chr|char|charcode|codepoint|bytes|bytearray|from|array)\(\[?\s?)?"
     r"(?<![\w.])(?:\d{2,3}(?:, ?|[ -]|\)\s?(?:[+.&]|\|\|)\s?(?:chr|char)\()){7,4000}\d{2,3}(?![\w.])",

@@ -45,6 +45,9 @@ _MOST: Final = 200
 _INTO_KEYWORD: Final = 3
 """Characters of a form that may stand before its keyword."""
 _LEAST_GROUPS: Final = 3
+_LONG: Final = 8
+_LEAST_LONG_GROUPS: Final = 2
+"""Groups of one length before the last one: two of so many letters, or three."""
 
 
 _LINE_END: Final = re.compile(f"\r\n|[{LINE_ENDS}]")
@@ -196,7 +199,7 @@ def _between(pieces: _Pieces, first: int, start: int, form: SecretFormat) -> Sec
 def _ends(pieces: _Pieces, first: int) -> Iterator[tuple[int, bool]]:
     """Yield which pieces may be the last one: that of groups of one length (true), and that before people's words."""
     last = min(pieces.alike[first], first + _MOST)
-    if last - first >= _LEAST_GROUPS:
+    if last - first >= (_LEAST_GROUPS if pieces.length(first) < _LONG else _LEAST_LONG_GROUPS):
         rest = last + 1
         is_rest = rest <= pieces.near[first] and pieces.length(rest) < pieces.length(first)
         if is_rest and pieces.is_word(rest):

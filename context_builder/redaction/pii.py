@@ -121,6 +121,26 @@ def with_signs(reading: Reading) -> Reading:
     return reading.replaced((*sign.span(), "@" if sign["at"] else ".") for sign in _SIGNS.finditer(reading.text))
 
 
+_DIGIT_BY_DIGIT: Final = re.compile(
+    r"(?<![\w+])[+\d](?P<between>[^A-Za-z0-9+]{1,8})(?:[\d-](?P=between)){8,24}\d(?![\w+])"
+)
+"""Signs of a number with the same others between all of them."""
+_NUMBER_IN_DIGITS: Final = re.compile(
+    r"\+\d{8,15}|\d{3}-\d{2}-\d{4}|3[47]\d{13}|(?:4\d|5[1-5]|6[05]|2[2-7])\d{14}", re.ASCII
+)
+"""Phone, social security and card numbers by how they begin: other digits are a list of numbers."""
+
+
+def _digit_by_digit(reading: Reading) -> Reading:
+    """Return the reading with numbers put together that are written digit by digit; itself without any."""
+    found = []
+    for spelled in _DIGIT_BY_DIGIT.finditer(reading.text):
+        number = spelled.group()[:: 1 + len(spelled["between"])]
+        if _NUMBER_IN_DIGITS.fullmatch(number) and ("-" in number or "+" in number or luhn(number)):
+            found.append((*spelled.span(), number))
+    return reading.replaced(found)
+
+
 def _is_card(digits: str, before: str) -> bool:
     """Return whether 12 to 19 digits (ISO/IEC 7812) are called a card, or 14 and more pass its checksum."""
     if not 12 <= len(digits) <= 19:
@@ -196,10 +216,10 @@ class PiiRedactor:
     def find(self, text: str) -> list[PiiSpan]:
         """Return the personal data in ``text``, in order."""
         read = readings(text)
-        signed = with_signs(read[-1])
+        others = (with_signs(read[-1]), *map(_digit_by_digit, read))
         return apart(
             PiiSpan(*reading.place(one.start, one.end), one.kind)
-            for reading in (read if signed is read[-1] else (*read, signed))
+            for reading in (*read, *(one for one in others if not any(one is known for known in read)))
             for one in chain(self._in_windows(reading.text), self._in_parts(reading.text))
         )
 

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 _MOST: Final = 40
 """Parts of one address or number."""
 _BETWEEN: Final = re.compile(
-    r"(?P<signs>(?:[ ]{0,8}+(?:[|,;\t\"'`*>\\#\[\](){}\v\f\u2028]|</?[A-Za-z][^<>\n]{0,80}>|=?\r?\n|\r"
+    r"(?P<signs>(?:[ ]{0,8}+(?:[|,;&\t\"'`*>\\#\[\](){}\v\f\u2028]|</?[A-Za-z][^<>\n]{0,80}>|=?\r?\n|\r"
     r"| [/-] |\.{3})){1,24}+)[ \t]{0,8}+(?:\d{1,3}(?:[.)]|\s?\|)[ \t]{1,4}+(?=\S))?(?:-[ ])?"
-    r"(?:[A-Za-z]\w{0,15}(?: \d)?[\"']?[:=]\s{0,4}[\"'`]?)?"  # a number of the line, a name
+    r"(?:[A-Za-z]\w{0,15}(?: \d)?[\"']? ?[:=]\s{0,4}[\"'`]?)?"  # a number of the line, a name
 )
 """What stands between parts: signs of tables, lists and strings, elements, and the ends of lines."""
 _NAME: Final = re.compile(r"(?<![\w.+@-])[\w+][\w.+-]{0,63}\Z")

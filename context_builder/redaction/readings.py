@@ -34,9 +34,10 @@ _TAGS: Final = {first + code: code for first in (0xE0000, 0xE0100 - 16) for code
 _TURNED: Final = re.compile(r"\u202e([^\u202c\n]{1,4000})")
 """What is shown from the right to the left."""
 _BACKWARDS: Final = re.compile(
-    r"(?P<quote>[\"'`])(?P<string>[^\"'`\n]{4,400})(?P=quote)\s?\[::-1\]|\S{1,100}\s?:\s?(?i:[\w-]{0,20}(?:drowssap|terces|nekot))"
+    r"(?P<quote>[\"'`])(?P<string>[^\"'`\n]{4,400})(?P=quote)\s?\[::-1\]|\S{1,100}\s?[:=]\s?(?i:[\w-]{0,20}(?:drowssap|terces|nekot)[\w-]{0,20})"
+    r"|(?<![^\s@])[^\s@]{1,200}@[^\s:]{1,100}:[^\s:/]{1,60}//:[a-z]{2,12}(?![\w:])"
 )
-"""What is read from its end: a string that is turned, and a name behind its value."""
+"""What is read from its end: a string that is turned, a name behind its value, and an address with a password."""
 
 _ODD: Final = re.compile("[^\t\n\v\f\r\x1c-\x1f -~]")
 _MARK: Final = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
@@ -262,7 +263,7 @@ _IN_WORDS: Final = tuple(
         (r"[0-9A-Fa-f]{12}|[0-9A-Fa-f][ :,-]{1,2}(?:0x)?[0-9A-Fa-f]", of_hex),
         (r"[\\=]", of_octal),
         (r"\.(?:replace|split)", without_sign),
-        (r"\[::-1\]|(?i:drowssap|terces|nekot)", _backwards),
+        (r"\[::-1\]|//:[a-z]|(?i:drowssap|terces|nekot)", _backwards),
         (r"[\"'`]", put_together),
         (r"[\\*`~<>\"'{(\]\x1b]|=\r?\n", _without_markup),
         (r"[ \n./-]\S[ \n./-]", _joined),

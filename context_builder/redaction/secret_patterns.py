@@ -201,7 +201,7 @@ LIKE_A_KEY: Final = re.compile(
 )
 """What almost every line with a key has: 12 characters of keys, with a digit, a sign or two capitals among them."""
 
-_NO_KEY: Final = re.compile(r"[^A-Za-z0-9_+/=.:~-]+")
+_NO_KEY: Final = re.compile(r"\s[^\w\s]{1,3}\s|\.{2,4}|[^A-Za-z0-9_+/=.:~-]+")
 
 _SHORT_SECRETS: Final = (
     "authorization", "identified ", "securestring", " login ", "mysql", "sshpass", "redis-cli", "networkcredential(",

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import wraps
 from inspect import cleandoc
 from typing import Any, Final
 from urllib.parse import quote
@@ -19,9 +20,10 @@ from urllib.parse import quote
 import orjson
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, Resource, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, Resource, TextContent, ToolAnnotations
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from context_builder import __version__
@@ -267,6 +269,18 @@ class _AgentServer(MCPServer[Any]):
             raise ToolError(str(error).removeprefix(f"Error executing tool {name}: ")) from error
 
 
+def _answering(tool: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """Return the tool with what it returns written as the library would, but beside the loop: it may be megabytes."""
+
+    @wraps(tool)
+    async def answer(**arguments: Any) -> Any:
+        returned = await tool(**arguments)
+        text = await asyncio.to_thread(to_json, returned, indent=2)
+        return CallToolResult(content=[TextContent(text=text.decode())], structured_content=returned)
+
+    return answer
+
+
 def _hints(name: str) -> ToolAnnotations:
     """Return what a client may go by when it asks a person first."""
     return ToolAnnotations(
@@ -300,7 +314,7 @@ def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[
         tools.strike_message,
     ):
         described = cleandoc(tool.__doc__ or "").replace("``", "`")
-        server.tool(description=described, annotations=_hints(tool.__name__))(tool)
+        server.tool(description=described, annotations=_hints(tool.__name__))(_answering(tool))
     server.resource("session://{id}/state", name="session state", mime_type=_JSON)(tools.state_resource)
     server.resource("package://{id}", name="context package", mime_type=_JSON)(tools.package_resource)
     return server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -109,7 +110,7 @@ class AgentTools:
             state = await self._state(session_id)
             held = objects_of(object_of(state.get("rolling_summary")).get("points"))
             known = 0 if since is None else since
-            points = sorted((one for one in held if one["id"] > known), key=_id, reverse=since is None)
+            points = sorted((one for one in held if _id(one) > known), key=_id, reverse=since is None)
             shown = _short(points[:limit])
             until = max((one["id"] for one in shown), default=known)
             return {"points": sorted(shown, key=_id), "until": until, "more": len(points) - len(shown)}
@@ -367,7 +368,8 @@ class AgentTools:
     async def state_resource(self, id: str) -> str:  # noqa: A002 (as it is called in the address)
         """Return a conversation's state."""
         try:
-            return orjson.dumps(await self.session_state(id)).decode()
+            state = await self.session_state(id)
+            return await asyncio.to_thread(lambda: orjson.dumps(state).decode())
         except ToolError as error:
             raise ResourceNotFoundError(str(error)) from None
 
@@ -433,7 +435,7 @@ class AgentTools:
 
 
 def _id(point: JsonObject) -> int:
-    return int(point["id"])
+    return int(point.get("id", 0))
 
 
 def _short(points: Sequence[JsonObject]) -> list[JsonObject]:

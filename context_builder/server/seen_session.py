@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from context_builder.clock import moment
 from context_builder.database.database import Database
 from context_builder.errors import EntryUnreadable
-from context_builder.json_values import objects_of, texts_of
+from context_builder.json_values import object_of, objects_of, texts_of
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.view import said_in
 from context_builder.memory.memory import Memory
@@ -119,7 +119,9 @@ def _by_id(messages: list[JsonObject]) -> dict[int, JsonObject]:
 
 
 def _of_row(row: Mapping[str, Any]) -> JsonObject:
-    return _message(row["position"], row["text"], row["speaker"], row["said_at"], row["tags"], row["metadata"])
+    return _message(
+        row["position"], row["text"], row["speaker"], row["said_at"], row["tags"], object_of(row["metadata"])
+    )
 
 
 def _of_memory(memory: Memory) -> JsonObject:
@@ -145,11 +147,11 @@ def _message(
         "buffer_entry_time": time.timestamp() if time else None,
         "confidence": 1.0,
         "type": "consilience" if is_consilience else "user",
-        "keywords": list(metadata.get("keywords") or ()),
+        "keywords": texts_of(metadata.get("keywords")),
         "domains": list(tags),
         "domain_confidence": {},
         **({"metadata": {}} if is_consilience else {}),
-        **metadata.get("published", {}),
+        **object_of(metadata.get("published")),
     }
 
 

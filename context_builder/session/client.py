@@ -42,6 +42,9 @@ JsonObject = dict[str, Any]
 MOST_COMPARED: Final = 1_000
 """Newest waiting deliveries among which those are looked for that a message corrects."""
 
+QUICK: Final = 65_536
+"""Bytes of a state that are read within a millisecond."""
+
 QUEUE_TAIL: Final = 200
 """Newest waiting deliveries among which the highest number is looked for."""
 
@@ -236,7 +239,7 @@ class SessionClient:
                 ("hget", self._keys.checkpoint, "head"),
                 ("lrange", self._keys.input, 0, QUEUE_TAIL - 1),
             )
-        known = _decode(state, self._keys.state, STATE) or _decode(head, self._keys.checkpoint, HEAD) or {}
+        known = await _decoded(state, self._keys.state, STATE) or _decode(head, self._keys.checkpoint, HEAD) or {}
         return 1 + max(int(known.get("highest_message_number", 0)), _highest_number(queued))
 
     async def points(self) -> list[ExplainedPoint]:
@@ -280,7 +283,7 @@ class SessionClient:
             )
         return Snapshot(
             session_id=self.session_id,
-            state=_decode(state, keys.state, STATE),
+            state=await _decoded(state, keys.state, STATE),
             conversation=_decode(conversation, keys.conversation, CONVERSATION),
             waiting=int(waiting),
             owner=_decode(owner, keys.owner, OWNER),
@@ -290,7 +293,7 @@ class SessionClient:
     async def _read(self, key: str, shape: Shape[Any]) -> JsonObject | None:
         async with translated():
             raw = await self._redis.get(key)
-        return _decode(raw, key, shape)
+        return await _decoded(raw, key, shape)
 
 
 def spoken(session_id: str, number: int, speaker: str, text: str, at: datetime) -> JsonObject:
@@ -334,6 +337,13 @@ def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> J
     conversation = restore(session_id, named, pending, SessionConfig(), now, estimate_tokens)
     state: JsonObject = orjson.loads(bytes(take_session_state(conversation, 0, now)))
     return state
+
+
+async def _decoded(raw: bytes | str | None, key: str, shape: Shape[Any]) -> JsonObject | None:
+    """Return what a key holds; what is large is read beside the loop."""
+    if raw is None or len(raw) <= QUICK:
+        return _decode(raw, key, shape)
+    return await asyncio.to_thread(_decode, raw, key, shape)
 
 
 def _decode(raw: bytes | str | None, key: str, shape: Shape[Any]) -> JsonObject | None:

@@ -281,7 +281,7 @@ def damaged(session_id: str, key: str, field: str, error: Exception) -> StoreErr
     place = f"{key}{f', field {field}' if field else ''}"
     why = str(error) if isinstance(error, Misshapen) else type(error).__name__  # others quote what is stored
     return StoreError(
-        f"session {session_id} cannot be continued: {place} is damaged ({why}); it is left as it is. Correct it, "
+        f"session {session_id} cannot be read: {place} is damaged ({why}); it is left as it is. Correct it, "
         f"restore a backup, or delete the session with `context-builder forget {session_id}`"
     )
 

@@ -204,7 +204,7 @@ def test_any_text_can_be_redacted_and_again(text):
     [":_auth", "key=a1", "token(", "a.", "a->", '"a" == ', "://a:", "-u a:", "-eyJ", "password:\n", "data:\n a: b\n",
      "\u200b", "QUJD ",
      "AB1\n", "ghp_a\n", "ghp_ ", "sk-1 ab ", "'a' + ", "EAAab1 cd2\n", "](a)", "| sk-", "\\41 ", "MFRGG2LT", "-ks ",
-     "\\u0041", "ab ", "&#65;", "e\u0336", "%2525",
+     "x@x:", "@://:a", "//:a ", "1.. ", "\\u0041", "ab ", "&#65;", "e\u0336", "%2525",
      "§§secret(A) " + TOKEN + " ", "name: token\nvalue: x\n", "-----BEGIN ", " ", "authorization: "],
 )  # fmt: skip
 def test_text_made_to_be_slow_is_not(part):

@@ -7,10 +7,13 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
+import asyncpg
 import orjson
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.memory.memory import Memory
+from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.session.conversation.state import take_session_state, write_head
 from context_builder.session.keys import SESSIONS, Keys
@@ -18,7 +21,7 @@ from context_builder.testing import ManualClock
 from tests.cli.samples import sample_conversation, sample_state
 from tests.damage import damaged
 from tests.server.page.conftest import logged_in
-from tests.services.api_server import ApiServer
+from tests.services.api_server import TENANT, ApiServer
 from tests.services.postgres_server import PostgresServer
 from tests.services.redis_server import RedisServer
 from tests.session.conversation.test_state import lively
@@ -67,6 +70,33 @@ async def damaged_sessions(redis: Redis) -> dict[str, str]:
             pipe.zadd(SESSIONS, {name: clock.now().wall})
         await pipe.execute()
     return found
+
+
+async def test_every_document_of_a_memory(patient_api: ApiServer, redis: Redis) -> None:
+    api = patient_api
+    documents = [*PUBLISHED, *({name: one} for name in ("published", "keywords", "consilience") for one in PUBLISHED)]
+    memory = PostgresMemory(api.database_url)
+    said = [
+        Memory(f"broken/{n}", f"The otter sleeps {n}.", session_id="monday", speaker="Ann", position=n)
+        for n in range(len(documents))
+    ]
+    await memory.remember(TENANT, said)
+    await memory.close()
+    connection = await asyncpg.connect(api.database_url)
+    change = "UPDATE context_memories SET metadata = $2::jsonb, feedback = $2::jsonb WHERE id = $1"
+    for number, document in enumerate(documents):
+        text = orjson.dumps(document).decode().replace("\\u0000", "")
+        await connection.execute(change, f"broken/{number}", text)
+    await connection.close()
+    wrong = []
+    async with api.client(api.key()) as client, api.client() as page:
+        await logged_in(api, page, api.key())
+        for path in ("/sessions/monday/messages", "/memories/search?q=otter&limit=50", "/ui/memory?q=otter"):
+            answer = await (page if path.startswith("/ui") else client).get(path)
+            wrong += [(path, answer.status_code)] if answer.status_code != 200 else []
+        built = await client.post("/knowledge/context/build", json={"intent": "otter", "tokenBudget": 2_000})
+        wrong += [("build", built.status_code)] if built.status_code != 200 else []
+    assert wrong == []
 
 
 @pytest.fixture(scope="module")

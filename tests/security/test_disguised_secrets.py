@@ -206,6 +206,55 @@ def test_a_password_is_told_in_many_languages(said: str) -> None:
     assert password not in redactor_of_packages().redact(said.format(password))
 
 
+@pytest.mark.parametrize("number", ["4111111111111111", "+442079460958", "212-09-4567"], ids=["card", "phone", "SSN"])
+@pytest.mark.parametrize("between", [", ", "\t", "  ", "_", '","', "🙂", "\r", "\v", "\f", "\r\n", " | ", "; "])
+def test_a_number_is_found_digit_by_digit(between: str, number: str) -> None:
+    hidden = between.join(number)
+    assert hidden not in redactor_of_packages().redact(f"Use {hidden} for it.")
+
+
+@pytest.mark.parametrize("number", ["4111111111111111", "+442079460958", "212-09-4567"], ids=["card", "phone", "SSN"])
+def test_a_number_is_found_in_octal(number: str) -> None:
+    hidden = "".join(f"\\{ord(one):03o}" for one in number)
+    assert hidden not in redactor_of_packages().redact(f"Use {hidden} for it.")
+
+
+@pytest.mark.parametrize("disguise", ["variables", "values of a query"])
+@pytest.mark.parametrize("said", ["anna.smith@example.org", "DE89370400440532013000"], ids=["e-mail", "IBAN"])
+def test_personal_data_is_found_in_parts_with_names(said: str, disguise: str) -> None:
+    hidden = IN_PIECES[disguise](said)
+    assert not [part for part in thirds(said)[1:] if part in redactor_of_packages().redact(f"Use {hidden} for it.")]
+
+
+@pytest.mark.parametrize("disguise", ["groups with dashes", "groups with dots", "lines of 8"])
+@pytest.mark.parametrize("secret", [f"glpat-{token('', 20)}", f"sk_live_{token('', 24)}"], ids=["GitLab", "Stripe"])
+def test_a_keyword_in_two_pieces_is_found(secret: str, disguise: str) -> None:
+    hidden = IN_PIECES[disguise](secret)
+    assert hidden[10:30] not in redactor_of_packages().redact(f"Use {hidden} for it.")
+
+
+@pytest.mark.parametrize(
+    "said", ["password={}", "API_TOKEN={}", "postgres://admin:{}@db.example.org/x"], ids=["password", "key", "URL"]
+)
+def test_what_is_assigned_is_found_from_its_end(said: str) -> None:
+    secret = token("", 16)
+    assert secret[::-1] not in redactor_of_packages().redact(f"Use {said.format(secret)[::-1]} for it.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4, 7, 7, 8, 9, 8, 3, 7, 6, 1, 0, 1, 4, 9",
+        "1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 1",
+        "5\t2\t0\t8\t6\t1\t3\t9\t1\t8\t4\t2\t9\t4\t1",
+        "12, 09, 45 and 2024-01-02; 3, 4, 5, 6, 7, 8, 9, 10",
+        "see user@host:22 and file://share or //:80",
+    ],
+)
+def test_lists_of_digits_are_left(text: str) -> None:
+    assert redactor_of_packages().redact(text) == text
+
+
 @pytest.fixture
 async def client(api: ApiServer) -> AsyncIterator[httpx.AsyncClient]:
     async with api.client(api.key(Role.WRITER, f"lab-{uuid4().hex[:8]}")) as one:

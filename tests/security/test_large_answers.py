@@ -17,9 +17,12 @@ from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Role
 from context_builder.server.guarded_route import as_json
 from context_builder.server.seen_session import LOOKED_AT, first_seen
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import SESSIONS
+from context_builder.session.stored import STATE
 from tests.cli.samples import sample_state
 from tests.security.others import others_are_answered
+from tests.server.page.conftest import logged_in
 from tests.services.api_server import ApiServer
 
 WORDS = "the survey of the kelp at the harbour and the urchins "
@@ -36,6 +39,13 @@ def large_state(session_id: str) -> dict[str, Any]:
     return base | {"raw_recent_buffer": buffer, "consilience_responses": answers, "rolling_summary": summary}
 
 
+async def large_session(redis: Redis) -> str:
+    """Publish a large state, and return the id of its session."""
+    name = f"large-{uuid4().hex[:8]}"
+    await redis.set(f"context_builder:{name}:state", json.dumps(large_state(name)))
+    return name
+
+
 @pytest.mark.engines
 @pytest.mark.parametrize(
     ("method", "path"),
@@ -47,14 +57,49 @@ def large_state(session_id: str) -> dict[str, Any]:
     ],
 )
 async def test_a_large_answer_holds_up_nobody(api: ApiServer, redis: Redis, method: str, path: str) -> None:
-    name = f"large-{uuid4().hex[:8]}"
-    await redis.set(f"context_builder:{name}:state", json.dumps(large_state(name)))
+    name = await large_session(redis)
     await redis.zadd(SESSIONS, {name: 1, **{f"s{number}": number for number in range(3_000)}})
     body = {"query": WORDS, "tokenBudget": 500_000} if method == "POST" else None
     async with api.client(api.key(Role.WRITER), timeout=120) as client, others_are_answered(api):
         answer = await client.request(method, path.format(name), json=body)
     assert answer.status_code == 200, answer.text[:500]
     assert len(answer.content) > 100_000
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize(
+    "path", ["/ui/sessions/{}", "/ui/sessions/{}/revisions", "/ui/prompt?session={}&query=kelp&budget=100000"]
+)
+async def test_a_page_of_a_large_session_holds_up_nobody(api: ApiServer, redis: Redis, path: str) -> None:
+    name = await large_session(redis)
+    async with api.client(timeout=120) as page:
+        await logged_in(api, page, api.key(Role.WRITER))
+        await page.get("/ui/sessions")  # what a process does once is nobody's fault
+        async with others_are_answered(api):
+            assert (await page.get(path.format(name))).status_code == 200
+
+
+@pytest.mark.engines
+async def test_a_tool_of_a_large_session_holds_up_nobody(api: ApiServer, redis: Redis) -> None:
+    name = await large_session(redis)
+    called = {"name": "session_state", "arguments": {"sessionId": name}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
+    accepted = {"Accept": "application/json, text/event-stream"}
+    async with api.client(api.key(), headers=accepted, timeout=120) as client, others_are_answered(api):
+        answer = await client.post("/mcp", json=asked)
+    assert len(answer.content) > 1_000_000
+
+
+async def test_the_state_of_a_large_session_is_read_beside_the_loop(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(STATE, "known", lambda value: read.append(threading.get_ident()) or value)
+    client = SessionClient(redis, await large_session(redis))
+    assert await client.state() is not None
+    assert (await client.snapshot()).state is not None
+    assert len(read) == 2
+    assert threading.get_ident() not in read
 
 
 async def test_an_answer_is_made_beside_the_loop() -> None:

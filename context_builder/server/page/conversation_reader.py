@@ -112,7 +112,7 @@ class ConversationReader:
             if not self.number:
                 self._struck = struck
                 await self._begin()
-            change |= self._take_state(state or {})
+            change |= await asyncio.to_thread(self._take_state, state or {})
             if gone := struck - self._struck:
                 self._struck |= gone
                 change["struck"] = sorted(gone)
@@ -141,8 +141,7 @@ class ConversationReader:
         self._last_id = int((await self._checkpoint()).get("last_id") or 0)
         after = max(-1, self._last_id - CHARTED)
         while found := await self._messages.after(self._session_id, after, _PAGE):
-            for one in found:
-                self._note(one)
+            await asyncio.to_thread(self._note_all, found)
             after = found[-1]["id"]
             if len(found) < _PAGE:
                 break
@@ -151,8 +150,7 @@ class ConversationReader:
         buffer = [one for one in objects_of(state.get("raw_recent_buffer")) if isinstance(one.get("id"), int)]
         self._before, self._corrects = _late(buffer), _corrections(buffer)
         changed = [one for one in buffer if self._shown.get(one["id"]) != one]
-        for one in changed:
-            self._note(one)
+        self._note_all(changed)
         self._shown = {one["id"]: one for one in buffer}
         self._last_id = max([self._last_id, *self._shown])
         change: JsonObject = {}
@@ -181,11 +179,12 @@ class ConversationReader:
         troubles += troubles_of(self._state, is_run=status.is_run, has_model=self._has_model)
         return {"status": status, "is_run": status.is_run, "troubles": [one.as_json() for one in troubles]}
 
-    def _note(self, one: JsonObject) -> None:
-        at = _said_at(one)
-        confidence = object_of(one.get("domain_confidence"))
-        if at is not None and self._history.note(one["id"], at, texts_of(one.get("domains")), confidence):
-            self._chart_is_old = True
+    def _note_all(self, messages: Iterable[JsonObject]) -> None:
+        for one in messages:
+            at = _said_at(one)
+            confidence = object_of(one.get("domain_confidence"))
+            if at is not None and self._history.note(one["id"], at, texts_of(one.get("domains")), confidence):
+                self._chart_is_old = True
 
     async def _charted(self) -> JsonObject:
         self._charted_at, self._chart_is_old = time.monotonic(), False

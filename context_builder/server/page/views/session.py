@@ -68,7 +68,7 @@ async def session(
         title=session_id,
         session_id=session_id,
         head=whole["head"],
-        chart=reader.chart(),
+        chart=await asyncio.to_thread(reader.chart),
         messages=with_topics(in_their_place(shown)),
         corrected=corrected,
         points=under_headings(whole["points"]),
