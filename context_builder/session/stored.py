@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, NotRequired, TypeVar
+from typing import Annotated, Any, Final, NotRequired, TypeVar
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from context_builder.errors import StoreError
@@ -110,6 +111,10 @@ class StoredQuote(TypedDict):
     speaker: str
 
 
+MergedPoint = Annotated[list[int | Number], Field(min_length=2, max_length=2)]
+"""The number of a point that was rewritten, and its epoch second."""
+
+
 class StoredPoint(TypedDict):
     """A point of the summary."""
 
@@ -122,7 +127,7 @@ class StoredPoint(TypedDict):
     first_number: int | None
     spoken: bool
     unconfirmed: bool
-    merges: list[tuple[int, Number]]
+    merges: list[MergedPoint]
     rewrites: Count
     said_on: NotRequired[str | None]
     undated_text: NotRequired[str]

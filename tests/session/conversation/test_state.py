@@ -405,6 +405,15 @@ def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> Non
     assert unset == {"session_id", "schema_version"}
 
 
+def test_a_published_state_is_read_as_it_is(clock: ManualClock) -> None:
+    subject = lively(clock)
+    points = subject.summary.ledger.points
+    points[0] = replace(points[0], merges=((7, 1_700_000_000.0), (8, 1_700_000_001.5)))
+    state = state_of(continued(subject, clock), clock)
+    assert state["rolling_summary"]["points"][0]["merges"] == [[7, 1_700_000_000.0], [8, 1_700_000_001.5]]
+    assert STATE.known(state) == state
+
+
 def test_a_state_ends_with_its_revision_and_its_moment(clock: ManualClock) -> None:
     """Redis' copy is edited in place only where it ends as the state that the edits were made for does."""
     state = state_of(conversation(clock), clock)
