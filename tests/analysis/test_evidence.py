@@ -408,6 +408,25 @@ def test_a_rewritten_sentence_that_swaps_or_adds_something_is_doubted(
     assert check_rewritten(text, before, before, ["Ana", "Ben"]) == Findings(doubts=doubts)
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "loses"),
+    [
+        ("The second pump is bought in June.", "The second pump is bought in June if the budget allows.", True),
+        ("If the budget allows, the second pump is bought.", "The second pump is bought if the budget allows.", False),
+        ("Ana orders the pump.", "Ana orders the pump; if the budget allows, Ben orders a second filter.", False),
+        ("The course is open.", "The course is open only for adults.", False),
+        ("The course is open for adults and children.", "The course is open only for adults.", True),
+        ("The course is only open for adults.", "The course is open only for adults.", False),
+        ("Das Becken bleibt geschlossen.", "Das Becken bleibt geschlossen, bis die Leitung geprüft ist.", True),
+        ("Das Becken wird für Mitglieder geöffnet.", "Das Becken wird nur für Mitglieder geöffnet.", True),
+        ("La piscine reste fermée.", "La piscine reste fermée tant que la conduite fuit.", True),
+        ("如果漏水，泵就停。", "如果漏水，泵就停。", False),
+    ],
+)
+def test_a_rewritten_sentence_keeps_the_conditions_of_what_it_says(text: str, old: str, loses: bool) -> None:
+    assert check_rewritten(text, [old], [old]) == Findings(doubts=(Doubt.SUPPORT,) if loses else ())
+
+
 TASKS = (
     "Tobias schickt das Protokoll bis Freitag.",
     "Ana writes the annex by Monday the twentieth.",

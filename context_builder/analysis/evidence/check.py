@@ -13,6 +13,7 @@ from typing import Final
 import regex
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind, Quote
+from context_builder.analysis.evidence.conditions import loses_a_condition
 from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part, value_of
 from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, People, is_one_of, names_in
 from context_builder.analysis.evidence.negation import (
@@ -332,7 +333,8 @@ def check_rewritten(
         Doubt.ACCEPTANCE: settles(sentence.plain, before) and not is_decided,
         Doubt.SPEAKER: swaps_people(text, old_texts, people),
         Doubt.SUPPORT: sentence.guesses(known, known)
-        or adds_a_conclusion(sentence.plain, [source.plain for source in known]),
+        or adds_a_conclusion(sentence.plain, [source.plain for source in known])
+        or loses_a_condition(sentence.plain, before),
         Doubt.HEDGE: makes_guess_certain(sentence.plain, before),
         Doubt.NUMBER: swaps_numbers(text, old_texts, people) or drops_a_unit(text, old_texts, people),
     }

@@ -427,7 +427,7 @@ def _mixes(word: str, old: Sequence[KnownPoint]) -> bool:
     kinds = {point.kind for point in old}
     if len(kinds) > 1 and PointKind.DECISION in kinds and word in {PointKind.DISAGREEMENT, PointKind.QUESTION}:
         return True
-    return PointKind.ACTION in kinds and bool(kinds & {PointKind.DECISION, PointKind.QUESTION})
+    return PointKind.ACTION in kinds and bool(kinds & {PointKind.DECISION, PointKind.DISAGREEMENT, PointKind.QUESTION})
 
 
 def _loses(text: str, old: Sequence[KnownPoint]) -> bool:

@@ -333,6 +333,14 @@ async def test_a_decision_and_what_is_disputed_about_it_stay_apart_where_the_sen
     assert ([one.merges for one in result.points], result.rejected) == ([(3,)], 1)
 
 
+async def test_a_task_and_what_is_disputed_stay_two_lines() -> None:
+    disputed = KnownPoint(4, "Ben doubts B7.", PointKind.DISAGREEMENT, ("Ben",), (Quote(13, "I doubt B7", "Ben"),))
+    text = "Ben, who doubts B7, will order primer B7."
+    client = ScriptedClient(compaction=compacted(([2, 3], text, "action"), leave_out=[1]))
+    result = await analyst(client).compact(CompactionRequest([OLD[0], OLD[2], disputed], 40))
+    assert (result.points, result.rejected, result.dropped) == ((), 1, {1})
+
+
 async def test_of_what_a_reply_leaves_out_only_claims_proposals_and_disputes_leave() -> None:
     client = ScriptedClient(compaction=compacted(leave_out=[1, 2, 3, 9]))
     result = await analyst(client).compact(CompactionRequest(OLD, 12))
