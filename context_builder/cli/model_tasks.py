@@ -124,7 +124,7 @@ async def _all_tried(label: str, analyst: Analyst, patience: float) -> list[Task
     }  # which hides why
     if others or any(one.ok for one in answers):
         return answers
-    return [TaskAnswer(EVERY_TASK, ok=False, found=f"{label}: {found}", advice=advice)]
+    return [TaskAnswer(EVERY_TASK, ok=False, found=found, advice=advice)]
 
 
 async def _tried(label: str, name: str, analyst: Analyst, patience: float) -> TaskAnswer:
@@ -132,7 +132,7 @@ async def _tried(label: str, name: str, analyst: Analyst, patience: float) -> Ta
     try:
         found = await asyncio.wait_for(task.ask(analyst), patience)
     except TimeoutError:
-        return TaskAnswer(name, ok=False, found=f"no answer within {patience:g} s", advice="check LLM_TIMEOUT")
+        return TaskAnswer(name, ok=False, found=f"{label}: no answer within {patience:g} s", advice="check LLM_TIMEOUT")
     except AnalystError as error:
         return TaskAnswer(name, ok=False, found=str(error), advice=_advice(task, error))
     notes = analyst.notes(name) if isinstance(analyst, OpenAIAnalyst) else []
