@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -102,6 +102,11 @@ def quoted_name(name: str) -> str:
     """Return a speaker's name as one line that is nothing but a name."""
     plain = quoted_line(name[: 4 * LONGEST_NAME].translate(_STRUCTURE).lstrip(_BULLETS), LONGEST_NAME) or "Unknown"
     return f"{plain} (speaker)" if plain.casefold() in _ROLES else plain
+
+
+def names_speakers(text: str, speakers: Iterable[str]) -> bool:
+    """Return whether a point's text says who of the speakers said what, as that of an exchange does."""
+    return any(text.startswith(f"{name}: ") or f" – {name}: " in text for name in map(quoted_name, speakers))
 
 
 def quoted_message(speaker: str | None, text: str) -> str:

@@ -112,8 +112,10 @@ def summarized(state: State) -> list[Candidate]:
 def topic(state: State) -> list[Candidate]:
     """Return one line about the current domains and keywords; None without any."""
     domains, keywords = (", ".join(texts_of(state.get(key))) for key in ("current_domains", "current_keywords"))
-    about = "; ".join(part for part in (domains, keywords and f"keywords: {keywords}") if part)
-    return [_known("topic", f"It is about {about}")] if about else []
+    about = [f"It is about {domains}"] if domains else []
+    if keywords:
+        about.append(f"{'keywords' if domains else 'Keywords'}: {keywords}")
+    return [_known("topic", "; ".join(about))] if about else []
 
 
 def _point_name(session_id: str, place: int, point: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
+from context_builder.cli.view.status import counted
 from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _show(report: AuditReport) -> None:
     tenant = plain(report.tenant, 100)
     if report.is_intact:
         since = f" from row {report.first:,} on" if report.first > 1 else ""
-        typer.echo(f"The audit of {tenant} is intact: {report.rows:,} rows{since}.")
+        typer.echo(f"The audit of {tenant} is intact: {counted(report.rows, 'row')}{since}.")
         return
     typer.echo(f"The audit of {tenant} is broken: {plain(str(report.findings[0]), 500)}.")
     for finding in report.findings[1:]:

@@ -52,6 +52,8 @@ async def cost_of(client: SessionClient) -> JsonObject:
 
 def bill(spent: JsonObject) -> RenderableType:
     """Return the cost for people to read."""
+    if not any(task["calls"] for task in spent["tasks"].values()):
+        return Text("No model was called yet: plain text analysis costs nothing.")
     table = Table("task", box=None, header_style="bold", pad_edge=False, show_footer=True)
     table.columns[0].footer = "all"
     tasks = spent["tasks"]

@@ -15,6 +15,7 @@ import typer
 
 from context_builder.cli.command import JsonFlag, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
+from context_builder.cli.view.status import counted
 from context_builder.errors import AnalystUnavailable, ContextBuilderError, StoreError
 from context_builder.storage.redis_availability import translated
 
@@ -186,7 +187,7 @@ async def _model(app: App) -> CheckAnswer:
             f"{app.model_is.what}: the model gave no answer, so {result.analyst} analysis stood in;"
             " the tasks below tell why"
         )
-    found = f"found {len(result.keywords[0])} keywords in {seconds:.2f} s"
+    found = f"found {counted(len(result.keywords[0]), 'keyword')} in {seconds:.2f} s"
     return CheckAnswer(f"{app.model_is.what}: {found}", app.model_is.hint)
 
 

@@ -214,7 +214,7 @@ async def _embedded(settings: Settings, tenant_id: str, patience: float | None) 
 
 def _show(result: IngestResult) -> None:
     files = result.new + result.changed + result.unchanged
-    counts = f"{files:,} files: {result.new:,} new, {result.changed:,} changed, {result.unchanged:,} as before"
+    counts = f"{counted(files, 'file')}: {result.new:,} new, {result.changed:,} changed, {result.unchanged:,} as before"
     typer.echo(f"{counts}; {counted(result.edges, 'edge')} between them.")
     if not files and not result.skipped:
         typer.echo("It has no file that is read: Markdown, other text or source code, neither hidden nor ignored.")

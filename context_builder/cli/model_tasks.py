@@ -19,6 +19,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.analysis.openai import OpenAIAnalyst
 from context_builder.analysis.openai.analyst import DoubtedSentence
+from context_builder.cli.view.status import counted
 from context_builder.errors import AnalystError, ContentRefused, OverBudget, ReplyInvalid
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class TaskAnswer:
 
 async def _keywords(analyst: Analyst) -> str:
     result = await analyst.extract_keywords(TALK[:1])
-    return f"{len(result.keywords[0])} keywords"
+    return counted(len(result.keywords[0]), "keyword")
 
 
 async def _domains(analyst: Analyst) -> str:
@@ -62,7 +63,7 @@ async def _domains(analyst: Analyst) -> str:
 async def _summary(analyst: Analyst) -> str:
     result = await analyst.summarize(SummaryRequest(TALK))
     rejected = f", {result.rejected} rejected" if result.rejected else ""
-    return f"{len(result.points)} points{rejected}"
+    return f"{counted(len(result.points), 'point')}{rejected}"
 
 
 async def _verification(analyst: Analyst) -> str:
@@ -83,7 +84,7 @@ async def _compaction(analyst: Analyst) -> str:
     quotes = [Quote(message.id, message.text, message.speaker) for message in TALK]
     points = [KnownPoint(quote.message, quote.text, PointKind.CLAIM, (quote.speaker,), (quote,)) for quote in quotes]
     result = await compact(CompactionRequest(points, 30))
-    return f"{len(points)} points as {len(result.points)}"
+    return f"{counted(len(points), 'point')} as {len(result.points)}"
 
 
 _CHECK_SERVER: Final = "check the server, OPENAI_API_KEY, OPENAI_BASE_URL and the names of the models"
@@ -123,7 +124,7 @@ async def _all_tried(label: str, analyst: Analyst, patience: float) -> list[Task
     }  # which hides why
     if others or any(one.ok for one in answers):
         return answers
-    return [TaskAnswer(EVERY_TASK, ok=False, found=f"{label}: {found}", advice=advice)]
+    return [TaskAnswer(EVERY_TASK, ok=False, found=found, advice=advice)]
 
 
 async def _tried(label: str, name: str, analyst: Analyst, patience: float) -> TaskAnswer:
@@ -131,7 +132,7 @@ async def _tried(label: str, name: str, analyst: Analyst, patience: float) -> Ta
     try:
         found = await asyncio.wait_for(task.ask(analyst), patience)
     except TimeoutError:
-        return TaskAnswer(name, ok=False, found=f"no answer within {patience:g} s", advice="check LLM_TIMEOUT")
+        return TaskAnswer(name, ok=False, found=f"{label}: no answer within {patience:g} s", advice="check LLM_TIMEOUT")
     except AnalystError as error:
         return TaskAnswer(name, ok=False, found=str(error), advice=_advice(task, error))
     notes = analyst.notes(name) if isinstance(analyst, OpenAIAnalyst) else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.assembly.session_state import session_turn
+from context_builder.assembly.session_state import session_turn, topic
 from tests.assembly.turns import Brain
 
 STATE = {
@@ -36,6 +36,20 @@ async def test_the_prompt_is_summary_and_topic_then_what_was_said_then_the_query
         {"role": "user", "content": "And the waves?"},
     ]
     assert context.token_counts["summary"] == len(known.split())
+
+
+@pytest.mark.parametrize(
+    ("domains", "keywords", "told"),
+    [
+        (["Physics"], ["noise"], ["It is about Physics; keywords: noise"]),
+        (["Physics"], [], ["It is about Physics"]),
+        ([], ["noise", "boat"], ["Keywords: noise, boat"]),
+        ([], [], []),
+    ],
+)
+def test_the_topic_is_domains_or_keywords_or_both(domains: list[str], keywords: list[str], told: list[str]) -> None:
+    state = {**STATE, "current_domains": domains, "current_keywords": keywords}
+    assert [one.text for one in topic(state)] == told
 
 
 async def test_without_a_query_the_newest_thing_people_said_is_answered():

@@ -42,6 +42,10 @@ def test_the_bill_has_a_line_a_task_and_a_sum() -> None:
     assert lines["all"] == ["42", "15,000", "4,000", "1,700", "$1.50"]
 
 
+def test_a_session_that_called_no_model_has_no_bill() -> None:
+    assert shown(UsageTotals().wire()).strip() == "No model was called yet: plain text analysis costs nothing."
+
+
 def test_models_without_a_price_are_pointed_out() -> None:
     assert "LLM_PRICES" not in shown(spent())
     assert "The price of mystery is not known" in shown(spent(Usage("mystery", 10, 0, 1, 1, unpriced=1)))

@@ -49,6 +49,11 @@ def test_a_folder_with_nothing_to_read_is_told_so(folder: Path, tmp_path: Path) 
     assert told.stdout.splitlines()[1].startswith("It has no file that is read: Markdown, other text or source code")
 
 
+def test_one_file_is_told_as_one(folder: Path) -> None:
+    (folder / "b.md").unlink()
+    assert "1 file: 1 new" in ingest(str(folder), "--project", "kelp").stdout
+
+
 def test_files_belong_to_no_module_but_the_one_that_is_named(folder: Path, migrated_url: str) -> None:
     async def modules() -> set[str]:
         database = PostgresDatabase(migrated_url)

@@ -97,6 +97,12 @@ def test_a_session_that_nobody_runs_is_told_with_the_age_of_its_state() -> None:
     assert "last heard 8:21 ago" in text
 
 
+@pytest.mark.parametrize(("text", "named"), [("Forty metres.", 1), ("Ida: How deep? – Kai: Forty metres.", 0)])
+def test_who_speaks_in_an_exchange_is_named_once(text: str, named: int) -> None:
+    summary = {"points": [{"id": 1, "text": text, "kind": "claim", "speakers": ["Ida", "Kai"]}]}
+    assert shown(sample(state=sample_state(rolling_summary=summary))).count("Ida, Kai") == named
+
+
 def test_a_summary_that_fails_is_told_with_the_reason() -> None:
     failing = {"summary": {"since": NOW, "tries": 3, "reason": "Incorrect API key provided", "tokens": 0}}
     assert "summary fails: Incorrect API key provided" in shown(

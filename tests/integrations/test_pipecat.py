@@ -81,7 +81,9 @@ def check_record(told: dict[str, Any]) -> None:
     assert told["both_instructions"].startswith("Be quick.\n\nBe brief.\n\n")  # services leave out one of two
     assert "forty metres" in told["both_instructions"]
     assert "system" not in {one["role"] for one in told["beside_both"]}
-    assert [part["text"].strip()[:8] for part in told["of_parts"]] == ["Be kind.", "Relevant"]
+    first, record_part = (part["text"].strip() for part in told["of_parts"])
+    assert first == "Be kind."
+    assert record_part.startswith(("Relevant memory:", "Conversation so far:"))  # a topic, where one is known by then
     assert told["without_instructions"] == "developer"  # services drop a first "system"
     alice = {"role": "user", "content": "Alice: We label the clips by hand."}
     assert alice in record

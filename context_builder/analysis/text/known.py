@@ -9,7 +9,7 @@ from typing import Final
 from context_builder.analysis.analyst import KnownPoint, PointKind
 from context_builder.analysis.text.exchanges import SAME_SUBJECT, PointCandidate, sameness
 from context_builder.analysis.text.replies import REPLIES_WITHIN
-from context_builder.analysis.text.statements import Statement, known_statement, names_speakers, stems_of
+from context_builder.analysis.text.statements import Statement, known_statement, stems_of, tells_exchange
 from context_builder.analysis.text.words import words
 from context_builder.quoting import quoted_name
 
@@ -88,6 +88,6 @@ def _tells(candidate: PointCandidate, question: KnownPoint) -> bool:
 
 def _asked(question: KnownPoint) -> str:
     """Return a known question as an exchange begins with it."""
-    if names_speakers(question) or not question.by:
+    if tells_exchange(question) or not question.by:
         return question.text
     return f"{', '.join(map(quoted_name, question.by))}: {question.text}"

@@ -21,7 +21,7 @@ from context_builder.analysis.text.phrases import Marker
 from context_builder.analysis.text.sentences import BROKEN_OFF, LONGEST, capitalized, fluent, without_opening
 from context_builder.analysis.text.vocabulary import FUNCTION_WORDS
 from context_builder.analysis.text.words import Word, words
-from context_builder.quoting import quoted_name
+from context_builder.quoting import names_speakers
 
 SUBSTANCE: Final = 1.2
 """Sum of specificity below which a sentence says nothing by itself ("Yeah, sounds good.")."""
@@ -195,7 +195,7 @@ def statement_of(
 
 def known_statement(point: KnownPoint, order: int) -> Statement:
     """Return a known point as the statement that it was; what several people said is the last one's."""
-    is_exchange = names_speakers(point)
+    is_exchange = tells_exchange(point)
     speaker = point.evidence[-1].speaker if is_exchange else next(iter(point.by), "")
     statement = statement_of(
         point.text, AnalystMessage(0, speaker, point.text), order, names=frozenset(), label=point.kind
@@ -211,10 +211,10 @@ def known_statement(point: KnownPoint, order: int) -> Statement:
     )
 
 
-def names_speakers(point: KnownPoint) -> bool:
-    """Return whether the point's text says who said what, as that of an exchange does."""
-    speakers = dict.fromkeys(quote.speaker for quote in point.evidence if quote.speaker)
-    return len(speakers) > 1 and point.text.startswith(f"{quoted_name(next(iter(speakers)))}: ")
+def tells_exchange(point: KnownPoint) -> bool:
+    """Return whether the point's text says what several people said, each after the name."""
+    speakers = {quote.speaker for quote in point.evidence if quote.speaker}
+    return len(speakers) > 1 and names_speakers(point.text, speakers)
 
 
 def joined(begun: Statement, rest: Statement) -> Statement | None:

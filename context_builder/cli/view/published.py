@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from context_builder.cli.view.palette import plain
 from context_builder.clock import epoch
 from context_builder.json_values import list_of, number_of, object_of, objects_of
+from context_builder.quoting import names_speakers
 from context_builder.session.messages.message import is_assistants
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class PublishedMessage:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPoint:
-    """A point of the rolling summary."""
+    """A point of the rolling summary; ``speakers`` are those whom its text does not name."""
 
     text: str
     kind: str
@@ -78,14 +79,7 @@ class Published:
     @property
     def points(self) -> list[PublishedPoint]:
         """Return the summary's points, oldest first; its text as one point where it has none."""
-        points = [
-            PublishedPoint(
-                plain(point.get("text", "")),
-                plain(point.get("kind", "claim"), 20),
-                _strings(point.get("speakers")),
-            )
-            for point in objects_of(self._summary.get("points"))
-        ]
+        points = [_point(point) for point in objects_of(self._summary.get("points"))]
         if not points and (text := self._summary.get("text")):
             points = [PublishedPoint(plain(line), "claim", ()) for line in str(text).splitlines() if line.strip()]
         return points
@@ -175,6 +169,13 @@ def _time_of_day(entry: Mapping[str, Any]) -> str:
 
 def _number(value: object) -> float:
     return number_of(value) or 0.0
+
+
+def _point(point: JsonObject) -> PublishedPoint:
+    text, speakers = plain(point.get("text", "")), _strings(point.get("speakers"))
+    return PublishedPoint(
+        text, plain(point.get("kind", "claim"), 20), () if names_speakers(text, speakers) else speakers
+    )
 
 
 def _strings(value: object) -> tuple[str, ...]:

@@ -92,7 +92,9 @@ def _absent(page: Published, now: float, view: View) -> RenderableType:
     else:
         explanation = Text.assemble("No daemon runs it. Start one with\n\n  ", (command, "bold"))
     if page.waiting:
-        explanation.append(f"\n\n{page.waiting:,} messages wait for it.", "yellow")
+        explanation.append(
+            f"\n\n{counted(page.waiting, 'message')} {'waits' if page.waiting == 1 else 'wait'} for it.", "yellow"
+        )
     lines = [
         Text.assemble(("Session ", "dim"), (page.session_id, "bold"), (" publishes nothing.", "dim")),
         Text(),

@@ -121,8 +121,8 @@ def _failing(state: JsonObject) -> Iterator[Trouble]:
 
 def _details(task: str, told: JsonObject, state: JsonObject) -> Iterator[str]:
     tries, tokens = (int(number_of(told.get(name)) or 0) for name in ("tries", "tokens"))
-    spent = f", and {_counted(tokens, 'token')} {_were(tokens)} spent in vain" if tokens else ""
-    yield f"{_counted(tries, 'try', 'tries')} came to nothing{spent}."
+    spent = f" and used {_counted(tokens, 'token')}" if tokens else ""
+    yield f"{_counted(tries, 'try', 'tries')} failed{spent}."
     if reason := str(told.get("reason") or "")[:_LONGEST_REASON].strip():
         yield f"{reason[0].upper()}{reason[1:]}{'' if reason.endswith('.') else '.'}"
     waiting = int(number_of(state.get("messages_since_summary")) or 0)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from context_builder.analysis.analyst import HEADINGS, PointKind
 from context_builder.json_values import list_of, objects_of, texts_of
+from context_builder.quoting import names_speakers
 from context_builder.session.client import JsonObject
 
 SAID: Final = HEADINGS[PointKind.CLAIM]
@@ -23,8 +24,8 @@ def shown_point(one: Mapping[str, Any]) -> JsonObject:
     kind = str(one.get("kind") or PointKind.CLAIM.value)[:_LONGEST_NAME]
     speakers = texts_of(one.get("speakers"), _LONGEST_NAME)
     text = str(one.get("text") or "")
-    if any(text.startswith(f"{name}: ") or f" – {name}: " in text for name in speakers):
-        speakers = []  # an exchange, which names who said what
+    if names_speakers(text, speakers):
+        speakers = []
     return {
         "id": point_id if isinstance(point_id := one.get("id"), int) else None,
         "text": text,

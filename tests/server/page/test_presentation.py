@@ -132,7 +132,7 @@ async def test_a_failing_summary_is_told_where_the_summary_would_be(redis: Redis
     page = await opened(redis, visitor, LAPTOP, failing={"summary": told}, rolling_summary=empty)
     trouble = page.locator(".summary .trouble.is-bad")
     await expect(trouble).to_contain_text("The summary fails")
-    await expect(trouble).to_contain_text("3 tries came to nothing, and 4,000 tokens were spent in vain.")
+    await expect(trouble).to_contain_text("3 tries failed and used 4,000 tokens.")
     await redis.set(Keys("monday").state, state(rolling_summary=empty, revision=2, messages_since_summary=10))
     await expect(trouble).to_have_count(0)
     await expect(page.locator("[data-no-points]")).to_have_text("Nothing is summarized: nobody runs the session.")

@@ -56,7 +56,7 @@ def test_a_failing_summary_says_since_when_why_and_at_what_cost() -> None:
     first, second = troubles_of(state, is_run=True, has_model=True)
     assert (first.level, first.title, first.since) == ("bad", "The summary fails", NOW)
     assert first.details == (
-        "4 tries came to nothing, and 12,345 tokens were spent in vain.",
+        "4 tries failed and used 12,345 tokens.",
         "The model does not answer.",
         "37 messages wait for it; nothing is lost.",
     )
