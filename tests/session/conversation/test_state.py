@@ -17,6 +17,7 @@ from context_builder.analysis.analyst import DomainResult
 from context_builder.costs import Usage
 from context_builder.domains import DOMAINS
 from context_builder.errors import MessageError, StoreError
+from context_builder.session import stored
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import (
@@ -411,7 +412,7 @@ def test_a_published_state_is_read_as_it_is(clock: ManualClock) -> None:
     points[0] = replace(points[0], merges=((7, 1_700_000_000.0), (8, 1_700_000_001.5)))
     state = state_of(continued(subject, clock), clock)
     assert state["rolling_summary"]["points"][0]["merges"] == [[7, 1_700_000_000.0], [8, 1_700_000_001.5]]
-    assert STATE.known(state) == state
+    assert stored.STATE.known(state) == state
 
 
 def test_a_state_ends_with_its_revision_and_its_moment(clock: ManualClock) -> None:
