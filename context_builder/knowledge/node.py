@@ -143,7 +143,7 @@ class KnowledgeNode:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """Return the node in a row of the SQL database."""
+        """Return the node in a row of an SQL function."""
         time = row.get("time")
         return cls(
             **{

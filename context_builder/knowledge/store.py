@@ -1,4 +1,4 @@
-"""The knowledge store keeps artifacts, edges and assessments, apart by tenant, in PostgreSQL behind SQL database."""
+"""The knowledge store keeps artifacts, edges and assessments, apart by tenant, in PostgreSQL, behind SQL functions."""
 
 from __future__ import annotations
 
