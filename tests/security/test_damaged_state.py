@@ -10,10 +10,10 @@ from typing import Any, Final
 import asyncpg
 import orjson
 import pytest
-from context_builder.memory.postgres import PostgresMemory
 from redis.asyncio import Redis
 
 from context_builder.memory.memory import Memory
+from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.session.conversation.state import take_session_state, write_head
 from context_builder.session.keys import SESSIONS, Keys
