@@ -16,8 +16,10 @@ from context_builder.cli import app
 from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.session.summary.citation import CitedMessage
 from context_builder.session.summary.point import Point, PointQuote
+from context_builder.testing import ManualClock
 from tests.cli.samples import sample_conversation, sample_state
 from tests.services.redis_server import RedisServer
+from tests.session.conversation.test_state import lively, written
 
 pytestmark = pytest.mark.engines
 
@@ -53,7 +55,11 @@ def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
     state = sample_state()
     source = CitedMessage(1, 1, HOSTILE, HOSTILE, HOSTILE, consilience=False, clipped=False)
     point = Point(1, HOSTILE, PointKind.CLAIM, (HOSTILE,), (PointQuote(1, 1, HOSTILE, HOSTILE),), 1.0)
-    summary = {"points": [point.wire()], "seq": 1, "message_count": 1}
+    summary = orjson.loads(written(lively(ManualClock()))["summary"]) | {
+        "points": [point.wire()],
+        "seq": 1,
+        "message_count": 1,
+    }
     head = {"counters": {"received_messages": 1, "dead_letters": 1, "ended_at": None, "cost": cost(HOSTILE)}}
     prefix = "context_builder:monday"
     client.set(f"{prefix}:state", orjson.dumps(poisoned(state) | {"cost": cost(HOSTILE)}))
