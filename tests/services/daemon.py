@@ -20,8 +20,9 @@ ROOT = Path(context_builder.__file__).parents[1]
 class Daemon:
     """``python -m context_builder ARGUMENTS`` in ``folder``, with the settings given and no others.
 
-    As a context manager it is killed in the end, should it still run. It is forked from a process that has imported
-    everything, unless its standard output or its ``PYTHONPATH`` is to be another one.
+    As a context manager it is killed in the end, should it still run; where a test fails, what it printed is shown. It
+    is forked from a process that has imported everything, unless its standard output or its ``PYTHONPATH`` is to be
+    another one.
     """
 
     is_heard = True
@@ -60,7 +61,9 @@ class Daemon:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, failed: object, *_: Any) -> None:
+        if failed is not None:
+            print(self.output[-5000:])
         self.kill()
         self._output.close()
         Path(f"{self._output.name}.status").unlink(missing_ok=True)

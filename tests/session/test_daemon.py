@@ -44,11 +44,18 @@ class Monday:
     async def shows(self, *numbers: int, timeout: float = 15) -> dict[str, Any]:
         """The state, once its buffer has exactly these message numbers."""
 
+        heard: list[int] = []
+
         async def seen() -> Any:
             state = await self.client.state() or {}
-            return state if [e["message_number"] for e in state.get("raw_recent_buffer", [])] == [*numbers] else None
+            heard[:] = [entry["message_number"] for entry in state.get("raw_recent_buffer", [])]
+            return state if heard == [*numbers] else None
 
-        return await wait_until(seen, f"the buffer has {numbers}", timeout)
+        try:
+            return await wait_until(seen, f"the buffer has {len(numbers)} messages", timeout)
+        except AssertionError as error:
+            missing, other = sorted({*numbers} - {*heard}), [one for one in heard if one not in numbers]
+            raise AssertionError(f"{error}; {len(heard)} heard, {missing=}, {other=}") from None
 
 
 @pytest.fixture
