@@ -9,8 +9,6 @@ import pytest
 from context_builder.errors import SettingError
 from context_builder.redaction import NoopRedactor, PiiRedactor, RedactorChain, SecretRedactor
 
-REDACTOR = PiiRedactor()
-
 
 @pytest.mark.parametrize(
     ("text", "masked"),
@@ -40,8 +38,8 @@ REDACTOR = PiiRedactor()
         ("see ann@example.\norg now", "see <EMAIL_ADDRESS> now"),
     ],
 )
-def test_personal_data_is_masked(text, masked):
-    assert REDACTOR.redact(text) == masked
+def test_personal_data_is_masked(personal, text, masked):
+    assert personal.redact(text) == masked
 
 
 @pytest.mark.parametrize(
@@ -59,17 +57,17 @@ def test_personal_data_is_masked(text, masked):
         "thanks\n@ann.lee said that ann@home\nand ann@lab\nv2.0 are there",
     ],
 )
-def test_what_is_not_personal_stays(text):
-    assert REDACTOR.redact(text) == text
+def test_what_is_not_personal_stays(personal, text):
+    assert personal.redact(text) == text
 
 
-def test_something_beyond_the_first_window_of_a_long_text_is_found_once():
+def test_something_beyond_the_first_window_of_a_long_text_is_found_once(personal):
     text = "word " * 817 + "mail ann.lee@example.org now " + "word " * 2000
-    assert REDACTOR.redact(text) == text.replace("ann.lee@example.org", "<EMAIL_ADDRESS>")
+    assert personal.redact(text) == text.replace("ann.lee@example.org", "<EMAIL_ADDRESS>")
 
 
-def test_redactors_can_be_chained():
-    chain = RedactorChain(NoopRedactor(), SecretRedactor(), REDACTOR)
+def test_redactors_can_be_chained(personal):
+    chain = RedactorChain(NoopRedactor(), SecretRedactor(), personal)
     assert chain.redact("password=abc123 of ann@example.org") == "password=§§secret(PASSWORD) of <EMAIL_ADDRESS>"
 
 

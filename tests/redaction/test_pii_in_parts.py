@@ -9,8 +9,6 @@ import pytest
 
 from context_builder.redaction import PiiRedactor
 
-REDACTOR = PiiRedactor()
-
 PARTED: Final[dict[str, Callable[[list[str]], str]]] = {
     "lines": "\n".join,
     "quoted lines": "\n> ".join,
@@ -37,8 +35,8 @@ PERSONAL: Final = {
 
 @pytest.mark.parametrize("parts", PERSONAL.values(), ids=PERSONAL)
 @pytest.mark.parametrize("way", PARTED)
-def test_personal_data_in_parts_is_masked(way: str, parts: list[str]) -> None:
-    shown = REDACTOR.redact(f"My card or phone is {PARTED[way](parts)} and so on.\nBye.")
+def test_personal_data_in_parts_is_masked(personal: PiiRedactor, way: str, parts: list[str]) -> None:
+    shown = personal.redact(f"My card or phone is {PARTED[way](parts)} and so on.\nBye.")
     assert not [part for part in parts if part in shown], shown
     assert shown.endswith("Bye.")
 
@@ -60,9 +58,9 @@ def test_personal_data_in_parts_is_masked(way: str, parts: list[str]) -> None:
         "@property\ndef name(self):\n    return self.org",
     ],
 )
-def test_tables_and_lists_of_other_things_stay(text: str) -> None:
-    assert REDACTOR.redact(text) == text
+def test_tables_and_lists_of_other_things_stay(personal: PiiRedactor, text: str) -> None:
+    assert personal.redact(text) == text
 
 
-def test_a_domain_that_is_not_known_ends_a_mail_address_where_it_is_alone_in_its_line() -> None:
-    assert REDACTOR.redact("ann@\nfirma.gmbh\nBye") == "<EMAIL_ADDRESS>\nBye"
+def test_a_domain_that_is_not_known_ends_a_mail_address_where_it_is_alone_in_its_line(personal: PiiRedactor) -> None:
+    assert personal.redact("ann@\nfirma.gmbh\nBye") == "<EMAIL_ADDRESS>\nBye"

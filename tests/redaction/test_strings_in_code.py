@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.redaction import PiiRedactor, SecretRedactor
+from context_builder.redaction import PiiRedactor, RedactorChain, SecretRedactor
 from tests.redaction.tokens import token
 
 TOKEN = token("ghp_", 36)
 ONE, TWO, THREE = TOKEN[:9], TOKEN[9:20], TOKEN[20:]
-SECRETS, PERSONAL = SecretRedactor(), PiiRedactor()
 
 WRITTEN = (
     '"{}" + "{}" + "{}"',
@@ -38,8 +37,10 @@ WRITTEN = (
 
 @pytest.mark.parametrize("written", WRITTEN)
 @pytest.mark.parametrize("parts", [("ann.sm", "ith@exam", "ple.org"), ("DE89 3704", " 0044 0532", " 0130 00")])
-def test_personal_data_in_strings_that_a_program_puts_together_is_masked(written: str, parts: tuple[str, ...]) -> None:
-    shown = PERSONAL.redact(written.format(*parts))
+def test_personal_data_in_strings_that_a_program_puts_together_is_masked(
+    personal: PiiRedactor, written: str, parts: tuple[str, ...]
+) -> None:
+    shown = personal.redact(written.format(*parts))
     assert not [part for part in parts if part in shown], shown
 
 
@@ -47,8 +48,8 @@ ON_ONE_LINE = [one for one in WRITTEN if "\n" not in one]
 
 
 @pytest.mark.parametrize("written", ON_ONE_LINE)
-def test_a_key_in_strings_that_a_program_puts_together_is_masked(written: str) -> None:
-    shown = SECRETS.redact(written.format(ONE, TWO, THREE))
+def test_a_key_in_strings_that_a_program_puts_together_is_masked(secrets: SecretRedactor, written: str) -> None:
+    shown = secrets.redact(written.format(ONE, TWO, THREE))
     assert not [part for part in (ONE, TWO, THREE) if part in shown], shown
 
 
@@ -64,5 +65,5 @@ def test_a_key_in_strings_that_a_program_puts_together_is_masked(written: str) -
         '"a#b".replace("#", "")',
     ],
 )
-def test_other_strings_stay(text: str) -> None:
-    assert SECRETS.redact(PERSONAL.redact(text)) == text
+def test_other_strings_stay(redactor: RedactorChain, text: str) -> None:
+    assert redactor.redact(text) == text
