@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from context_builder.server.access.caller import Role
 from tests.security.test_http import CALLS
@@ -38,11 +36,15 @@ def own_api(
 
 @pytest.fixture(scope="module")
 def described(own_api: ApiServer) -> Any:
+    import schemathesis  # half a second, of no other test
+
     return schemathesis.openapi.from_url(f"{own_api.url}/openapi.json")
 
 
 @pytest.mark.parametrize("call", ["POST /mcp", *(f"{one.method} {one.path.replace(':path', '')}" for one in CALLS)])
 def test_each_call_is_answered_as_it_is_described(own_api: ApiServer, described: Any, call: str) -> None:
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
     method, path = call.split(" ")
     headers = {"Authorization": f"Bearer {own_api.key(Role.ADMIN)}"}
 
