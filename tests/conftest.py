@@ -18,12 +18,15 @@ import structlog
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
+from context_builder.memory.options import SomaBrainOptions
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
 from tests.services.api_server import ApiServer
 from tests.services.emptied_redis import emptied
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PostgrestFront, serving_project
 from tests.services.redis_server import RedisServer
 from tests.services.small_model import SmallModelServer, started_or_skipped
+from tests.services.somabrain import SomaBrainServer
 
 os.environ["EMBEDDED_EMBEDDINGS"] = "false"  # tests of that engine turn it on, and stop it
 
@@ -185,3 +188,18 @@ def small_model() -> Iterator[SmallModelServer]:
     server = started_or_skipped()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def somabrain() -> Iterator[SomaBrainServer]:
+    """A server that answers as SomaBrain does, and holds nothing yet."""
+    with SomaBrainServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def somabrain_store(somabrain: SomaBrainServer) -> AsyncIterator[SomaBrainStore]:
+    """A store in :func:`somabrain`, which is asked once a call."""
+    store = SomaBrainStore(SomaBrainClient(SomaBrainOptions(somabrain.url, retries=0)))
+    yield store
+    await store.close()

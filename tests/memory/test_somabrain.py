@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -30,19 +30,13 @@ REMEMBER = {
 
 
 @pytest.fixture
-def server() -> Iterator[SomaBrainServer]:
-    with SomaBrainServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def client(server: SomaBrainServer) -> AsyncIterator[SomaBrainClient]:
-    client = SomaBrainClient(SomaBrainOptions(server.url, timeout=0.5, retry_base_ms=1, namespace="universe"))
+async def client(somabrain: SomaBrainServer) -> AsyncIterator[SomaBrainClient]:
+    client = SomaBrainClient(SomaBrainOptions(somabrain.url, timeout=0.5, retry_base_ms=1, namespace="universe"))
     yield client
     await client.close()
 
 
-async def test_what_is_remembered_is_found_as_documented(client: SomaBrainClient, server: SomaBrainServer) -> None:
+async def test_what_is_remembered_is_found_as_documented(client: SomaBrainClient, somabrain: SomaBrainServer) -> None:
     await client.remember_batch(REMEMBER)
     answer = await client.context_evaluate(EVALUATE)
     assert answer["candidates"] == [
@@ -54,28 +48,28 @@ async def test_what_is_remembered_is_found_as_documented(client: SomaBrainClient
         }
     ]
     assert await client.recall(EVALUATE | {"persona_id": "agent_0", "threshold": 0.5}) == answer
-    assert server.requests[:2] == [("/memory/remember/batch", REMEMBER), ("/context/evaluate", EVALUATE)]
-    assert server.headers["x-namespace"] == "universe"
-    assert server.headers["x-memory-namespace"] == "wm"
+    assert somabrain.requests[:2] == [("/memory/remember/batch", REMEMBER), ("/context/evaluate", EVALUATE)]
+    assert somabrain.headers["x-namespace"] == "universe"
+    assert somabrain.headers["x-memory-namespace"] == "wm"
 
 
 @pytest.mark.parametrize("fault", [500, 503, 429, "nonsense"])
 async def test_a_passing_failure_is_tried_again(
-    client: SomaBrainClient, server: SomaBrainServer, fault: int | str
+    client: SomaBrainClient, somabrain: SomaBrainServer, fault: int | str
 ) -> None:
-    server.misbehaviour = [fault, fault]
+    somabrain.misbehaviour = [fault, fault]
     assert await client.context_evaluate(EVALUATE) == {"candidates": []}
-    assert len(server.requests) == 3
+    assert len(somabrain.requests) == 3
 
 
 async def test_a_refusal_is_not_tried_again_and_does_not_open_the_breaker(
-    client: SomaBrainClient, server: SomaBrainServer
+    client: SomaBrainClient, somabrain: SomaBrainServer
 ) -> None:
-    server.misbehaviour = [422] * 4
+    somabrain.misbehaviour = [422] * 4
     for _ in range(4):
         with pytest.raises(DatabaseRejected, match="status 422"):
             await client.recall(EVALUATE)
-    assert len(server.requests) == 4
+    assert len(somabrain.requests) == 4
     assert await client.recall(EVALUATE) == {"candidates": []}
 
 
@@ -83,33 +77,33 @@ async def test_a_refusal_is_not_tried_again_and_does_not_open_the_breaker(
     ("status", "is_for_the_data"), [(400, True), (413, True), (422, True), (401, False), (404, False)]
 )
 async def test_a_refusal_of_what_is_sent_is_told_from_one_of_who_sends_it(
-    client: SomaBrainClient, server: SomaBrainServer, status: int, is_for_the_data: bool
+    client: SomaBrainClient, somabrain: SomaBrainServer, status: int, is_for_the_data: bool
 ) -> None:
-    server.misbehaviour = [status]
+    somabrain.misbehaviour = [status]
     with pytest.raises(DatabaseRejected) as refused:
         await client.remember_batch(REMEMBER)
     assert isinstance(refused.value, DataRejected) is is_for_the_data
 
 
-async def test_three_failed_calls_open_the_breaker_for_fifteen_seconds(server: SomaBrainServer) -> None:
+async def test_three_failed_calls_open_the_breaker_for_fifteen_seconds(somabrain: SomaBrainServer) -> None:
     clock = ManualClock()
-    client = SomaBrainClient(SomaBrainOptions(server.url, retries=0), monotonic=lambda: clock.now().monotonic)
-    server.misbehaviour = [500, 500, 500]
+    client = SomaBrainClient(SomaBrainOptions(somabrain.url, retries=0), monotonic=lambda: clock.now().monotonic)
+    somabrain.misbehaviour = [500, 500, 500]
     for _ in range(3):
         with pytest.raises(DatabaseUnavailable, match="status 500"):
             await client.context_evaluate(EVALUATE)
     with pytest.raises(DatabaseUnavailable, match="left alone for another 15 s"):
         await client.context_evaluate(EVALUATE)
-    assert len(server.requests) == 3
+    assert len(somabrain.requests) == 3
     clock.advance(15.0)
     assert await client.context_evaluate(EVALUATE) == {"candidates": []}
     await client.close()
 
 
 async def test_a_call_that_its_caller_cuts_off_counts_as_a_failure(
-    client: SomaBrainClient, server: SomaBrainServer
+    client: SomaBrainClient, somabrain: SomaBrainServer
 ) -> None:
-    server.misbehaviour = ["hang"] * 3
+    somabrain.misbehaviour = ["hang"] * 3
     for _ in range(3):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(client.context_evaluate(EVALUATE), 0.05)
@@ -117,13 +111,13 @@ async def test_a_call_that_its_caller_cuts_off_counts_as_a_failure(
         await client.context_evaluate(EVALUATE)
 
 
-async def test_a_server_that_is_away_or_silent_is_unavailable(server: SomaBrainServer) -> None:
-    client = SomaBrainClient(SomaBrainOptions(server.url, timeout=0.05, retries=0))
-    server.misbehaviour = ["hang"]
+async def test_a_server_that_is_away_or_silent_is_unavailable(somabrain: SomaBrainServer) -> None:
+    client = SomaBrainClient(SomaBrainOptions(somabrain.url, timeout=0.05, retries=0))
+    somabrain.misbehaviour = ["hang"]
     with pytest.raises(DatabaseUnavailable, match="cannot be reached: ReadTimeout"):
         await client.recall(EVALUATE)
     await client.close()
-    server.stop()
+    somabrain.stop()
     with pytest.raises(DatabaseUnavailable, match="cannot be reached: ConnectError"):
         await client.recall(EVALUATE)
     await client.close()

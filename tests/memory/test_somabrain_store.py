@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 
 import pytest
 
 from context_builder.errors import CannotForget, DatabaseRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating
-from context_builder.memory.options import SomaBrainOptions
-from context_builder.memory.somabrain import SomaBrainClient, SomaBrainStore
+from context_builder.memory.somabrain import SomaBrainStore
 from tests.services.somabrain import SomaBrainServer
 
 WHEN = datetime(2025, 10, 2, 10, 30, tzinfo=UTC)
@@ -26,56 +24,45 @@ SAID = Memory(
 )
 
 
-@pytest.fixture
-def server() -> Iterator[SomaBrainServer]:
-    with SomaBrainServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def store(server: SomaBrainServer) -> AsyncIterator[SomaBrainStore]:
-    store = SomaBrainStore(SomaBrainClient(SomaBrainOptions(server.url, retries=0)))
-    yield store
-    await store.close()
-
-
-async def test_a_memory_comes_back_as_it_was_remembered(store: SomaBrainStore) -> None:
-    await store.remember("lab", [SAID])
-    (found,) = await store.search("lab", MemoryQuery("helicase unwinds", filter=MemoryFilter(session_id="monday")))
+async def test_a_memory_comes_back_as_it_was_remembered(somabrain_store: SomaBrainStore) -> None:
+    await somabrain_store.remember("lab", [SAID])
+    (found,) = await somabrain_store.search(
+        "lab", MemoryQuery("helicase unwinds", filter=MemoryFilter(session_id="monday"))
+    )
     assert (found.memory.id, found.memory.text, found.memory.speaker) == (SAID.id, SAID.text, "Alice")
     assert (found.memory.time, found.memory.position, found.memory.tags) == (WHEN, 1, SAID.tags)
     assert found.memory.metadata["keywords"] == ["helicase"]
     assert (found.score, found.origins) == (1.0, ("somabrain",))
 
 
-async def test_the_documented_fields_are_sent(store: SomaBrainStore, server: SomaBrainServer) -> None:
-    await store.remember("lab", [SAID])
-    ((path, body),) = server.requests
+async def test_the_documented_fields_are_sent(somabrain_store: SomaBrainStore, somabrain: SomaBrainServer) -> None:
+    await somabrain_store.remember("lab", [SAID])
+    ((path, body),) = somabrain.requests
     (sent,) = body["memories"]
     assert (path, body["tenant_id"]) == ("/memory/remember/batch", "lab")
     assert set(sent) == {"type", "text", "session_id", "persona_id", "tags", "metadata"}
 
 
-async def test_what_was_remembered_twice_is_found_once(store: SomaBrainStore) -> None:
-    await store.remember("lab", [SAID])
-    await store.remember("lab", [SAID])
-    assert len(await store.search("lab", MemoryQuery("helicase"))) == 1
+async def test_what_was_remembered_twice_is_found_once(somabrain_store: SomaBrainStore) -> None:
+    await somabrain_store.remember("lab", [SAID])
+    await somabrain_store.remember("lab", [SAID])
+    assert len(await somabrain_store.search("lab", MemoryQuery("helicase"))) == 1
 
 
-async def test_a_filter_holds(store: SomaBrainStore) -> None:
-    await store.remember("lab", [SAID, Memory("p", "the helicase point", kind="point")])
+async def test_a_filter_holds(somabrain_store: SomaBrainStore) -> None:
+    await somabrain_store.remember("lab", [SAID, Memory("p", "the helicase point", kind="point")])
     for where in (MemoryFilter(kinds=("point",)), MemoryFilter(until=WHEN, kinds=("point",))):
-        found = await store.search("lab", MemoryQuery("helicase", filter=where))
+        found = await somabrain_store.search("lab", MemoryQuery("helicase", filter=where))
         assert [one.memory.id for one in found] == ([] if where.until else ["p"])
 
 
-async def test_it_cannot_learn_what_helped_and_says_so(store: SomaBrainStore) -> None:
-    await store.rate("lab", [])
+async def test_it_cannot_learn_what_helped_and_says_so(somabrain_store: SomaBrainStore) -> None:
+    await somabrain_store.rate("lab", [])
     with pytest.raises(DatabaseRejected, match="documents no way to rate memories"):
-        await store.rate("lab", [Rating("m", 1.0, datetime(2025, 1, 1, tzinfo=UTC))])
+        await somabrain_store.rate("lab", [Rating("m", 1.0, datetime(2025, 1, 1, tzinfo=UTC))])
 
 
-async def test_it_cannot_forget_and_says_so(store: SomaBrainStore) -> None:
-    assert await store.forget("lab") == 0
+async def test_it_cannot_forget_and_says_so(somabrain_store: SomaBrainStore) -> None:
+    assert await somabrain_store.forget("lab") == 0
     with pytest.raises(CannotForget, match="delete them there"):
-        await store.forget("lab", filter=MemoryFilter(session_id="monday"))
+        await somabrain_store.forget("lab", filter=MemoryFilter(session_id="monday"))

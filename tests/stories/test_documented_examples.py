@@ -9,7 +9,6 @@ import logging
 import re
 import shlex
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +36,6 @@ ROOT = Path(context_builder.__file__).parents[1]
 def examples(page: str) -> list[str]:
     """The Python examples of a page."""
     return [block.partition("```")[0] for block in (ROOT / page).read_text("utf-8").split("```python\n")[1:]]
-
-
-@pytest.fixture
-def somabrain() -> Iterator[SomaBrainServer]:
-    with SomaBrainServer() as server:
-        yield server
 
 
 async def test_the_pipelines_usage_example(somabrain: SomaBrainServer) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from playwright.async_api import Browser
 from redis.asyncio import Redis
 
 from context_builder.engines.engine import LOOPBACK
+from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import WIDE
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Visitor, browsing, visiting
@@ -88,6 +90,19 @@ async def visitor(api: ApiServer, chromium: Browser, own_redis: None) -> AsyncIt
     """Somebody who looks at the sessions, and has logged in."""
     async with visiting_as(chromium, api, api.key()) as someone:
         await someone.page.goto("/ui/sessions")
+        yield someone
+
+
+@pytest.fixture
+def tenant() -> str:
+    """A tenant of the test's own, which has nothing yet."""
+    return f"cove-{uuid4().hex[:8]}"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def administrator(api: ApiServer, chromium: Browser, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
+    """Somebody who may do everything in :func:`tenant`, and has logged in."""
+    async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant)) as someone:
         yield someone
 
 

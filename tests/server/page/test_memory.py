@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -27,11 +26,6 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ECOLOGY = "Environmental Science / Ecology"
 
 
-@pytest.fixture
-def tenant() -> str:
-    return f"cove-{uuid4().hex[:8]}"
-
-
 @pytest_asyncio.fixture(loop_scope="session")
 async def memory(api: ApiServer) -> AsyncIterator[PostgresMemory]:
     store = PostgresMemory(api.database_url)
@@ -50,14 +44,8 @@ def decided(number: int, text: str, **metadata: object) -> Memory:
     return Memory(point_id("cove", number, at.timestamp()), text, "point", "cove", None, "Ines", at, metadata=named)
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def visitor(api: ApiServer, chromium: Browser, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
-    async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant)) as someone:
-        yield someone
-
-
-async def test_one_finds_narrows_and_forgets(memory: PostgresMemory, visitor: Visitor, tenant: str) -> None:
-    page = visitor.page
+async def test_one_finds_narrows_and_forgets(memory: PostgresMemory, administrator: Visitor, tenant: str) -> None:
+    page = administrator.page
     await page.goto("/ui/memory")
     await expect(page.get_by_text("Nothing is remembered yet")).to_be_visible()
     texts = {1: "Urchins graze the kelp.", 2: "Otters eat urchins.", 3: "The budget is small."}
@@ -117,12 +105,12 @@ async def test_what_replaced_what_is_told_and_preferences_to_admins(
 
 
 async def test_on_a_phone_a_page_of_memories_is_two_screens_and_a_tap_shows_the_whole_of_one(
-    memory: PostgresMemory, visitor: Visitor, tenant: str
+    memory: PostgresMemory, administrator: Visitor, tenant: str
 ) -> None:
     text = "Urchins graze the kelp in both coves, and nobody knows how many there are. " * 6
     tags = (ECOLOGY, "Robotics / Automation")
     await memory.remember(tenant, [said(n, f"{n}. {text} The end.", tags=tags) for n in range(12)])
-    page = visitor.page
+    page = administrator.page
     await page.set_viewport_size({"width": 360, "height": 780})
     await page.goto("/ui/memory")
     assert await page.evaluate("document.documentElement.scrollHeight") < 2 * 780
@@ -149,10 +137,10 @@ async def test_it_works_without_scripts(api: ApiServer, chromium: Browser, memor
         await expect(page.get_by_role("status")).to_have_text("One memory is forgotten.")
 
 
-async def test_whatever_was_said_is_text(memory: PostgresMemory, visitor: Visitor, tenant: str) -> None:
+async def test_whatever_was_said_is_text(memory: PostgresMemory, administrator: Visitor, tenant: str) -> None:
     hostile = [said(n, text, text[:200], tags=(text[:100],)) for n, text in enumerate(TEXTS)]
     await memory.remember(tenant, hostile)
-    page = visitor.page
+    page = administrator.page
     for path in ("/ui/memory", "/ui/memory?q=owned", "/ui/memory/forget?id=cove:message:0&id=cove:message:4"):
         await page.goto(path)
         assert "owned" not in await page.title()
@@ -161,11 +149,11 @@ async def test_whatever_was_said_is_text(memory: PostgresMemory, visitor: Visito
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-async def test_a_wrong_field_is_told_and_kept(visitor: Visitor) -> None:
-    await visitor.page.goto("/ui/memory?since=2026-03-05&until=2026-03-01&q=kelp")
-    await expect(visitor.page.get_by_role("alert")).to_have_text("the first day is after the last one")
-    await expect(visitor.page.get_by_role("searchbox")).to_have_value("kelp")
-    visitor.complaints.clear()  # the browser reports the status
+async def test_a_wrong_field_is_told_and_kept(administrator: Visitor) -> None:
+    await administrator.page.goto("/ui/memory?since=2026-03-05&until=2026-03-01&q=kelp")
+    await expect(administrator.page.get_by_role("alert")).to_have_text("the first day is after the last one")
+    await expect(administrator.page.get_by_role("searchbox")).to_have_value("kelp")
+    administrator.complaints.clear()  # the browser reports the status
 
 
 async def forgetting(api: ApiServer, client: httpx.AsyncClient, *ids: str) -> httpx.Response:

@@ -6,17 +6,16 @@ import unicodedata
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
 
 import asyncpg
 import httpx
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import expect
 
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import PHONE, check_in_every_dress
-from tests.server.page.conftest import logged_in, token_in, visiting_as
+from tests.server.page.conftest import logged_in, token_in
 from tests.server.page.hostile import TEXTS, not_isolated
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Visitor
@@ -26,21 +25,10 @@ pytestmark = pytest.mark.engines
 INTENT = "How are urchins surveyed?"
 
 
-@pytest.fixture
-def tenant() -> str:
-    return f"cove-{uuid4().hex[:8]}"
-
-
 @pytest_asyncio.fixture(loop_scope="session")
 async def program(api: ApiServer, own_redis: None, tenant: str) -> AsyncIterator[httpx.AsyncClient]:
     async with api.client(api.key(Role.WRITER, tenant)) as client:
         yield client
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def visitor(api: ApiServer, chromium: Browser, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
-    async with visiting_as(chromium, api, api.key(Role.ADMIN, tenant)) as someone:
-        yield someone
 
 
 async def put(program: httpx.AsyncClient, name: str, content: str, **fields: Any) -> str:
@@ -56,13 +44,13 @@ async def built(program: httpx.AsyncClient, **fields: Any) -> str:
     return str(answer.raise_for_status().json()["contextPackageId"])
 
 
-async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, visitor: Visitor) -> None:
+async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, administrator: Visitor) -> None:
     await put(program, "protocol", "Urchins are surveyed in both coves, every week.")
     await put(program, "labels", "Urchins are surveyed by Ines, ines@example.org.", sensitivity="confidential")
     await put(program, "long", "Urchins are surveyed by divers. " * 900)
     edges = [{"from": "artifact:protocol", "to": "artifact:labels", "type": "mentions"}]
     (await program.put("/knowledge/edges", json=edges)).raise_for_status()
-    page = visitor.page
+    page = administrator.page
     await page.goto("/ui/packages")
     await check_in_every_dress(page)
     await page.get_by_label("What it is for").fill(INTENT)
@@ -123,11 +111,11 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
 
 
 async def test_an_audit_is_verified_and_what_was_altered_is_named(
-    api: ApiServer, program: httpx.AsyncClient, visitor: Visitor, tenant: str
+    api: ApiServer, program: httpx.AsyncClient, administrator: Visitor, tenant: str
 ) -> None:
     await put(program, "protocol", "Urchins are surveyed in both coves.")
     await built(program)
-    page = visitor.page
+    page = administrator.page
     await page.goto("/ui/packages")
     await page.get_by_role("link", name="Audit").click()
     await page.get_by_role("button", name="Verify it now").click()
@@ -145,10 +133,10 @@ async def test_an_audit_is_verified_and_what_was_altered_is_named(
 
 
 async def test_pinned_sources_over_the_budget_are_told_with_their_sizes(
-    program: httpx.AsyncClient, visitor: Visitor
+    program: httpx.AsyncClient, administrator: Visitor
 ) -> None:
     ref = await put(program, "protocol", "Urchins are surveyed in both coves.")
-    page = visitor.page
+    page = administrator.page
     await page.goto("/ui/packages")
     await page.get_by_label("What it is for").fill(INTENT)
     await page.get_by_label("Tokens at most").fill("3")
@@ -159,15 +147,15 @@ async def test_pinned_sources_over_the_budget_are_told_with_their_sizes(
     await expect(page.get_by_role("row", name=ref)).to_be_visible()
     await expect(page.get_by_label("Protocol")).to_be_checked()
     await expect(page.get_by_label("What it is for")).to_have_value(INTENT)
-    visitor.complaints.clear()  # the browser reports the status
+    administrator.complaints.clear()  # the browser reports the status
 
 
-async def test_whatever_a_document_says_is_text(program: httpx.AsyncClient, visitor: Visitor) -> None:
+async def test_whatever_a_document_says_is_text(program: httpx.AsyncClient, administrator: Visitor) -> None:
     for number, text in enumerate(TEXTS):
         title = "".join(char for char in text[:200] if unicodedata.category(char)[0] != "C") or "Nothing"
         await put(program, f"hostile-{number}", f"Urchins are surveyed. {text}".replace("\x00", ""), title=title)
     package_id = await built(program, tokenBudget=30_000, taskId="<b id=owned>")
-    page = visitor.page
+    page = administrator.page
     for path in (f"/ui/packages/{package_id}", f"/ui/packages?by=task&value={quote('<b id=owned>')}"):
         await page.goto(path)
         assert "owned" not in await page.title()
@@ -178,14 +166,14 @@ async def test_whatever_a_document_says_is_text(program: httpx.AsyncClient, visi
 
 
 async def test_a_package_is_found_by_words_who_asked_and_what_is_in_it(
-    program: httpx.AsyncClient, visitor: Visitor
+    program: httpx.AsyncClient, administrator: Visitor
 ) -> None:
     ref = await put(program, "protocol", "Urchins are surveyed every week.", projectId="kelp")
     await built(program, pinned=[ref], taskId="t-9", scope={"projectId": "kelp"})
     await built(
         program, intent="Which beacons are permitted?", retrieval=dict.fromkeys(("graph", "semantic", "metadata"))
     )
-    page = visitor.page
+    page = administrator.page
     rows = page.locator(".packages tbody tr")
     for value, count in (
         ("surveyed URCHINS", 1),
