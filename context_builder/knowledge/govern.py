@@ -76,21 +76,13 @@ NO_RULINGS: Final = AccessRulings({})
 class PackageAccess:
     """Asks a policy service, and redacts what may be seen redacted only.
 
-    What is redacted is loaded whole. It is ``prepared``, where another service redacts. Without decisions all is
-    denied, without redaction what needs it is withheld.
+    What is redacted is loaded whole. Without decisions all is denied, without redaction what needs it is withheld.
     """
 
-    def __init__(
-        self,
-        policy: MemoryPolicy,
-        index: MetadataIndex,
-        redaction: RedactionPolicy,
-        prepared: PreparedRedactor | None = None,
-    ) -> None:
+    def __init__(self, policy: MemoryPolicy, index: MetadataIndex, redactor: PreparedRedactor) -> None:
         self._policy = policy
         self._index = index
-        self._redaction = redaction
-        self._prepared = prepared
+        self._redactor = redactor
 
     async def decide(self, candidates: Sequence[Candidate], question: PackageQuestion) -> AccessRulings:
         """Return how each candidate, which is of a node, may be seen."""
@@ -132,9 +124,9 @@ class PackageAccess:
         def shown(policy: RedactionPolicy) -> dict[str, Ruling]:
             return {one.id: _redacted(one, nodes.get(one.id), rulings[one.id], policy, question) for one in candidates}
 
-        if self._prepared is not None and (failure := await self._prepared.prepare(shown)):
+        if failure := await self._redactor.prepare(shown):
             failures["redaction"] = f"{failure}; what is to be redacted is withheld"
-        return await asyncio.to_thread(shown, self._redaction), failures
+        return await asyncio.to_thread(shown, self._redactor.policy), failures
 
 
 def _redacted(
@@ -316,10 +308,14 @@ def _policy_of(make: Callable[[], RedactorProtocol]) -> RedactionPolicy:
 
 
 class PreparedRedactor:
-    """Redacts texts that a service was asked for before, by the same task; fails at any other, which is withheld so."""
+    """Redacts texts that a service was asked for before, by the same task; fails at any other, which is withheld so.
+
+    Its ``policy`` shows texts as the service redacted them.
+    """
 
     def __init__(self, service: MemoryRedaction) -> None:
-        self.service = service
+        self.policy = RedactionPolicy(self)
+        self._service = service
         self._answers: ContextVar[Mapping[str, str | None]] = ContextVar("answers", default=MappingProxyType({}))
 
     async def prepare(self, show: Callable[[RedactionPolicy], object]) -> str:
@@ -331,7 +327,7 @@ class PreparedRedactor:
         await asyncio.to_thread(show, RedactionPolicy(texts))
         self._answers.set({})
         try:
-            redacted = await self.service.redact(list(texts.seen)) if texts.seen else []
+            redacted = await self._service.redact(list(texts.seen)) if texts.seen else []
         except DatabaseError as error:
             return told_failure(error)
         self._answers.set(dict(zip(texts.seen, redacted, strict=True)))

@@ -53,11 +53,8 @@ from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
 from context_builder.knowledge.services import (
-    KnowledgeGraph,
-    MemoryPolicy,
-    MetadataIndex,
+    KnowledgeServices,
     SessionSensitivities,
-    VectorMemory,
     nothing_stated,
 )
 from context_builder.knowledge.signals import package_signals
@@ -84,21 +81,6 @@ that sources have."""
 
 LONGEST_WAIT: Final = 1.0
 """Seconds that a package waits for others; after that it is made at once, and may miss sources."""
-
-
-@dataclass(frozen=True, slots=True)
-class PackageServices:
-    """The services that packages are made with, in this process or elsewhere.
-
-    A redactor behind ``redaction`` that has to be told beforehand what it will be asked for is ``prepared``.
-    """
-
-    graph: KnowledgeGraph
-    vectors: VectorMemory
-    index: MetadataIndex
-    policy: MemoryPolicy
-    redaction: RedactionPolicy
-    prepared: PreparedRedactor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +142,7 @@ class PackageService:
 
     def __init__(
         self,
-        services: PackageServices,
+        services: KnowledgeServices,
         record: PackageRecord,
         cache: PackageCache,
         metrics: Metrics,
@@ -187,10 +169,9 @@ class PackageService:
             self._config.pinned_time,
             self._monotonic,
         )
-        self._access = PackageAccess(services.policy, services.index, services.redaction, services.prepared)
-        self.viewer = Viewer(
-            services.index, services.policy, services.redaction, services.prepared, count, clock, sensitivities
-        )
+        self._redactor = PreparedRedactor(services.redaction)
+        self._access = PackageAccess(services.policy, services.index, self._redactor)
+        self.viewer = Viewer(services.index, services.policy, self._redactor, count, clock, sensitivities)
         self.erasure = PackageErasure(record, cache, self.viewer, services.index)
         self._background = Background()
         self._denials = UnknownDenials(self._sources, services.policy, record)
@@ -397,7 +378,7 @@ class PackageService:
         if scope is not None:
             admission = self.viewer.admission(agent, "")
             source = TurnKnowledgeSource(self._sources, agent.tenant, scope, self._config.turn_time, admission)
-        return TurnKnowledge(source, TurnAccess(self._access, agent, memories), self._services.redaction)
+        return TurnKnowledge(source, TurnAccess(self._access, agent, memories), self._redactor.policy)
 
     async def warm_up(self, tenant_id: str) -> None:
         """Look for something, so that what connects or loads at its first use holds up nobody; nothing is recorded.
@@ -504,7 +485,7 @@ class PackageService:
 
                 def fitted() -> tuple[PackageFit, Callable[[int], PackageFit]]:
                     draft, repeated = package_draft(query, governed, self._assembly, self._signals)
-                    redaction = self._services.redaction
+                    redaction = self._redactor.policy
                     selection = select(draft, governed, now, self._metrics, redaction, redaction)
 
                     def refit(limit: int) -> PackageFit:

@@ -139,7 +139,7 @@ class MemoryRedaction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeServices:
-    """One implementation of each service."""
+    """The services that packages are made with, each in this process or elsewhere."""
 
     graph: KnowledgeGraph
     vectors: VectorMemory

@@ -45,16 +45,15 @@ class Standing(NamedTuple):
 class Viewer:
     """Decides about sources, and shows packages that were built before.
 
-    Everything raises :class:`~context_builder.errors.DatabaseError` where no decision can be had. A redactor behind
-    ``redaction`` that has to be told beforehand what it will be asked for is ``prepared``. ``count`` is in tokens.
+    Everything raises :class:`~context_builder.errors.DatabaseError` where no decision can be had. ``count`` is in
+    tokens.
     """
 
     def __init__(
         self,
         index: MetadataIndex,
         policy: MemoryPolicy,
-        redaction: RedactionPolicy,
-        prepared: PreparedRedactor | None,
+        redactor: PreparedRedactor,
         count: Callable[[str], int],
         clock: Clock,
         sensitivities: SessionSensitivities,
@@ -62,8 +61,7 @@ class Viewer:
         self._sensitivities = sensitivities
         self._index = index
         self._policy = policy
-        self._redaction = redaction
-        self._prepared = prepared
+        self._redactor = redactor
         self._count = count
         self._clock = clock
 
@@ -107,9 +105,8 @@ class Viewer:
         def show(policy: RedactionPolicy) -> list[str]:
             return [policy.text(text).shown for text in texts]
 
-        if self._prepared is not None:
-            await self._prepared.prepare(show)
-        return await asyncio.to_thread(show, self._redaction)
+        await self._redactor.prepare(show)
+        return await asyncio.to_thread(show, self._redactor.policy)
 
     async def view(self, agent: Agent) -> str:
         """Return the agent's present view: a package of the same may be seen as it was built. Empty where none may."""
@@ -127,11 +124,9 @@ class Viewer:
         parts = [one.ref for one in package.sources if one.ref in redacted and one.projection.is_summarised]
         if parts:
             nodes |= await self._index.nodes(agent.tenant, parts, MAX_CONTENT)
-        if self._prepared is not None:
-            await self._prepared.prepare(
-                lambda policy: seen(package, nodes, report, policy, lambda _: 0, denied, intent)
-            )
-        return await asyncio.to_thread(seen, package, nodes, report, self._redaction, self._count, denied, intent)
+        await self._redactor.prepare(lambda policy: seen(package, nodes, report, policy, lambda _: 0, denied, intent))
+        policy = self._redactor.policy
+        return await asyncio.to_thread(seen, package, nodes, report, policy, self._count, denied, intent)
 
     async def seen_audit(self, agent: Agent, audit: PackageAudit, intent: str, *, of_everything: bool) -> PackageAudit:
         """Return an audit as the agent may see it: what it may not know of is not named, unless ``of_everything``."""

@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from redis.asyncio import Redis
 
 from context_builder.analysis.processes import IN_THREADS, Helpers
-from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
 from context_builder.database.database import Database, SharedSecret
 from context_builder.errors import ContextBuilderError, MissingExtra, require_extra
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.events import EventRelay
-from context_builder.knowledge.govern import BoundedRedaction, PreparedRedactor, redacted_by
+from context_builder.knowledge.govern import BoundedRedaction, redacted_by
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.model_projections import ModelProjections
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
+from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryQuery, MemoryStore
@@ -50,14 +49,13 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def chosen_services(where: KnowledgeServiceSettings, local: KnowledgeServices) -> AsyncIterator[PackageServices]:
+async def chosen_services(
+    where: KnowledgeServiceSettings, local: KnowledgeServices
+) -> AsyncIterator[KnowledgeServices]:
     """Open what packages are made with: of ``local`` what the settings do not name elsewhere."""
     urls = (where.graph_url, where.vectors_url, where.index_url, where.policy_url, where.redaction_url)
     if not any(urls):
-        prepared = PreparedRedactor(local.redaction)
-        yield PackageServices(
-            local.graph, local.vectors, local.index, local.policy, RedactionPolicy(prepared), prepared
-        )
+        yield local
         return
     require_extra("grpc", "grpc", "a service over gRPC")
     from context_builder.knowledge.grpc import clients  # needs the extra
@@ -72,14 +70,12 @@ async def chosen_services(where: KnowledgeServiceSettings, local: KnowledgeServi
         def chosen(url: str | None, remote: Callable[[ServiceChannel], T], here: T) -> T:
             return here if url is None else remote(channels[url])
 
-        prepared = PreparedRedactor(chosen(where.redaction_url, clients.RemoteRedaction, local.redaction))
-        yield PackageServices(
+        yield KnowledgeServices(
             chosen(where.graph_url, clients.RemoteGraph, local.graph),
             chosen(where.vectors_url, clients.RemoteVectors, local.vectors),
             chosen(where.index_url, lambda channel: clients.RemoteIndex(channel, PINNED_TIME), local.index),
             chosen(where.policy_url, clients.RemotePolicy, local.policy),
-            RedactionPolicy(prepared),
-            prepared,
+            chosen(where.redaction_url, clients.RemoteRedaction, local.redaction),
         )
 
 

@@ -13,10 +13,11 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.assembly.govern import RedactionPolicy
+from context_builder.analysis.processes import IN_THREADS
 from context_builder.clock import SystemClock
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.denials import LATEST, UnknownDenials
+from context_builder.knowledge.govern import BoundedRedaction, PreparedRedactor
 from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.local import LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
@@ -276,8 +277,11 @@ async def database(api: ApiServer) -> AsyncIterator[PostgresDatabase]:
 
 
 def viewer_of(store: KnowledgeStore, database: PostgresDatabase) -> Viewer:
-    policy, redaction = PolicyDecisions(PolicyStore(database)), RedactionPolicy(redactor_of_packages())
-    return Viewer(LocalNodes(store), policy, redaction, None, len, SystemClock(), store.sensitivities)
+    policy, redactor = (
+        PolicyDecisions(PolicyStore(database)),
+        PreparedRedactor(BoundedRedaction(redactor_of_packages, IN_THREADS)),
+    )
+    return Viewer(LocalNodes(store), policy, redactor, len, SystemClock(), store.sensitivities)
 
 
 @pytest.mark.parametrize("word", [WORD, "kestrel", "pier", "cormorant"])

@@ -14,7 +14,8 @@ from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge, Sen
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import PackageConfig, PackageServices
+from context_builder.knowledge.service import PackageConfig
+from context_builder.knowledge.services import KnowledgeServices
 from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.settings.settings import load_settings
@@ -36,7 +37,7 @@ URLS = {
     "vectors": "VECTOR_MEMORY_URL",
     "index": "METADATA_INDEX_URL",
     "policy": "MEMORY_POLICY_URL",
-    "prepared": "MEMORY_REDACTION_URL",
+    "redaction": "MEMORY_REDACTION_URL",
 }
 TRACE = TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 REQUEST = ContextBuildRequest.model_validate(
@@ -72,13 +73,9 @@ async def test_the_one_with_a_url_is_elsewhere_and_the_others_are_here(api: ApiS
         async with chosen_services(where, local) as chosen:
             elsewhere = {
                 one.name
-                for one in fields(PackageServices)
-                if one.name not in ("redaction", "prepared")
-                and getattr(chosen, one.name) is not getattr(local, one.name)
+                for one in fields(KnowledgeServices)
+                if getattr(chosen, one.name) is not getattr(local, one.name)
             }
-            assert chosen.prepared is not None
-            if chosen.prepared.service is not local.redaction:
-                elsewhere.add("prepared")
     assert elsewhere == {service}
 
 

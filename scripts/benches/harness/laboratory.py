@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from context_builder.assembly.govern import RedactionPolicy
+from context_builder.analysis.processes import IN_THREADS
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
 from context_builder.database.database import SharedSecret
 from context_builder.database.migrations import apply
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.govern import BoundedRedaction
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.service import PackageConfig, PackageService, PackageServices
-from context_builder.knowledge.services import MetadataIndex
+from context_builder.knowledge.service import PackageConfig, PackageService
+from context_builder.knowledge.services import KnowledgeServices, MetadataIndex
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.knowledge.weights import PackageWeights
 from context_builder.memory.memory import MemoryStore
@@ -60,12 +61,12 @@ class Laboratory:
         *,
         index: MetadataIndex | None = None,
     ) -> PackageService:
-        services = PackageServices(
+        services = KnowledgeServices(
             LocalGraph(self.store),
             LocalVectors(self.store, memory),
             index or LocalNodes(self.store),
             PolicyDecisions(PolicyStore(self.database)),
-            RedactionPolicy(NoopRedactor()),
+            BoundedRedaction(NoopRedactor, IN_THREADS),
         )
         return PackageService(
             services,

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.assembly.govern import RedactionPolicy
+from context_builder.analysis.processes import IN_THREADS
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.database.database import SharedSecret
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Status
 from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.govern import BoundedRedaction
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
+from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService
+from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.testing import ManualClock
@@ -42,7 +44,7 @@ class Lab:
     """Holds a package service and everything that it stands on."""
 
     service: PackageService
-    services: PackageServices
+    services: KnowledgeServices
     store: KnowledgeStore
     policies: PolicyStore
     record: PackageRecord
@@ -63,9 +65,8 @@ class Lab:
         self, *, retrieval_time: float = 5.0, pinned_time: float = PINNED_TIME, **services: Any
     ) -> PackageService:
         """Return another server's service over the same database, with other ``services`` where given."""
-        parts = {name: getattr(self.services, name) for name in self.services.__dataclass_fields__} | services
         return PackageService(
-            PackageServices(**parts),
+            replace(self.services, **services),
             self.record,
             PackageCache(self.redis, self.secret, patience=10),
             ContextBuilderMetrics(),
@@ -82,12 +83,12 @@ async def lab(migrated_url: str, redis: Redis) -> AsyncIterator[Lab]:
     memory, clock = PostgresMemory(migrated_url), ManualClock()
     clock.set_wall(time.time() - clock.now().wall)  # the database has a clock of its own
     store, policies, record = KnowledgeStore(database), PolicyStore(database), PackageRecord(database, clock=clock)
-    services = PackageServices(
+    services = KnowledgeServices(
         LocalGraph(store),
         LocalVectors(store, memory),
         LocalNodes(store),
         PolicyDecisions(policies),
-        RedactionPolicy(redactor_of_packages()),
+        BoundedRedaction(redactor_of_packages, IN_THREADS),
     )
     made = Lab(None, services, store, policies, record, memory, redis, clock, SharedSecret(database))  # type: ignore[arg-type]
     made.service = made.again()

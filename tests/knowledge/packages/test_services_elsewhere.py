@@ -12,7 +12,6 @@ import pytest
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.artifact import Sensitivity
-from context_builder.knowledge.govern import PreparedRedactor
 from context_builder.knowledge.grpc import clients
 from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.knowledge.local import LocalNodes
@@ -36,17 +35,12 @@ REQUEST = ContextBuildRequest.model_validate(
 )
 
 
-def _redacting(channel: ServiceChannel) -> dict[str, Any]:
-    prepared = PreparedRedactor(clients.RemoteRedaction(channel))
-    return {"prepared": prepared, "redaction": RedactionPolicy(prepared)}
-
-
 ELSEWHERE: dict[str, Callable[[ServiceChannel], dict[str, Any]]] = {
     "graph": lambda channel: {"graph": clients.RemoteGraph(channel)},
     "semantic": lambda channel: {"vectors": clients.RemoteVectors(channel)},
     "metadata": lambda channel: {"index": clients.RemoteIndex(channel)},
     "policy": lambda channel: {"policy": clients.RemotePolicy(channel)},
-    "redaction": _redacting,
+    "redaction": lambda channel: {"redaction": clients.RemoteRedaction(channel)},
 }
 
 
@@ -190,11 +184,8 @@ async def test_what_another_service_redacts_is_as_if_it_were_redacted_here(fille
             asked.append(len(texts))
             return [policy.text(text).text for text in texts]
 
-    def elsewhere() -> PackageService:
-        prepared = PreparedRedactor(Counting())
-        return filled.again(prepared=prepared, redaction=RedactionPolicy(prepared))
-
-    here, there = await build(filled.service), await build(elsewhere())
+    elsewhere = filled.again(redaction=Counting())
+    here, there = await build(filled.service), await build(elsewhere)
     assert [(one.ref, one.projection, one.content) for one in here.sources] == [
         (one.ref, one.projection, one.content) for one in there.sources
     ]
@@ -202,6 +193,6 @@ async def test_what_another_service_redacts_is_as_if_it_were_redacted_here(fille
     assert len(asked) == 1  # one call, of every text
     await filled.policies.put("lab", "default", 'permit(principal, action == Action::"readRedacted", resource);')
     await filled.put("artifact:clips", "Hydrophone clips are labelled.", project_id="kelp", status="draft")
-    views = [(await service.get(ANN, here.context_package_id)).package for service in (filled.service, elsewhere())]
+    views = [(await service.get(ANN, here.context_package_id)).package for service in (filled.service, elsewhere)]
     assert views[0].sources == views[1].sources
     assert {one.projection for one in views[1].sources} == {"redacted"}
