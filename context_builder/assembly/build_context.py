@@ -103,7 +103,7 @@ def assembled(
         refused=withheld,
         signals=services.signals,
     )
-    selection = select(draft, governed, request.now, metrics, redaction, services.redaction_of_governed)
+    selection = select(draft, governed, request.now, metrics, services.redaction_of_governed, redaction)
     skipped = tuple(f"{failure.name}: {failure.message}" for failure in retrieved.failures)
 
     def within(fitted: Fitted, model: ModelType) -> tuple[Context, Fitted]:

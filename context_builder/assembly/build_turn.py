@@ -96,7 +96,7 @@ def assembled(
     """Return the prompt of what was found, for the ``turn`` as it may be shown. Pure."""
     counter, redaction, metrics = services.counter, services.redaction, services.metrics
     draft = _draft(services, given, turn, retrieved, governed)
-    selection = select(draft, governed, now, metrics, redaction, services.redaction_of_governed)
+    selection = select(draft, governed, now, metrics, services.redaction_of_governed, redaction)
 
     def written(fitted: Fitted) -> BuiltContext:
         def again(more: int) -> BuiltContext:

@@ -192,7 +192,7 @@ class Draft:
     ``required`` holds already, each with where; ``keeps_duplicates`` is a section that keeps its items although
     another has them. ``refused`` and ``masked`` are what redaction did to ``required``. ``signals`` rank the memories;
     without any, those of ``config``. With ``unique_texts``, candidates of one text are one; without, only those of one
-    id. Unless it ``redacts_all``, only what an access policy says is redacted.
+    id.
     """
 
     query: str
@@ -209,7 +209,6 @@ class Draft:
     masked: Sequence[tuple[str, str]] = ()
     signals: Sequence[RankingSignal] = ()
     unique_texts: bool = True
-    redacts_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +229,13 @@ def select(
     governed: Governed,
     now: datetime,
     metrics: Metrics,
-    redaction: RedactionPolicy,
     redaction_of_governed: RedactionPolicy,
+    redaction: RedactionPolicy | None,
 ) -> Selection:
     """Return what competes for a prompt: each candidate of the draft once, the best memories, as they may be shown.
 
     What an access policy lets be seen redacted only goes through ``redaction_of_governed``, unless the policy redacted
-    it itself; everything else goes through ``redaction`` where the draft says so.
+    it itself; everything goes through ``redaction``, where there is one.
     """
     refused, masked = list(draft.refused), list(draft.masked)
     query = RankingQuery(draft.query, now)
@@ -254,7 +253,7 @@ def select(
         for kind in draft.order:
             items[kind] = kept = []
             for given in offered.get(kind, ()):
-                shown, altered, withheld = _redacted(given, draft, governed, redaction, redaction_of_governed)
+                shown, altered, withheld = _redacted(given, governed, redaction_of_governed, redaction)
                 if altered:
                     masked.append((given.text, "" if withheld else shown.text))
                 if withheld:
@@ -266,20 +265,17 @@ def select(
 
 def _redacted(
     given: Candidate,
-    draft: Draft,
     governed: Governed,
-    redaction: RedactionPolicy,
     redaction_of_governed: RedactionPolicy,
+    redaction: RedactionPolicy | None,
 ) -> Redacted[Candidate]:
     """Return the candidate as it may be shown."""
     is_governed = given.id in governed.redacted
     ruled = governed.rulings[given.id].redacted if is_governed else None
-    if not (draft.redacts_all or is_governed):
-        return Redacted(given)
     if ruled is None:
         policy = redaction_of_governed if is_governed else redaction
-        return Redacted(given) if policy.is_free else policy.candidate(given)
-    if not draft.redacts_all:
+        return Redacted(given) if policy is None or policy.is_free else policy.candidate(given)
+    if redaction is None:
         return ruled._replace(value=given)
     shown, altered, withheld = redaction.candidate(given)
     return Redacted(shown, altered or ruled.altered, withheld or ruled.withheld)

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from context_builder.concurrency import Background, FairTurns
-from context_builder.knowledge.fit import PackageDraft
+from context_builder.knowledge.fit import AssembledPackage
 from context_builder.knowledge.governance import Access, DecisionContext
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.record import PackageRecord
@@ -48,9 +48,9 @@ class UnknownDenials:
         self._turns = FairTurns()
         self._closing = asyncio.Event()
 
-    def start(self, draft: PackageDraft, package: ContextPackage) -> None:
+    def start(self, assembled: AssembledPackage, package: ContextPackage) -> None:
         """Look for what was not searched for the package, before long."""
-        self._background.start("record what was denied", self._recorded_later(draft, package))
+        self._background.start("record what was denied", self._recorded_later(assembled, package))
 
     async def close(self) -> None:
         """Record what is still to be, now."""
@@ -62,23 +62,23 @@ class UnknownDenials:
             log.warning("package.denials_unrecorded", reason="the service closes")
             await self._background.cancel()
 
-    async def _recorded_later(self, draft: PackageDraft, package: ContextPackage) -> None:
+    async def _recorded_later(self, assembled: AssembledPackage, package: ContextPackage) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(random.uniform(0, LATEST)):  # noqa: S311 (no secret)
                 await self._closing.wait()
         async with self._turns:
             try:
                 async with asyncio.timeout(self._patience):
-                    await self._recorded(draft, package)
+                    await self._recorded(assembled, package)
             except TimeoutError:
                 log.warning("package.denials_unrecorded", package=package.context_package_id, reason="it took too long")
 
-    async def _recorded(self, draft: PackageDraft, package: ContextPackage) -> None:
-        tenant, intent = draft.agent.tenant, draft.query.request.intent
-        if nodes := await self._sources.unknown(draft.query, draft.found):
-            context = DecisionContext(intent, draft.now)
-            report = await self._policy.decide(draft.agent, [one.governed(tenant) for one in nodes], context)
-            if draft.access.report is None or report.governance != draft.access.report.governance:
+    async def _recorded(self, assembled: AssembledPackage, package: ContextPackage) -> None:
+        tenant, intent = assembled.agent.tenant, assembled.query.request.intent
+        if nodes := await self._sources.unknown(assembled.query, assembled.found):
+            context = DecisionContext(intent, assembled.now)
+            report = await self._policy.decide(assembled.agent, [one.governed(tenant) for one in nodes], context)
+            if assembled.access.report is None or report.governance != assembled.access.report.governance:
                 log.warning(
                     "package.denials_unrecorded", package=package.context_package_id, reason="policies have changed"
                 )

@@ -43,11 +43,13 @@ _SAID: Final = (_MESSAGE, "point:")
 
 @dataclass(frozen=True, slots=True)
 class PackageFit:
-    """A selection in a budget. ``tokens`` are those of each source as rendered."""
+    """A selection in a budget. ``tokens`` are those of each source as rendered; ``fit_again`` fits the same candidates
+    into another limit, in tokens."""
 
     selection: Selection
     bundle: FittedBundle
     tokens: tuple[int, ...]
+    fit_again: Callable[[int], PackageFit]
 
     def receipts(self) -> list[Receipt]:
         """Return a receipt for every candidate, each once."""
@@ -64,8 +66,8 @@ class PackageFit:
 
 
 @dataclass(frozen=True, slots=True)
-class PackageDraft:
-    """What a package is made of; ``refit`` fits the same candidates into another limit, in tokens."""
+class AssembledPackage:
+    """What was asked, found and decided for a package, and what of it fits: all that the package is written from."""
 
     query: PackageQuery
     agent: Agent
@@ -74,11 +76,10 @@ class PackageDraft:
     access: AccessRulings
     governed: Governed
     fit: PackageFit
-    refit: Callable[[int], PackageFit]
 
     def added_by(self, tokens: int) -> list[Receipt]:
         """Return the receipts of what ``tokens`` more would add, from the same candidates: no source is asked again."""
-        larger = self.refit(self.query.request.token_budget + tokens)
+        larger = self.fit.fit_again(self.query.request.token_budget + tokens)
         return added(self.fit.receipts(), larger.receipts())
 
 
@@ -95,7 +96,6 @@ def package_draft(
         config=config,
         signals=signals,
         unique_texts=False,
-        redacts_all=False,
     )
     return draft, [
         (Item(ref, message.text, candidate=message), f"{point} says so") for ref, (message, point) in repeated.items()
@@ -130,7 +130,11 @@ def fit_package(
     unread = tuple((item, "does not fit: too long, and one word") for item in rest if _is_unread(item))
     beside = tuple((item, "has nothing of the intent in it") for item in found if _is_beside_the_point(item, request))
     bundle = replace(bundle, left=(*bundle.left, *unread, *beside, *repeated))
-    return PackageFit(selection, bundle, tuple(entry_tokens(bundle.items, count)))
+
+    def fit_again(other: int) -> PackageFit:
+        return fit_package(selection, repeated, request, other, count)
+
+    return PackageFit(selection, bundle, tuple(entry_tokens(bundle.items, count)), fit_again)
 
 
 def _ranked(item: Item, request: ContextBuildRequest) -> RankedSource:

@@ -19,7 +19,7 @@ from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import Item
 from context_builder.knowledge.artifact import CamelModel, Ref
-from context_builder.knowledge.fit import PackageDraft, heading
+from context_builder.knowledge.fit import AssembledPackage, heading
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.node import KnowledgeNode, node_of
 from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision
@@ -145,21 +145,21 @@ class PackageIds(NamedTuple):
     revision: int
 
 
-def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: bool) -> ContextPackage:
-    """Return the package of a draft; ``is_cached`` says whether it can be."""
+def packaged(assembled: AssembledPackage, ids: PackageIds, trace_id: str, *, is_cached: bool) -> ContextPackage:
+    """Return the package of a assembled; ``is_cached`` says whether it can be."""
     from ulid import ULID  # of an extra that whoever only shows a package may lack
 
-    receipts, report, now = draft.fit.receipts(), draft.access.report, draft.now
-    request, bundle = draft.query.request, draft.fit.bundle
+    receipts, report, now = assembled.fit.receipts(), assembled.access.report, assembled.now
+    request, bundle = assembled.query.request, assembled.fit.bundle
     known = report.known if report else frozenset()
-    sources = _sources(draft)
+    sources = _sources(assembled)
     return ContextPackage(
         context_package_id=ids.package_id,
         context_build_request_id=ids.request_id,
         revision=ids.revision,
         task_id=request.task_id,
         trace_id=trace_id,
-        tenant_id=draft.query.tenant,
+        tenant_id=assembled.query.tenant,
         graph_projection_id=f"gpr_{ULID()}",
         policy_decision_id=f"pdn_{ULID()}",
         policy_version=report.policy_version if report else "",
@@ -170,36 +170,38 @@ def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: 
         tokens_used=bundle.tokens,
         token_encoding=ENCODING,
         sources=sources,
-        coverage=_coverage(draft, receipts, is_cached=is_cached),
-        denied=sum(one.outcome is Outcome.DENIED and (one.id in known or draft.agent.knows_all) for one in receipts),
-        redacted=sum(one.ref in draft.governed.redacted and one.ref in known for one in sources),
+        coverage=_coverage(assembled, receipts, is_cached=is_cached),
+        denied=sum(
+            one.outcome is Outcome.DENIED and (one.id in known or assembled.agent.knows_all) for one in receipts
+        ),
+        redacted=sum(one.ref in assembled.governed.redacted and one.ref in known for one in sources),
         excluded=sum(one.outcome in (Outcome.DROPPED, Outcome.WITHHELD) for one in receipts),
         rebuilt=ids.revision > 1,
-        view=view_of(draft.agent, report),
+        view=view_of(assembled.agent, report),
     )
 
 
-def revision_of(package: ContextPackage, draft: PackageDraft, traceparent: str) -> PackageRevision:
+def revision_of(package: ContextPackage, assembled: AssembledPackage, traceparent: str) -> PackageRevision:
     """Return what is recorded of a package."""
-    report, agent = draft.access.report, draft.agent
-    offered = [one for candidates in (*draft.governed.lists, draft.governed.denied) for one in candidates]
+    report, agent = assembled.access.report, assembled.agent
+    offered = [one for candidates in (*assembled.governed.lists, assembled.governed.denied) for one in candidates]
     versions = {one.id: node.version or None for one, node in zip(offered, [*map(node_of, offered)], strict=True)}
     return PackageRevision(
         package_id=package.context_package_id,
         request_id=package.context_build_request_id,
-        created_at=draft.now,
+        created_at=assembled.now,
         body=orjson.Fragment(package.json_text),
-        candidates=tuple(_verdict(one, versions.get(one.id)) for one in draft.fit.receipts()),
+        candidates=tuple(_verdict(one, versions.get(one.id)) for one in assembled.fit.receipts()),
         decision=PolicyDecision(
             package.policy_decision_id,
             package.policy_version,
             agent.sub,
             tuple(sorted(agent.roles)),
-            draft.query.request.agent.model_dump(mode="json"),
+            assembled.query.request.agent.model_dump(mode="json"),
             report.decisions if report else (),
         ),
         governance_version=str(report.governance if report else 0),
-        graph=_graph(draft, package.graph_projection_id),
+        graph=_graph(assembled, package.graph_projection_id),
         trace_id=package.trace_id,
         traceparent=traceparent,
     )
@@ -211,17 +213,17 @@ def without_cache(coverage: Coverage) -> Coverage:
     return coverage.model_copy(update={"cache": "unavailable", "reduced": True, "reasons": reasons})
 
 
-def _sources(draft: PackageDraft) -> tuple[ContextSource, ...]:
+def _sources(assembled: AssembledPackage) -> tuple[ContextSource, ...]:
     """Return the sources as they are shown, in their order."""
-    items = draft.fit.bundle.items
+    items = assembled.fit.bundle.items
     nodes = [*map(node_of, [item.candidate or Candidate(item.id, item.text) for item in items])]
     links, headings = [node.link for node in nodes], [*map(heading, items)]
-    shown = zip(items, nodes, links, headings, draft.fit.tokens, strict=True)
-    return tuple([_source(draft, *each) for each in shown])
+    shown = zip(items, nodes, links, headings, assembled.fit.tokens, strict=True)
+    return tuple([_source(assembled, *each) for each in shown])
 
 
 def _source(
-    draft: PackageDraft, item: Item, node: KnowledgeNode, link: str, heading: str, tokens: int
+    assembled: AssembledPackage, item: Item, node: KnowledgeNode, link: str, heading: str, tokens: int
 ) -> ContextSource:
     candidate = item.candidate or Candidate(item.id, item.text)
     return ContextSource(
@@ -231,8 +233,8 @@ def _source(
         title=str(candidate.metadata["title"]),
         heading=heading,
         origins=candidate.origins,
-        pinned=item.id in draft.query.request.pinned,
-        projection=PROJECTIONS[item.id in draft.governed.redacted, item.summarised],
+        pinned=item.id in assembled.query.request.pinned,
+        projection=PROJECTIONS[item.id in assembled.governed.redacted, item.summarised],
         content=item.text,
         tokens=tokens,
         score=round(candidate.score, 6),
@@ -245,8 +247,8 @@ def _source(
     )
 
 
-def _coverage(draft: PackageDraft, receipts: Sequence[Receipt], *, is_cached: bool) -> Coverage:
-    retrieval, missing, similar = draft.query.request.retrieval, draft.found.missing, draft.found.similar
+def _coverage(assembled: AssembledPackage, receipts: Sequence[Receipt], *, is_cached: bool) -> Coverage:
+    retrieval, missing, similar = assembled.query.request.retrieval, assembled.found.missing, assembled.found.similar
     asked = {GRAPH: retrieval.graph, SEMANTIC: retrieval.semantic, METADATA: retrieval.metadata}
     states: dict[str, CoverageState] = {
         name: "off" if what is None else "unavailable" if name in missing else "ok" for name, what in asked.items()
@@ -255,11 +257,11 @@ def _coverage(draft: PackageDraft, receipts: Sequence[Receipt], *, is_cached: bo
     if similar is not None and similar.leading and not any(one.by_meaning for one in similar.leading):
         states[SEMANTIC] = "degraded"
         reasons.append("semantic: found by words alone")
-    reasons += [f"{name}: {why}" for name, why in draft.access.failures.items()]
-    reasons += [f"pinned {ref}: not available" for ref in _absent(draft, receipts)]
+    reasons += [f"{name}: {why}" for name, why in assembled.access.failures.items()]
+    reasons += [f"pinned {ref}: not available" for ref in _absent(assembled, receipts)]
     if not is_cached:
         reasons.append("cache: unavailable")
-    failed = not is_cached or PINNED in missing or bool(draft.access.failures)
+    failed = not is_cached or PINNED in missing or bool(assembled.access.failures)
     reduced = failed or any(state in ("unavailable", "degraded") for state in states.values())
     return Coverage(
         graph=states[GRAPH],
@@ -271,13 +273,13 @@ def _coverage(draft: PackageDraft, receipts: Sequence[Receipt], *, is_cached: bo
     )
 
 
-def _absent(draft: PackageDraft, receipts: Sequence[Receipt]) -> Iterator[str]:
+def _absent(assembled: AssembledPackage, receipts: Sequence[Receipt]) -> Iterator[str]:
     """Yield the pinned refs that are denied, unknown, or could not be looked for, in the order of the request."""
-    shown = {item.id for item in draft.fit.bundle.items}
-    failed = PINNED in draft.found.missing
+    shown = {item.id for item in assembled.fit.bundle.items}
+    failed = PINNED in assembled.found.missing
     denied = {one.id for one in receipts if one.outcome in (Outcome.DENIED, Outcome.WITHHELD)}
-    for ref in dict.fromkeys(draft.query.request.pinned):
-        if ref in denied or (ref not in shown if failed else ref not in draft.found.pinned):
+    for ref in dict.fromkeys(assembled.query.request.pinned):
+        if ref in denied or (ref not in shown if failed else ref not in assembled.found.pinned):
             yield ref
 
 
@@ -294,8 +296,8 @@ def _verdict(one: Receipt, version: int | None) -> CandidateVerdict:
     )
 
 
-def _graph(draft: PackageDraft, projection_id: str) -> dict[str, Any] | None:
-    graph = draft.found.near.projection if draft.found.near is not None else None
+def _graph(assembled: AssembledPackage, projection_id: str) -> dict[str, Any] | None:
+    graph = assembled.found.near.projection if assembled.found.near is not None else None
     if graph is None:
         return None
     ends = (ref for edge in graph.edges for ref in (edge.from_ref, edge.to_ref))

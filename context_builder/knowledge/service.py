@@ -18,7 +18,15 @@ from ulid import ULID
 
 from context_builder.assembly.budget import Receipt
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.govern import AccessPolicy, RedactionPolicy, decided, each_once, govern, redacting_beside
+from context_builder.assembly.govern import (
+    AccessPolicy,
+    Governed,
+    RedactionPolicy,
+    decided,
+    each_once,
+    govern,
+    redacting_beside,
+)
 from context_builder.assembly.metrics import Metrics, record_prompt
 from context_builder.assembly.select import select
 from context_builder.assembly.sources import MemorySource
@@ -29,7 +37,7 @@ from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import TEXTS, PackageCache, PackageErasure, is_withheld
 from context_builder.knowledge.denials import UnknownDenials
-from context_builder.knowledge.fit import PackageDraft, PackageFit, fit_package, package_draft
+from context_builder.knowledge.fit import AssembledPackage, PackageFit, fit_package, package_draft
 from context_builder.knowledge.govern import (
     NO_RULINGS,
     PackageAccess,
@@ -128,7 +136,7 @@ class _Beginning(NamedTuple):
 
 class _Built(NamedTuple):
     package: ContextPackage
-    draft: PackageDraft
+    assembled: AssembledPackage
 
 
 class PackageService:
@@ -207,7 +215,7 @@ class PackageService:
         """
         built = await self._begun(agent, request, trace, f"cpk_{ULID()}")
         audit = await self.audit(agent, built.package.context_package_id, of_others=agent.knows_all)
-        return ExplainedPackage(built.package, audit, built.draft.added_by(more))
+        return ExplainedPackage(built.package, audit, built.assembled.added_by(more))
 
     async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, package_id: str) -> _Built:
         request_id = f"cbr_{ULID()}"
@@ -389,7 +397,7 @@ class PackageService:
         await asyncio.to_thread(self._count, request.intent)  # loads the vocabulary
         await self._recovery.search(tenant_id, request)
         with suppress(ContextBuilderError):
-            await self._drafted(Agent(tenant_id, frozenset(), ""), request)
+            await self._assembled(Agent(tenant_id, frozenset(), ""), request)
 
     async def close(self) -> None:
         """Wait for what is under way."""
@@ -412,13 +420,13 @@ class PackageService:
         standing, is_cached = beginning
         governance = standing.governance
         try:
-            draft = await self._drafted(agent, request, standing)
-            package = packaged(draft, ids, trace.trace_id, is_cached=is_cached)
-            if draft.access.report is None or draft.access.report.governance != governance:
+            assembled = await self._assembled(agent, request, standing)
+            package = packaged(assembled, ids, trace.trace_id, is_cached=is_cached)
+            if assembled.access.report is None or assembled.access.report.governance != governance:
                 # What was retrieved may be of before the change that the decisions name.
                 package = package.model_copy(update={"view": NEVER})
             with span("package.finish"):
-                revision = await self._record.finish(agent.tenant, revision_of(package, draft, trace.traceparent))
+                revision = await self._record.finish(agent.tenant, revision_of(package, assembled, trace.traceparent))
         except BaseException as error:  # being cancelled, too: the request is marked
             if ids.revision == 1:
                 await self._failed(agent.tenant, ids.request_id, error)
@@ -426,16 +434,16 @@ class PackageService:
         if revision != package.revision:
             package = package.model_copy(update={"revision": revision})
         # What lacks its pins is made again when it is asked for.
-        if is_cached and PINNED not in draft.found.missing:
+        if is_cached and PINNED not in assembled.found.missing:
             if await self._cache.put(package):
                 erased = (agent, package, governance)
                 if not self._background.start("uncache what was erased", self.erasure.uncache_outdated(*erased)):
                     await self.erasure.uncache_outdated(*erased)  # so much is under way that it cannot be left to that
             else:
                 package = package.model_copy(update={"coverage": without_cache(package.coverage)})
-        if draft.found.unsearched:
-            self._denials.start(draft, package)
-        return _Built(package, draft)
+        if assembled.found.unsearched:
+            self._denials.start(assembled, package)
+        return _Built(package, assembled)
 
     async def _seen(self, agent: Agent, package: ContextPackage, view: str) -> ContextPackage:
         """Return the package as the agent, whose view is ``view``, may see it at present."""
@@ -463,9 +471,9 @@ class PackageService:
         except ContextBuilderError as failure:
             log.warning("package.failure_unrecorded", error=type(failure).__name__)
 
-    async def _drafted(
+    async def _assembled(
         self, agent: Agent, request: ContextBuildRequest, standing: Standing | None = None
-    ) -> PackageDraft:
+    ) -> AssembledPackage:
         query = PackageQuery(
             request=request,
             tenant=agent.tenant,
@@ -482,26 +490,21 @@ class PackageService:
                 question = PackageQuestion(agent, request.intent, now, query.longest)
                 access = await decided(self._access.decide(each_once(offered), question), NO_RULINGS)
                 governed = govern(offered, access.rulings)
-
-                def fitted() -> tuple[PackageFit, Callable[[int], PackageFit]]:
-                    draft, repeated = package_draft(query, governed, self._assembly, self._signals)
-                    redaction = self._redactor.policy
-                    selection = select(draft, governed, now, self._metrics, redaction, redaction)
-
-                    def refit(limit: int) -> PackageFit:
-                        return fit_package(selection, repeated, request, limit, self._count)
-
-                    with self._metrics.time_tokenisation(), span("context.tokenisation"):
-                        return refit(request.token_budget), refit
-
-                fit, refit = await redacting_beside(fitted, self._monotonic)
+                fit = await redacting_beside(lambda: self._fitted(query, governed, now), self._monotonic)
                 with self._metrics.time_prompt(), span("context.prompt"):
-                    tokens = fit.bundle.tokens
-                    draft = PackageDraft(query, agent, now, found, access, governed, fit, refit)
+                    assembled = AssembledPackage(query, agent, now, found, access, governed, fit)
                 with span("context.recording"):
+                    tokens = fit.bundle.tokens
                     self._metrics.record_tokens(tokens, tokens, tokens, tokens)
                     record_prompt(self._metrics, len(fit.bundle.items), tokens, request.token_budget)
-                return draft
+                return assembled
+
+    def _fitted(self, query: PackageQuery, governed: Governed, now: datetime) -> PackageFit:
+        """Return what of the governed candidates fits into the request's budget."""
+        draft, repeated = package_draft(query, governed, self._assembly, self._signals)
+        selection = select(draft, governed, now, self._metrics, self._redactor.policy, redaction=None)
+        with self._metrics.time_tokenisation(), span("context.tokenisation"):
+            return fit_package(selection, repeated, query.request, query.request.token_budget, self._count)
 
     def _monotonic(self) -> float:
         return self._clock.now().monotonic
