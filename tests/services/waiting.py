@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def wait_until(
-    predicate: Callable[[], T | Awaitable[T]], description: str, timeout: float = 10.0, poll: float = 0.01
+    predicate: Callable[[], T | Awaitable[T]], description: str, timeout: float = 30.0, poll: float = 0.01
 ) -> T:
     """The first truthy value of ``predicate`` (sync or async), asked every ``poll`` seconds.
 
