@@ -215,7 +215,10 @@ async def play(
 
 
 async def _settle(seen: DemoSighting, stop: asyncio.Event) -> None:
-    """Wait until the last words are summarized, at most ``SETTLING`` seconds, or for ``stop``."""
+    """Wait until the last words are summarized, at most ``SETTLING`` seconds, or for ``stop``.
+
+    The view looks at the session meanwhile, and lets ``seen`` know; without a view, :func:`_played` looks itself.
+    """
     end = asyncio.get_running_loop().time() + SETTLING
     while not seen.summarized and asyncio.get_running_loop().time() < end:
         if await stopped(stop, INTERVAL):
