@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from context_builder.cli.command import legible, print_json, run, settings_in_force
+from context_builder.cli.command import JsonFlag, TenantOption, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import counted
 from context_builder.errors import require_extra
@@ -29,13 +29,11 @@ class AuditAction(StrEnum):
 
 def audit(
     verb: Annotated[AuditAction, typer.Argument(help="verify or anchors", show_default=False)],
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Tenant of the audit; default: TENANT_ID.", callback=legible)
-    ] = None,
+    tenant: TenantOption = None,
     anchor: Annotated[
         Path | None, typer.Option("--anchor", help="Exported anchors to verify against.", exists=True, dir_okay=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Verify the hash chain of the audit of access decisions, or export its anchors.
 

@@ -14,7 +14,16 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import JsonFlag, legible, memory_filter_of, print_json, run, session_ids, settings_for
+from context_builder.cli.command import (
+    JsonFlag,
+    TenantOption,
+    legible,
+    memory_filter_of,
+    print_json,
+    run,
+    session_ids,
+    settings_for,
+)
 from context_builder.cli.view.package import MORE, added_line
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.errors import ProjectUnknown, require_extra
@@ -56,9 +65,7 @@ def build(
         typer.Option("--max-tokens", min=1, help="Maximum tokens of the prompt; default: CONTEXT_MAX_TOKENS (4000)."),
     ] = None,
     system: Annotated[str, typer.Option("--system", help="System prompt to begin with.", callback=legible)] = "",
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Tenant of the memories; default: TENANT_ID.", callback=legible)
-    ] = None,
+    tenant: TenantOption = None,
     user: Annotated[
         str | None,
         typer.Option("--user", help="User whose memories and preferences are included.", callback=legible),

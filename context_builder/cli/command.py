@@ -154,6 +154,9 @@ def legible(text: str | None) -> str | None:
     return text and text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+TenantOption = Annotated[str | None, typer.Option("--tenant", help="Tenant; default: TENANT_ID.", callback=legible)]
+
+
 def each_legible(texts: list[str] | None) -> list[str]:
     """Return typed texts likewise; the ``callback`` of options that may be repeated."""
     return [legible(text) or "" for text in texts or ()]

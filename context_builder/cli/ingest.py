@@ -22,7 +22,7 @@ from rich.progress import (
 )
 
 from context_builder import log
-from context_builder.cli.command import legible, print_json, run, settings_in_force
+from context_builder.cli.command import JsonFlag, TenantOption, legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import counted
 from context_builder.errors import AnalystError, DatabaseError, require_extra
@@ -52,11 +52,9 @@ def ingest(
         str, typer.Option("--sensitivity", help="public, internal, confidential or restricted.")
     ] = "internal",
     prune: Annotated[bool, typer.Option("--prune", help="Erase the project's artifacts whose file is gone.")] = False,
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Tenant of the artifacts; default: TENANT_ID.", callback=legible)
-    ] = None,
+    tenant: TenantOption = None,
     wait: Annotated[bool, typer.Option("--wait", help="Return only when all passages are embedded.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Store a folder's text files as artifacts, and the links and imports between them as edges.
 

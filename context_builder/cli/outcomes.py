@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import legible, print_json, run
+from context_builder.cli.command import JsonFlag, TenantOption, print_json, run
 from context_builder.cli.package import asking
 from context_builder.cli.view.palette import plain
 
@@ -23,10 +23,8 @@ _MOST_SHOWN: Final = 12
 
 def outcomes(
     days: Annotated[int, typer.Option("--days", min=1, max=3_650, help="Days of feedback to include.")] = 90,
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Tenant of the packages; default: TENANT_ID.", callback=legible)
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON, for programs.")] = False,
+    tenant: TenantOption = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show how context packages did: outcomes by size, policy, signal and source, with counts and 95 % intervals.
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from context_builder.cli.command import (
     JsonFlag,
+    TenantOption,
     each_legible,
     legible,
     memory_filter_of,
@@ -35,9 +36,6 @@ package = typer.Typer(
     help="Build, open, rate and explain context packages.",
 )
 
-TenantOption = Annotated[
-    str | None, typer.Option("--tenant", help="Tenant of the packages; default: TENANT_ID.", callback=legible)
-]
 _LONGEST_NOTE: Final = 8_000
 """Characters of a note, at most."""
 

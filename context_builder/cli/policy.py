@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import JsonFlag, legible, print_json, print_text, run, settings_in_force
+from context_builder.cli.command import JsonFlag, TenantOption, legible, print_json, print_text, run, settings_in_force
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import counted
 from context_builder.errors import ContextBuilderError, PolicyError, require_extra
@@ -29,9 +29,6 @@ policy = typer.Typer(
     help="Manage and test the Cedar policies that decide who may read which sources.",
 )
 
-TenantOption = Annotated[
-    str | None, typer.Option("--tenant", help="Tenant of the policies; default: TENANT_ID.", callback=legible)
-]
 PolicyName = Annotated[str, typer.Argument(help="The policy text's name.", show_default=False, callback=legible)]
 
 _ACCESS = {"read": "green", "redacted": "yellow", "denied": "red"}

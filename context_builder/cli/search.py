@@ -12,6 +12,7 @@ from rich.text import Text
 
 from context_builder.cli.command import (
     JsonFlag,
+    TenantOption,
     each_legible,
     legible,
     memory_filter_of,
@@ -44,9 +45,7 @@ def search(
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maximum number of memories.")] = 8,
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Tenant of the memories; default: TENANT_ID.", callback=legible)
-    ] = None,
+    tenant: TenantOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Search what is remembered: messages, points of summaries, preferences, as far as this user may see them.
