@@ -21,7 +21,8 @@ from context_builder.costs import Budget, Prices, Reservation, Usage, charge
 from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, OverBudget
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.options import EmbeddingOptions
-from context_builder.storage.bounded_http import OpenAIConnection, openai_client, words_of_refusal
+from context_builder.storage.openai_connection import OpenAIConnection, openai_client
+from context_builder.storage.refusal import words_of_refusal
 from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:

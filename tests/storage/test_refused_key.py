@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from context_builder.storage.bounded_http import words_of_refusal
+from context_builder.storage.refusal import words_of_refusal
 
 KEY = "sk-proj-Ab3dEf6hIj9kLmNoPqRs"
 

@@ -26,7 +26,7 @@ from context_builder.errors import (
     ReplyInvalid,
     RequestRefused,
 )
-from context_builder.storage.bounded_http import OpenAIConnection, openai_client
+from context_builder.storage.openai_connection import OpenAIConnection, openai_client
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

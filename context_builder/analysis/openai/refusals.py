@@ -18,7 +18,7 @@ from pydantic_core import from_json
 
 from context_builder.analysis.options import Endpoint
 from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, ReplyInvalid, RequestRefused
-from context_builder.storage.bounded_http import words_of_refusal
+from context_builder.storage.refusal import words_of_refusal
 from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
