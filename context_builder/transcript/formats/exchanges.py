@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from context_builder.transcript.fields import Object, inner, optional_text
 from context_builder.transcript.formats import turns
+from context_builder.transcript.formats.turn import text_of, turn_of
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Transcript
 
@@ -80,7 +81,7 @@ def _said(value: Any, role: str) -> Iterator[Object]:
         listed = turns.turns_in(value)
         if listed is not None:
             yield from (one for one in listed if isinstance(one, dict))
-        elif isinstance(value, dict) and (text := turns.text_of(turns.turn_of(value))):
+        elif isinstance(value, dict) and (text := text_of(turn_of(value))):
             yield {"role": role, "content": text}
 
 

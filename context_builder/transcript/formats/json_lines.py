@@ -14,6 +14,7 @@ from context_builder.transcript.formats import turns
 from context_builder.transcript.formats.chats import chat_of
 from context_builder.transcript.formats.exchanges import exchanges_in
 from context_builder.transcript.formats.messengers import is_about
+from context_builder.transcript.formats.turn import is_number, name_of_part, text_of, turn_of, when_of, who_of
 from context_builder.transcript.repeats import grown
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import ASSISTANT, Heard, Transcript, Utterance, corrected
@@ -56,7 +57,7 @@ def read_json_lines(source: Source) -> Transcript:
             if entry.get("is_final") is False or (is_rollout and entry.get("type") == "event_msg"):
                 continue
             if isinstance(entry.get("text"), str):
-                entry = {**entry, **_when(turns.turn_of(entry), source, number)}
+                entry = {**entry, **_when(turn_of(entry), source, number)}
             if not isinstance(entry.get("text"), str):
                 entry = _turn(entry, source, number) or {
                     **entry,
@@ -92,18 +93,18 @@ def read_json_lines(source: Source) -> Transcript:
 
 def _turn(entry: dict[str, Any], source: Source, line: int) -> dict[str, Any] | None:
     """Return a turn of another program's as a line of ours; None where it says nothing."""
-    turn = turns.turn_of(entry)
-    if not (words := turns.text_of(turn)) or turns.lists_in_words(entry):
+    turn = turn_of(entry)
+    if not (words := text_of(turn)) or turns.lists_in_words(entry):
         return None
-    return {**entry, "text": words, "speaker": turns.who_of(turn)} | _when(turn, source, line)
+    return {**entry, "text": words, "speaker": who_of(turn)} | _when(turn, source, line)
 
 
 def _when(turn: Mapping[str, Any], source: Source, line: int) -> dict[str, Any]:
     """Return when a turn of another program begins, as a line of ours has it."""
     told = turn.get("timestamp")
-    if isinstance(told, str) and not turns.is_number(told):
+    if isinstance(told, str) and not is_number(told):
         return {}
-    at, moment = turns.when_of(turn, f"line {line}", source)
+    at, moment = when_of(turn, f"line {line}", source)
     if moment is not None:
         return {"timestamp": moment.isoformat()}
     if at is None:
@@ -176,8 +177,8 @@ def _seconds(entry: dict[str, Any], at: float | None, start: float | None, sourc
 
 def _utterance(entry: dict[str, Any], at: float | None) -> Utterance:
     named = (entry[key] for key in _WHO if isinstance(entry.get(key), str | int) and entry[key])
-    speaker = str(entry.get("speaker") or next(named, "") or turns.who_of(turns.turn_of(entry)))
+    speaker = str(entry.get("speaker") or next(named, "") or who_of(turn_of(entry)))
     text = entry["text"].encode("utf-8", "replace").decode("utf-8")
     if speaker != ASSISTANT and entry.get("type") != "consilience":
-        return Utterance(speaker, text, at, key=turns.name_of_part(turns.turn_of(entry)))
+        return Utterance(speaker, text, at, key=name_of_part(turn_of(entry)))
     return Utterance(speaker, text, at, inner(entry, "metadata"))

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from context_builder.transcript.formats.turns import is_list, read_turns, told_by, turn_of, who_of
-from context_builder.transcript.formats.turns import text_of as said_in
+from context_builder.transcript.formats.turn import text_of as said_in
+from context_builder.transcript.formats.turn import turn_of, who_of
+from context_builder.transcript.formats.turn_fields import told_by
+from context_builder.transcript.formats.turns import is_list, read_turns
 from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.offsets import since_first
 from context_builder.transcript.source import Source

@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from context_builder.transcript.fields import number, plain
 from context_builder.transcript.formats import turns
 from context_builder.transcript.formats.ttml import local, parse_xml, read_captions
+from context_builder.transcript.formats.turn import text_of
 from context_builder.transcript.labels import labelled
 from context_builder.transcript.repeats import once
 from context_builder.transcript.source import Source
@@ -221,7 +222,7 @@ def _object(element: Element, depth: int) -> dict[str, Any]:
         is_plain = not inside.attrib and not len(inside)
         found.setdefault(local(inside), "".join(inside.itertext()) if is_plain else _object(inside, depth + 1))
     text = plain(_text(element))
-    if text and not turns.text_of({key.lower(): value for key, value in found.items() if isinstance(value, str)}):
+    if text and not text_of({key.lower(): value for key, value in found.items() if isinstance(value, str)}):
         found["text"] = text
     return found
 

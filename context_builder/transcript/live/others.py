@@ -1,6 +1,6 @@
 """Messages of programs that have no module of their own: bots in meetings, agents, call centres, chats' webhooks.
 
-What is said stands somewhere in them, in fields that many call alike: those of :mod:`formats.turns`.
+What is said stands somewhere in them, in fields that many call alike: those of :mod:`formats.turn_fields`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final
 
 from context_builder.transcript.formats import turns
+from context_builder.transcript.formats.turn import people_of, text_of, turn_of, who_of
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.repeats import words
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Heard, Utterance, speaker_name
@@ -52,11 +53,11 @@ def read_other(message: Message, stream: Stream) -> Iterator[Heard]:
     if _is_unfinished(message):
         return
     kinds = _kinds_of(message)
-    people = turns.people_of(message)
+    people = people_of(message)
     may_change = any("mutable" in kind for kind in kinds)
     for place, one in enumerate(_spoken(message)):
-        turn = turns.turn_of(one)
-        text, who = turns.text_of(turn), turns.who_of(turn, people)
+        turn = turn_of(one)
+        text, who = text_of(turn), who_of(turn, people)
         if _is_interim(turn) or turn.get("role") in ("system", "tool"):
             continue
         said = Utterance(_party(kinds) if who == UNKNOWN_SPEAKER else who, text)
@@ -106,7 +107,7 @@ def _spoken(message: Message) -> Sequence[Mapping[str, Any]]:
         if isinstance(only, dict) and name.lower() not in _NOTICES:
             inside = only
             continue
-        turn = turns.turn_of(inside)
+        turn = turn_of(inside)
         if turns.is_list([inside]) or (inside is not message and any(isinstance(turn.get(key), str) for key in _SAYS)):
             return [{**inside, "text": _said(turn)}]
         wrapped = [one for key in _WRAPPERS if isinstance(one := inside.get(key), dict)]
@@ -134,12 +135,12 @@ def _is_interim(turn: Mapping[str, Any]) -> bool:
 
 
 def _says(entry: Mapping[str, Any]) -> bool:
-    return bool(turns.text_of(turns.turn_of(entry)))
+    return bool(text_of(turn_of(entry)))
 
 
 def _said(turn: Mapping[str, Any]) -> str:
     own = next((str(turn[key]) for key in _SAYS if isinstance(turn.get(key), str)), "")
-    return turns.text_of(turn) or turns.text_of({"text": own})
+    return text_of(turn) or text_of({"text": own})
 
 
 def _is_alone(message: Message) -> bool:

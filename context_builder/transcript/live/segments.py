@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from context_builder.transcript.fields import number, objects, optional_text, plain, text
-from context_builder.transcript.formats import turns
+from context_builder.transcript.formats.turn import turn_of, who_of
 from context_builder.transcript.live.stream import Message, Stream
 from context_builder.transcript.repeats import is_later_state
 from context_builder.transcript.utterance import Heard, Utterance
@@ -182,7 +182,7 @@ def _said(message: Message, name: str, stream: Stream) -> Iterator[Utterance]:
 
 
 def _speaker(message: Message) -> str:
-    return turns.who_of(turns.turn_of({key: value for key, value in message.items() if key != "message"}))
+    return who_of(turn_of({key: value for key, value in message.items() if key != "message"}))
 
 
 def _time(message: Message, *keys: str) -> float | None:
