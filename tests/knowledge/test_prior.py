@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.knowledge.local import BRIEF, RECORD, UNNAMED, naming, prior
+from context_builder.knowledge.prior import BRIEF, RECORD, UNNAMED, naming, prior
 from context_builder.memory.memory import Memory
 
 LONG = "The hydrophone is calibrated against a reference before every cruise. " * 4
