@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
-from mcp.client.stdio import StdioServerParameters
 
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.engines.engine import LOOPBACK, free_port
@@ -18,6 +17,9 @@ from context_builder.storage.bounded_http import trusted_authorities
 from tests.services.daemon import ROOT, Daemon
 from tests.services.in_thread import in_thread
 from tests.services.jwt_issuer import AUDIENCE, ISSUER, JwtIssuer
+
+if TYPE_CHECKING:
+    from mcp.client.stdio import StdioServerParameters
 
 TENANT = "lab"
 """Has the sessions."""
@@ -86,6 +88,8 @@ class ApiServer:
 
     def over_a_pipe(self, folder: Path) -> StdioServerParameters:
         """How a client of the Model Context Protocol starts ``context-builder mcp`` on the same services."""
+        from mcp.client.stdio import StdioServerParameters  # half a second, which every run would take
+
         environ = {name.upper(): str(value) for name, value in self.settings.items()}
         environ |= {"PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(folder / "home")}
         environ |= {"EMBEDDED_EMBEDDINGS": "false"}
