@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from context_builder.analysis.evidence.words import TABLES
+from context_builder.analysis.text.markers import is_plain
+from context_builder.analysis.text.vocabulary import FUNCTION_WORDS
 
 # Not in capitals: UM, ER and HMM are names of things.
 _HESITATION: Final = (
-    r"(?-i:(?:[Uu]h{1,9}m?|[Uu]m{1,9}|[Ee]rm?|[Hh]m{1,9}|[Mm]h?m{1,9}|[AaOoEe]h{1,9})(?:-(?:hmm?|mmm?|huh|oh))?)"
+    r"(?-i:(?:[Uu]h{1,9}m?|[Uu]m{1,9}|[Ee]rm?|[Hh]m{1,9}|[Mm]h?m{1,9}|[AaOoEeÄäÖö]h{1,9}m?|[Ee]uh)"
+    r"(?:-(?:hmm?|mmm?|huh|oh))?)"
 )
+_WORD_ELSEWHERE: Final = frozenset(("um", "er"))
+"""Hesitations in English that are words in German or Portuguese."""
 
 
 def _not_after(leading: str) -> str:
@@ -24,7 +29,7 @@ _KNOWING_IS_MEANT: Final = "do did if as let would could don't should to how wha
 
 _FILLER: Final = re.compile(
     rf"""
-    (?<![\w'’-])(?=[abehiklmosuy])(?:  # the first letters of all there is here, and before what looks back at much
+    (?<![\w'’-])(?=[abehiklmosuyäö])(?:  # the first letters of all there is here, and before what looks back at much
         {_HESITATION}
       | (?=y){_not_after(_KNOWING_IS_MEANT)}
         you\s+know (?=\s*[,.;?!-]|\s*$
@@ -68,9 +73,24 @@ _MARKS: Final = re.compile(r"[,;] ?(?=[,;.?!](?:\s|$))|^(?:[\s,;:!]|[.-](?!\w))+
 
 def fluent(text: str) -> str:
     """Return ``text`` without disfluencies, its lines kept; every word that is left stands in it, in order."""
-    cleaned = _FILLER.sub(" ", _spaced(text))
+    cleaned = _FILLER.sub(_without_filler, _spaced(text))
     cleaned = _REPEATED.sub(r"\1", _spaced(_FALSE_START.sub(" ", cleaned)))
     return _MARKS.sub("", _LOOSE.sub(r"\1", cleaned)).strip()
+
+
+def _without_filler(match: re.Match[str]) -> str:
+    is_word = match[0].strip(" ,").lower() in _WORD_ELSEWHERE and _english_balance(match.string) <= 0
+    return match[0] if is_word else " "
+
+
+def is_foreign(text: str) -> bool:
+    """Return whether more of the words are function words of other languages than of English."""
+    return _english_balance(text) < 0
+
+
+def _english_balance(text: str) -> int:
+    lower = re.findall(r"[\w'’]+", text.lower())
+    return sum(word in FUNCTION_WORDS for word in lower) - sum(map(is_plain, lower))
 
 
 def _spaced(text: str) -> str:
@@ -102,9 +122,10 @@ _END: Final = re.compile(
 )
 _ABBREVIATION: Final = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|prof|vs|fig|eq|e\.g|i\.e|cf|etc|approx|no|vol|al|z\.b|bzw|ca|sra?|mme|mlle|p\.ex)\."
-    r"|\b[A-Z]\.)$",
+    r"|\b[A-Z]\.|\b(?:am|vom|zum|den|dem|der|das|bis|ab|seit)\s\d{1,2}\.)$",
     re.IGNORECASE,
 )
+"""The end of what is no sentence yet: an abbreviation, or a day of the month in German."""
 # "I it's fine", "I'm I thought", "S I'll send it", "Al-Also"
 _BEGUN_TWICE: Final = re.compile(
     r"\b(?:I'm|I|[Ww]e|[Tt]hey|[Ss]?[Hh]e),? "

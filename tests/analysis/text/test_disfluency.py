@@ -16,6 +16,8 @@ from context_builder.analysis.text.sentences import capitalized, fluent, sentenc
         ("I th- I think the the first one.", "I think the first one."),
         ("Mm-hmm. Uh-huh.", ""),
         ("I mean, we could try.", "we could try."),
+        ("So um yesterday I er went home.", "So yesterday I went home."),
+        ("Und, äh, was ist mit dem Zelt?", "Und, was ist mit dem Zelt?"),
     ],
 )
 def test_fillers_false_starts_and_repetitions_go(spoken: str, left: str) -> None:
@@ -33,6 +35,9 @@ def test_fillers_false_starts_and_repetitions_go(spoken: str, left: str) -> None
         "We use .NET and -5 degrees.",
         "pre- and post-test scores",
         "Let's see Barry's code.",
+        "Wenn er es hinten will, zahlt er alles.",
+        "Wir treffen uns um zehn.",
+        "Ele comprou um carro.",
     ],
 )
 def test_what_could_mean_something_stays(meant: str) -> None:
@@ -47,6 +52,10 @@ def test_words_that_only_take_the_turn_are_left_out() -> None:
 def test_sentences_end_where_they_end() -> None:
     text = "Dr. Lee measured 3.5 volts. Is it e.g. noise?\nNo! Fine."
     assert list(sentences(text)) == ["Dr. Lee measured 3.5 volts.", "Is it e.g. noise?", "No!", "Fine."]
+
+
+def test_a_day_of_the_month_ends_no_german_sentence() -> None:
+    assert list(sentences("Am 12. oder am 19. Juli? Am 19. Juli.")) == ["Am 12. oder am 19. Juli?", "Am 19. Juli."]
 
 
 def test_a_long_sentence_is_parted_only_where_another_sentence_might_begin() -> None:
