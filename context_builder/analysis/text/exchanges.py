@@ -12,6 +12,7 @@ from typing import Final
 
 from context_builder.analysis.analyst import PointKind
 from context_builder.analysis.text.phrases import Marker
+from context_builder.analysis.text.pronouns import NAMED
 from context_builder.analysis.text.replies import NEAR, SHORT, Replies
 from context_builder.analysis.text.statements import Statement
 from context_builder.quoting import quoted_name
@@ -22,16 +23,25 @@ LONGEST_EXCHANGE: Final = 340
 SAME_SUBJECT: Final = 0.45
 """Part of what one of two statements tells that the other tells too, when they are about the same."""
 
+SAID_AGAIN: Final = 0.8
+"""The same when they say the same."""
+
 SAME_SUBJECT_NEAR: Final = 0.25
 """The same for statements that are near to each other."""
 
 SAME_NUMBERED: Final = 0.1
 """The same for numbers of one speaker, of which the second corrects the first."""
 
+SETTLES_WITHIN: Final = 12
+"""Messages before a decision among which the proposals and disagreements that it settles were said."""
+
+NAMED_WITHIN: Final = 8
+"""Messages before a statement among which what its pronouns stand for is looked for."""
+
 SUBSTANCE_OF_QUESTION: Final = 2.0
 """Sum of specificity below which a question is told with the sentence before it."""
 
-_WANTS: Final = frozenset({Marker.REQUESTS, Marker.PROPOSES})
+_WANTS: Final = frozenset({Marker.REQUESTS, Marker.PROPOSES, Marker.CONCLUDES})
 _CONSIDERS: Final = re.compile(
     r"\b(?:we|you|one) (?:could|might)\b|\b(?:wir|man) könnten?\b|\bkönnten? (?:wir|man)\b"
     r"|\bon pourrait\b|\bnous pourrions\b|\bpodríamos\b|\bse podría\b|\bpotremmo\b|\bpoderíamos\b",
@@ -49,6 +59,16 @@ _IS_DONE: Final = re.compile(
     re.IGNORECASE,
 )
 """How a reply begins that tells of what was done rather than promises it."""
+
+_WE_DO: Final = re.compile(
+    r"^(?:we|wir|nous) (?!had|have|['’]ve|were|was|are|did|do(?:n['’]t| not) (?:know|have|need|want|see|think)|know|hear"
+    r"|see|need|want|think|hope|can|could|should|may|might|must|just|only|usually|lost|saw|got|went|made|took|said"
+    r"|found|came|gave|ran|\w+ed\b|haben|hatten|waren|sind|avons|avions)"
+    r"|\b(?!wenn|dann|denn|wann|haben|hatten|waren|sind|könnten|sollten|wissen|hätten|müssen|brauchen)\w+e?n wir\b"
+    r"|\b(?!est|ten|som|pod|sab|deb|hub|ib)\w+[aei]mos\b",
+    re.IGNORECASE,
+)
+"""A verb in the present tense whose subject are all who talk: what they accept, they will do."""
 
 _INSTEAD_OF: Final = re.compile(
     r"\d[^,]*, (?:and |und |y |et )?(?:not|nicht|no|pas|non|não) (?:\w+ ){0,3}\w*\d\w*\W*$", re.IGNORECASE
@@ -69,7 +89,7 @@ class PointCandidate:
     reverses: bool = False
     is_open: bool = False
     """Whether somebody said that the question is open."""
-    replaces: int | None = None
+    replaces: tuple[int, ...] = ()
     asked: str = ""
     """A known question that is told again with its answer."""
 
@@ -92,7 +112,7 @@ class PointCandidate:
 
     @property
     def order(self) -> int:
-        return self.told[0].order
+        return self.told[-1].order
 
     @property
     def stems(self) -> dict[str, float]:
@@ -113,15 +133,14 @@ class Exchanges:
             if place in self._told or not statement.is_whole:
                 continue
             for candidate in self._of(place, statement):
-                known = next((told for told in candidate.told if told.known is not None), None)
-                if known is None:
-                    yield candidate
-                elif len(candidate.told) > 1 or candidate.support:
-                    yield replace(candidate, replaces=known.known)
+                known = tuple(told.known for told in candidate.told if told.known is not None)
+                if not known or len(candidate.told) > 1 or candidate.support:
+                    yield replace(candidate, replaces=known)
 
     def _of(self, place: int, statement: Statement) -> Iterator[PointCandidate]:
         kind = statement.kind
-        if Marker.CHATTERS in statement.markers and not statement.is_labelled:
+        is_chatter = Marker.CHATTERS in statement.markers or self._replies.is_laughed_at(place)
+        if is_chatter and not statement.is_labelled:
             return
         if kind is PointKind.CONSILIENCE:
             yield from self._contributed(place, statement)
@@ -140,13 +159,17 @@ class Exchanges:
 
     def _concluded(self, place: int, said: Statement) -> PointCandidate | None:
         """Return the decision that a conclusion is once others accept it: "Okay, then on Friday." "Fine." """
-        if Marker.CONCLUDES not in said.markers and not self._replies.seeks_assent(place):
+        offers = Marker.OFFERS in said.markers
+        is_ours = Marker.CONCLUDES in said.markers or bool(_WE_DO.search(said.text))
+        if not (is_ours or offers or self._replies.seeks_assent(place)):
             return None
-        accepted = self._replies.assent(place)
-        told = self._with_context(place) if said.is_thin else (said,)
+        accepted = self._replies.acceptance(place, explicit=not _WE_DO.search(said.text))
+        told = (said,) if _reverses(said) and not said.is_thin else self._with_context(place)
         if accepted is None or told is None or not said.stems:
             return None
         support = (self._statements[accepted],)
+        if offers and not is_ours:
+            return PointCandidate(PointKind.ACTION, told, support, _speakers(said))
         by = _speakers(said, *support)
         return PointCandidate(PointKind.DECISION, told, support, by, reverses=_reverses(said))
 
@@ -170,31 +193,43 @@ class Exchanges:
         yield PointCandidate(PointKind.CONSILIENCE, told)
 
     def _asked(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
-        if asked.markers & _WANTS and not (asked.is_thin or asked.has_quotation):
+        if asked.markers & _WANTS and asked.stems and not asked.has_quotation:
             accepted = self._replies.acceptance(place)
-            if accepted is not None:
+            asking = self._with_context(place)
+            if accepted is not None and asking is not None:
                 self._told.add(accepted)
-                told = (asked, self._statements[accepted])
-                is_promise = told[1].kind is PointKind.ACTION or Marker.PROPOSES not in asked.markers
+                reply = self._statements[accepted]
+                told = (*asking, reply, *self._going_on(accepted))
+                is_promise = reply.kind is PointKind.ACTION or Marker.REQUESTS in asked.markers
                 kind = PointKind.ACTION if is_promise else PointKind.DECISION
-                kind = PointKind.CLAIM if _IS_DONE.match(told[1].text) else kind
+                kind = PointKind.CLAIM if _IS_DONE.match(reply.text) else kind
                 yield PointCandidate(kind, told, by=_speakers(*told))
                 return
         yield from self._questioned(place, asked)
+
+    def _going_on(self, place: int) -> tuple[Statement, ...]:
+        """Return the promise with which a message goes on: "Can do. I'll call on Monday." """
+        after = place + 1
+        if after >= len(self._statements) or self._statements[after].order != self._statements[place].order:
+            return ()
+        if self._statements[after].kind is not PointKind.ACTION or not self._statements[after].is_whole:
+            return ()
+        self._told.add(after)
+        return (self._statements[after],)
 
     def _questioned(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
         if asked.word_count < SHORT or not asked.stems:
             return
         reply = self._replies.answer(place, self._told)
         if reply.places:
-            yield from self._answered(asked, reply.places)
+            yield from self._answered(place, asked, reply.places)
         elif reply.is_open:
             told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place)
             if told is not None:
                 kind = PointKind.PROPOSAL if Marker.PROPOSES in asked.markers else PointKind.QUESTION
                 yield PointCandidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
 
-    def _answered(self, asked: Statement, replies: Sequence[int]) -> Iterator[PointCandidate]:
+    def _answered(self, place: int, asked: Statement, replies: Sequence[int]) -> Iterator[PointCandidate]:
         told = (asked, self._statements[replies[0]].as_answer, *(self._statements[reply] for reply in replies[1:]))
         if _length(told) > LONGEST_EXCHANGE:
             told, replies = (asked, told[-1]), replies[-1:]
@@ -202,22 +237,37 @@ class Exchanges:
             return
         accepted = self._replies.acceptance(replies[-1]) if told[-1].kind is PointKind.PROPOSAL else None
         if told[-1].kind is PointKind.CLAIM and Marker.CONCLUDES in told[-1].markers:
-            accepted = self._replies.assent(replies[-1])
+            accepted = self._replies.acceptance(replies[-1], explicit=True)
         self._told.update(replies)
+        by = _speakers(told[-1])
         if _OFFERS.match(asked.text) and told[-1].is_thin and told[-1].markers & _AGREES:
-            yield PointCandidate(PointKind.ACTION, told, by=_speakers(asked))
+            kind, by = PointKind.ACTION, _speakers(asked)
+        elif Marker.OFFERS in told[-1].markers and self._replies.acceptance(replies[-1], explicit=True) is not None:
+            kind = PointKind.ACTION
         elif told[-1].kind in _SETTLED and not _only_asks(told[-1]):
-            yield PointCandidate(told[-1].kind, told, by=_speakers(told[-1]))
+            kind = told[-1].kind
         elif accepted is None:
-            yield PointCandidate(PointKind.CLAIM, told, by=_speakers(*told))
+            kind, by = PointKind.CLAIM, _speakers(*told)
         else:
-            support = (self._statements[accepted],)
-            yield PointCandidate(PointKind.DECISION, told, support, by=_speakers(told[-1], *support))
+            kind, by = PointKind.DECISION, _speakers(told[-1], self._statements[accepted])
+        support = () if accepted is None or kind is not PointKind.DECISION else (self._statements[accepted],)
+        if kind in _SETTLED:
+            asking = self._with_context(place)
+            if asking is None:
+                return
+            told = (*asking, *told[1:])
+        elif asked.hangs:
+            if told[-1].is_thin or told[-1].hangs:
+                return
+            told, by = told[-1:], _speakers(told[-1])
+        yield PointCandidate(kind, told, support, by=by)
 
     def _settled(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         accepted = self._replies.acceptance(place)
         told = self._with_context(place)
         kind = said.kind
+        if accepted is not None and self._statements[accepted].word_count <= SHORT:
+            self._told.add(accepted)
         if accepted is not None and kind is PointKind.PROPOSAL and not _CONSIDERS.search(said.text):
             kind = PointKind.DECISION
         if (
@@ -235,25 +285,21 @@ class Exchanges:
         yield PointCandidate(kind, told, support, _speakers(said, *support), reverses=_reverses(said))
 
     def _with_context(self, place: int) -> tuple[Statement, ...] | None:
-        """Return the statement, with the one before where it says too little by itself; None if that is no help."""
+        """Return the statement, after the one that names what it is about where it does not; None if none does."""
         said = self._statements[place]
-        needs_subject = said.kind is PointKind.ACTION and said.points_at_something
-        if not said.is_thin and not said.hangs and not needs_subject:
+        names = said.is_question and max(said.stems.values(), default=0) > NAMED
+        if not said.hangs and (names or not said.is_thin):
             return (said,)
-        for before in range(place - 1, max(-1, place - 4), -1):
+        for before in range(place - 1, -1, -1):
             context = self._statements[before]
-            if said.order - context.order > (1 if needs_subject and not said.is_thin else NEAR):
+            if said.order - context.last_order > NAMED_WITHIN:
                 break
-            is_own = context.speaker == said.speaker and context.word_count > SHORT and bool(context.stems)
-            is_told = context.kind is PointKind.ACTION or (context.kind is PointKind.DECISION and is_own)
-            if (context.is_thin and not is_own) or not context.is_whole or is_told:
+            if not _names_something(context, said):
                 continue
-            if Marker.DOUBTS in context.markers and not is_own:
-                continue
-            if len(context.text) + len(said.text) <= LONGEST_EXCHANGE and before not in self._told:
+            if len(context.text) + len(said.text) <= LONGEST_EXCHANGE:
                 return (context, said)
             break
-        return None if said.is_thin else (said,)
+        return None if said.is_thin or said.weight < SUBSTANCE_OF_QUESTION else (said,)
 
     def _disagreed(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         own = said
@@ -271,6 +317,15 @@ class Exchanges:
             yield PointCandidate(PointKind.DISAGREEMENT, (view, own), support, _speakers(view, own))
         else:
             yield PointCandidate(PointKind.CLAIM, (own,), reverses=Marker.REVERSES in said.markers)
+
+
+def _names_something(context: Statement, said: Statement) -> bool:
+    """Return whether ``said`` may refer to what the statement is about."""
+    is_about_talk = context.kind is PointKind.CONSILIENCE or Marker.CHATTERS in context.markers
+    is_own = context.speaker == said.speaker and not context.is_question
+    may_be_thin = is_own and (context.word_count > SHORT or context.last_order == said.order)
+    is_told = not context.is_thin or (may_be_thin and max(context.stems.values(), default=0) > NAMED)
+    return is_told and context.is_whole and not context.hangs and not is_about_talk
 
 
 def _reverses(said: Statement) -> bool:
@@ -300,7 +355,7 @@ def sameness(stems: Mapping[str, float], others: Mapping[str, float]) -> float:
 
 
 def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidate]:
-    """Return the candidates without those that a later one reverses or, being decided, says again."""
+    """Return the candidates without those that a later one reverses, settles or, being decided, says again."""
     kept: list[PointCandidate] = []
     for candidate in candidates:
         reversed_at = _reversed_by(candidate, kept)
@@ -308,8 +363,32 @@ def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidat
             replaced = kept.pop(reversed_at)
             if replaced.kind is PointKind.DECISION and candidate.kind in (PointKind.PROPOSAL, PointKind.CLAIM):
                 candidate = replace(candidate, kind=PointKind.DECISION)
+        if candidate.kind is PointKind.DECISION:
+            kept = [other for other in kept if not _settles(candidate, other)]
         kept.append(candidate)
     return kept
+
+
+OPEN: Final = frozenset({PointKind.PROPOSAL, PointKind.DISAGREEMENT, PointKind.QUESTION})
+
+
+def _settles(decided: PointCandidate, other: PointCandidate) -> bool:
+    """Return whether what was decided leaves nothing of the other to do, to ask or to discuss."""
+    is_near = decided.order - other.order <= SETTLES_WITHIN
+    if other.kind is PointKind.DECISION:
+        return decides_again(decided.stems, other.stems, is_near=is_near)
+    return other.kind in OPEN and sameness(decided.stems, other.stems) >= (
+        SAME_SUBJECT_NEAR if is_near else SAME_SUBJECT
+    )
+
+
+def decides_again(stems: Mapping[str, float], others: Mapping[str, float], *, is_near: bool) -> bool:
+    """Return whether a decision says what an earlier one did, or another figure for it."""
+    same = sameness(stems, others)
+    figures, other_figures = ({stem for stem in told if stem.isdigit()} for told in (stems, others))
+    if is_near and figures & other_figures:
+        return True
+    return same >= (SAME_SUBJECT if figures and other_figures else SAID_AGAIN)
 
 
 REMEMBERED_CANDIDATES: Final = 40

@@ -9,8 +9,7 @@ from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind
 from context_builder.analysis.text.markers import (
-    DOING,
-    hangs,
+    ENGLISH_TOO,
     is_plain,
     label_of,
     markers,
@@ -18,8 +17,16 @@ from context_builder.analysis.text.markers import (
     spelled_out,
 )
 from context_builder.analysis.text.phrases import Marker
-from context_builder.analysis.text.sentences import BROKEN_OFF, LONGEST, capitalized, fluent, without_opening
-from context_builder.analysis.text.vocabulary import FUNCTION_WORDS
+from context_builder.analysis.text.promises import DOING, denies_its_verb, is_work, will_do_soon
+from context_builder.analysis.text.pronouns import refers_back
+from context_builder.analysis.text.sentences import (
+    BROKEN_OFF,
+    LONGEST,
+    capitalized,
+    fluent,
+    is_foreign,
+    without_opening,
+)
 from context_builder.analysis.text.words import Word, words
 
 SUBSTANCE: Final = 1.2
@@ -67,13 +74,6 @@ _SIGNS: Final = re.compile(r"[.,;:?!'’]")
 _NO_OF_A_VERB: Final = re.compile(r"no\s+(?!(?:we|let|it|not|wait|hemos|decidimos|al|mejor)\b)\w", re.IGNORECASE)
 """A "no" that its speaker goes on from without a pause: it denies the verb after it."""
 
-_OBJECT: Final = re.compile(
-    r"\b(?:it|them|him|that|ihm|ihn|ihnen|es|das|m['’]en|t['’]en|lui|je (?:vous |te )?l['’]\w+|(?:se|te|me|os) l[oa]s?"
-    r"|l[oa]s? (?:\w+o|\w+ré)|les? (?:escribo|mando|envío|llamo))\b",
-    re.IGNORECASE,
-)
-"""Pronouns that stand for what somebody does something with, or to whom."""
-
 _VERDICT: Final = re.compile(r"\b(?:yes|no|nope|ja|nein|nee|doch|oui|non|si|sí)\b(?=[,.!;:]?\s)", re.IGNORECASE)
 
 _FIGURES: Final = frozenset(
@@ -89,6 +89,10 @@ _NOT_TO_DO: Final = re.compile(
 )
 """Words with which a day is not the one by which something is still to be done."""
 
+_SPOKEN: Final = {"wir's": "wir", "würd": "würde", "könnt": "könnte"}
+"""German words as they are said, with how the phrases spell them."""
+
+_WHO: Final = re.compile(r"(?:and |und |et |¿?y )?(?:who|wer|qui|¿?quién)\b", re.IGNORECASE)
 _CONDITIONS: Final = frozenset("if when unless wenn falls si".split())
 
 
@@ -126,11 +130,6 @@ class Statement:
         return sum(self.stems.values())
 
     @property
-    def points_at_something(self) -> bool:
-        """Return whether it says "it", "them" or the like for what it is about."""
-        return bool(_OBJECT.search(self.text))
-
-    @property
     def as_answer(self) -> Statement:
         """Return the statement with the yes or no that it opens with, without which it may answer the opposite."""
         if len(self.quotes) != 1:
@@ -148,6 +147,17 @@ class Statement:
     def points_back(self) -> bool:
         """Return whether it is about what its own speaker or another said, rather than about what that was about."""
         return self.text.startswith(("That was", "That's", "That is", "Das war", "Das ist"))
+
+    @property
+    def calls_for_a_promise(self) -> bool:
+        """Return whether it asks for something to be done, or who does it."""
+        wants = self.markers & {Marker.REQUESTS, Marker.PROPOSES, Marker.OFFERS}
+        return self.is_question and bool(wants or _WHO.match(self.text))
+
+    @property
+    def is_work(self) -> bool:
+        """Return whether it is labelled, names a day by which it is due, or does what people do at work."""
+        return self.is_labelled or Marker.IS_DUE in self.markers or is_work(self.text)
 
     @property
     def is_thin(self) -> bool:
@@ -179,7 +189,7 @@ def statement_of(
         markers=frozenset(marked),
         stems=stems,
         word_count=max(len(found), len(stems)),
-        hangs=hangs(_lower(text, opened_words), FUNCTION_WORDS, is_short=sum(stems.values()) < SUBSTANCE),
+        hangs=refers_back(text, _lower(text, opened_words), names, is_short=sum(stems.values()) < SUBSTANCE),
         is_question=is_question,
         is_asked=is_question and Marker.RAISES not in marked,
         is_labelled=label is not None,
@@ -230,7 +240,12 @@ def kind_of(sentence: str) -> PointKind:
 
 def stems_of(found: list[Word], text: str) -> dict[str, float]:
     """Return what the words tell, by their stems; of scripts that part no words, by two characters each."""
-    stems = {word.stem: word.specificity for word in found if word.is_content and not is_plain(word.lower)}
+    says_nothing = ENGLISH_TOO if any(word.lower in ENGLISH_TOO for word in found) and is_foreign(text) else ()
+    stems = {
+        word.stem: word.specificity
+        for word in found
+        if word.is_content and not is_plain(word.lower) and word.lower not in says_nothing
+    }
     if not text.isascii():
         for run in _DENSE.findall(text):
             stems.pop(run, None)
@@ -266,7 +281,7 @@ def _stutters(found: list[Word]) -> bool:
 
 def _lower(text: str, found: list[Word]) -> list[str]:
     """Return the words in lower case, their apostrophes restored where a talk is written without any sign."""
-    lower = [word.lower for word in found]
+    lower = [_SPOKEN.get(word.lower, word.lower) for word in found]
     return lower if _SIGNS.search(text) else spelled_out(lower)
 
 
@@ -276,6 +291,10 @@ def _markers(spoken: str, found: list[Word], opened: list[Word], names: Set[str]
     marked = markers(_lower(spoken, found), names, denies=denies) | markers_of_unspaced(spoken)
     if len(opened) < len(found):
         marked |= markers(_lower(spoken, opened), names, denies=denies)
+    if denies_its_verb(spoken):
+        marked.discard(Marker.PROMISES)
+    elif will_do_soon(spoken):
+        marked.add(Marker.PROMISES)
     for name, will, verb in zip(opened, opened[1:], opened[2:], strict=False):
         if will.lower == "will" and verb.lower in DOING and name.text[0].isupper() and name.is_content:
             marked.add(Marker.PROMISES)
@@ -300,7 +319,7 @@ def _kind(text: str, found: list[Word], marked: Set[Marker], is_question: bool) 
 def _is_whole(text: str, spoken: str, found: list[Word]) -> bool:
     if len(text) > LONGEST_STATEMENT:
         return False
-    if spoken.endswith(BROKEN_OFF):
+    if spoken.endswith(BROKEN_OFF) or spoken.startswith(("–", "—", "…")):
         return False
     if len(found) > 1 and found[0].lower in _CONJUNCTIONS and found[1].lower in _PREPOSITIONS:
         return False

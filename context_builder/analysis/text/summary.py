@@ -18,6 +18,7 @@ from context_builder.analysis.analyst import MAX_QUOTES, AnalystMessage, DraftPo
 from context_builder.analysis.text.exchanges import Exchanges, PointCandidate, without_reversed
 from context_builder.analysis.text.known import KnownSubjects
 from context_builder.analysis.text.markers import label_of
+from context_builder.analysis.text.pronouns import NAMED
 from context_builder.analysis.text.sentences import fluent, whole_sentences
 from context_builder.analysis.text.statements import Statement, joined, statement_of, stems_of, verbatim
 from context_builder.analysis.text.words import words
@@ -28,6 +29,9 @@ SUBSTANCE_OF_CLAIM: Final = 2.0
 
 SUBSTANCE_OF_HANGING: Final = 3.0
 """The same for a claim that begins with a pronoun: it must say much that is clear by itself."""
+
+FEWEST_WORDS: Final = 5
+"""Words below which a claim is rather a part of a sentence ("Thirteen fifty-two.")."""
 
 STRETCH: Final = 2
 """Points that are expected of one stretch of the talk."""
@@ -49,6 +53,9 @@ _HANGING: Final = 0.4
 
 _GARBLED: Final = 0.4
 """Worth of a sentence with broken-off words in it."""
+
+_APART: Final = 0.25
+"""Worth of a sentence that shares no word with what else is said, as jokes do."""
 
 _TOGETHER: Final = 1.4
 """Worth of two sentences that explain each other, such as a question and its answer."""
@@ -76,7 +83,7 @@ _SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
 class SummarySize:
     """How many points a stretch of messages gets."""
 
-    messages_per_point: float = 6.0
+    messages_per_point: float = 5.0
     """Messages with substance for one point."""
     most: int = 25
     """Points of one summary."""
@@ -170,7 +177,11 @@ class Digest:
         candidates = without_reversed(list(Exchanges(self._statements).candidates()))
         said = self._known_texts.union(one.text for one in self._statements)
         candidates = [
-            self._known.settled(one) for one in candidates if _tells_enough(one) and not _reads_back(one, said)
+            self._known.settled(one)
+            for one in candidates
+            if _tells_enough(one)
+            and not _reads_back(one, said)
+            and (_is_meant(one) or self._belongs(one.told[-1].stems))
         ]
         first = [_comes_first(candidate) for candidate in candidates]
         count = min(self._size.most, self._size.points_for(self._substantive) + sum(first))
@@ -183,7 +194,7 @@ class Digest:
                 candidate,
                 place,
                 place * stretches // len(candidates),
-                _worth(candidate, punctuated=punctuated),
+                _worth(candidate, punctuated=punctuated) * (1.0 if self._belongs(candidate.stems) else _APART),
                 first[place],
             )
             for place, candidate in enumerate(candidates)
@@ -191,6 +202,14 @@ class Digest:
         weight = {stem: self._weight(stem) for stem in self._specific}
         chosen = _selected(_shortlist(choices, stretches, weight), count, weight)
         return tuple(self._drafted(choice.candidate) for choice in sorted(chosen, key=lambda choice: choice.place))
+
+    def _belongs(self, stems: Mapping[str, float]) -> bool:
+        """Return whether something else that is said shares a word that tells something."""
+        return any(
+            self._carried[stem] > 1 or stem in self._topical or stem in self._known.stems
+            for stem, weight in stems.items()
+            if weight >= NAMED
+        )
 
     def _weight(self, stem: str) -> float:
         weight = self._specific[stem] * math.log1p(self._carried[stem])
@@ -209,7 +228,7 @@ class Digest:
             tuple(quotes[:MAX_QUOTES]),
             candidate.kind,
             candidate.by or tuple(dict.fromkeys(statement.speaker for statement in candidate.told)),
-            replaces=() if candidate.replaces is None else (candidate.replaces,),
+            replaces=candidate.replaces,
             spoken=not candidate.is_exchange,
         )
 
@@ -224,17 +243,25 @@ def _reads_back(candidate: PointCandidate, said: Set[str]) -> bool:
     return candidate.kind is PointKind.CONSILIENCE and quote in said
 
 
+def _is_meant(candidate: PointCandidate) -> bool:
+    """Return whether what is promised is work or was asked for; else it may be a joke ("I'll grow a beard")."""
+    is_asked = bool(candidate.support) or any(statement.calls_for_a_promise for statement in candidate.told)
+    return candidate.kind is not PointKind.ACTION or is_asked or candidate.told[-1].is_work
+
+
 def _tells_enough(candidate: PointCandidate) -> bool:
-    if candidate.kind is not PointKind.CLAIM or candidate.replaces is not None:
+    if candidate.kind is not PointKind.CLAIM or candidate.replaces:
         return True
     alone = len(candidate.told) == 1
     least = SUBSTANCE_OF_HANGING if alone and candidate.told[0].hangs else SUBSTANCE_OF_CLAIM
-    return sum(candidate.stems.values()) >= least and not (alone and candidate.told[0].is_garbled)
+    if alone and (candidate.told[0].is_garbled or candidate.told[0].word_count < FEWEST_WORDS):
+        return False
+    return sum(candidate.stems.values()) >= least
 
 
 def _comes_first(candidate: PointCandidate) -> bool:
     """Return whether the candidate is kept whatever else there is to tell."""
-    return candidate.kind in _SETTLED or candidate.is_open or candidate.replaces is not None
+    return candidate.kind in _SETTLED or candidate.is_open or bool(candidate.replaces)
 
 
 def _worth(candidate: PointCandidate, *, punctuated: bool) -> float:
@@ -284,16 +311,20 @@ def _shortlist(choices: Sequence[_Choice], stretches: int, weight: Mapping[str, 
 def _selected(shortlist: Sequence[_Choice], count: int, weight: Mapping[str, float]) -> list[_Choice]:
     """Return the candidates that cover most together."""
     uncovered = dict(weight)
+    settled: dict[PointKind, set[str]] = {kind: set() for kind in _SETTLED}
     taken: Counter[int] = Counter()
     left = list(shortlist)
     chosen: list[_Choice] = []
     while left and len(chosen) < count:
         best = max(left, key=lambda choice: (choice.comes_first, choice.gain(uncovered) / (1 + taken[choice.stretch])))
         left.remove(best)
-        takes_on = best.candidate.kind is PointKind.ACTION and best.candidate.is_exchange
-        if best.candidate.replaces is None and not takes_on and best.gain(uncovered) <= 0:
+        of_kind = settled.get(best.candidate.kind)
+        is_said = best.gain(uncovered) <= 0 if of_kind is None else of_kind.issuperset(best.candidate.told[-1].stems)
+        if is_said and not best.candidate.replaces and (of_kind is None or not best.candidate.is_exchange):
             continue
         taken[best.stretch] += not best.comes_first
         chosen.append(best)
         uncovered.update(dict.fromkeys(best.candidate.stems, 0.0))
+        if of_kind is not None:
+            of_kind.update(best.candidate.stems)
     return chosen
