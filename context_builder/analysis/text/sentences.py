@@ -83,6 +83,10 @@ def _without_filler(match: re.Match[str]) -> str:
     return match[0] if is_word else " "
 
 
+def _without_stutter(match: re.Match[str]) -> str:
+    return match[0] if len(match[1]) == 1 and match[2].lower() not in FUNCTION_WORDS else ""
+
+
 def is_foreign(text: str) -> bool:
     """Return whether more of the words are function words of other languages than of English."""
     return _english_balance(text) < 0
@@ -132,8 +136,9 @@ _BEGUN_TWICE: Final = re.compile(
     r"(?=(?:I|I'm|I've|[Ww]e|we're|[Tt]hey|they're|[Hh]e|[Ss]he|it|it's|it'll|there's)\b)"
     r"|^[B-HJ-Z] (?=(?:I|I'll|you|we|the|it|it's)\b)"
     r"|\bI (?:wanna|want|was|am|will|would|could|can|just|have|had) (?=I\b)"
-    r"|\b(?i:([a-z]{1,4})-(?=\1[a-z]))"
 )
+# "Al-Also", "w-we"; one letter before a word that tells something is part of a term ("t-test", "s-shaped").
+_STUTTER: Final = re.compile(r"\b([a-z]{1,4})-(?=(\1[a-z]+))", re.IGNORECASE)
 
 # In speech that is written with capitals, one inside a sentence shows that it is begun anew: "I think the Were you".
 _RESTART: Final = re.compile(
@@ -166,7 +171,7 @@ def sentences(text: str) -> Iterator[str]:
 def whole_sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a fluent ``text``; a long one is parted where each part is a sentence of its own."""
     for sentence in _whole(text):
-        *left, said = _RESTART.split(_BEGUN_TWICE.sub("", sentence.strip()))
+        *left, said = _RESTART.split(_BEGUN_TWICE.sub("", _STUTTER.sub(_without_stutter, sentence.strip())))
         yield from (f"{begun} {BROKEN_OFF}" for begun in left)
         yield from _clauses(said)
 

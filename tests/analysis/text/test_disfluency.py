@@ -72,3 +72,9 @@ def test_a_long_sentence_is_parted_only_where_another_sentence_might_begin() -> 
 def test_a_speaker_who_begins_anew_leaves_a_fragment_behind() -> None:
     said = list(whole_sentences("I think the Were you done with the transcription?"))
     assert said == ["I think the —", "Were you done with the transcription?"]
+
+
+def test_a_letter_before_a_term_is_part_of_it() -> None:
+    assert list(whole_sentences("W-we put the t-test in the al-also new supplement.")) == [
+        "we put the t-test in the also new supplement."
+    ]
