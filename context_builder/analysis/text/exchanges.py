@@ -61,8 +61,8 @@ _IS_DONE: Final = re.compile(
 """How a reply begins that tells of what was done rather than promises it."""
 
 _WE_DO: Final = re.compile(
-    r"^(?:we|wir|nous) (?!had|have|['’]ve|were|was|are|did|do(?:n['’]t| not) (?:know|have|need|want|see|think)|know|hear"
-    r"|see|need|want|think|hope|can|could|should|may|might|must|just|only|usually|lost|saw|got|went|made|took|said"
+    r"^(?:we|wir|nous) (?!had|have|['’]ve|were|was|are|did|do(?:n['’]t| not) (?:know|have|need|want|see|think)|know"
+    r"|hear|see|need|want|think|hope|can|could|should|may|might|must|just|only|usually|lost|saw|got|went|made|took|said"
     r"|found|came|gave|ran|\w+ed\b|haben|hatten|waren|sind|avons|avions)"
     r"|\b(?!wenn|dann|denn|wann|haben|hatten|waren|sind|könnten|sollten|wissen|hätten|müssen|brauchen)\w+e?n wir\b"
     r"|\b(?!est|ten|som|pod|sab|deb|hub|ib)\w+[aei]mos\b",
@@ -224,7 +224,7 @@ class Exchanges:
         if reply.places:
             yield from self._answered(place, asked, reply.places)
         elif reply.is_open:
-            told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place)
+            told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place, is_open=True)
             if told is not None:
                 kind = PointKind.PROPOSAL if Marker.PROPOSES in asked.markers else PointKind.QUESTION
                 yield PointCandidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
@@ -251,15 +251,13 @@ class Exchanges:
         else:
             kind, by = PointKind.DECISION, _speakers(told[-1], self._statements[accepted])
         support = () if accepted is None or kind is not PointKind.DECISION else (self._statements[accepted],)
-        if kind in _SETTLED:
-            asking = self._with_context(place)
-            if asking is None:
-                return
+        asking = self._with_context(place) if kind in _SETTLED else (None if asked.hangs else (asked,))
+        if asking is not None:
             told = (*asking, *told[1:])
-        elif asked.hangs:
-            if told[-1].is_thin or told[-1].hangs:
-                return
-            told, by = told[-1:], _speakers(told[-1])
+        elif told[-1].is_thin or (told[-1].hangs and (accepted is None or told[-1].weight < SUBSTANCE_OF_QUESTION)):
+            return
+        else:
+            told, by = told[-1:], _speakers(told[-1], *support)
         yield PointCandidate(kind, told, support, by=by)
 
     def _settled(self, place: int, said: Statement) -> Iterator[PointCandidate]:
@@ -277,22 +275,27 @@ class Exchanges:
             and not said.markers & {Marker.PROMISES, Marker.IS_DUE}
         ):
             kind = PointKind.CLAIM
-        if told is None or not said.stems or (kind is PointKind.PROPOSAL and said.is_thin):
+        is_empty = said.kind is PointKind.PROPOSAL and said.word_count <= SHORT and said.weight < NAMED
+        if told is None or not said.stems or is_empty or (kind is PointKind.PROPOSAL and (said.is_thin or said.hangs)):
             return
         support: tuple[Statement, ...] = ()
         if accepted is not None and kind is PointKind.DECISION:
             support = (self._statements[accepted],)
         yield PointCandidate(kind, told, support, _speakers(said, *support), reverses=_reverses(said))
 
-    def _with_context(self, place: int) -> tuple[Statement, ...] | None:
-        """Return the statement, after the one that names what it is about where it does not; None if none does."""
+    def _with_context(self, place: int, *, is_open: bool = False) -> tuple[Statement, ...] | None:
+        """Return the statement, after the one that names what it is about where it does not; None if none does.
+
+        A question that ``is_open`` has no answer that tells more of it.
+        """
         said = self._statements[place]
-        names = said.is_question and max(said.stems.values(), default=0) > NAMED
+        names = said.is_question and not is_open and max(said.stems.values(), default=0) > NAMED
         if not said.hangs and (names or not said.is_thin):
             return (said,)
+        within = NEAR if said.is_question and not said.hangs else NAMED_WITHIN
         for before in range(place - 1, -1, -1):
             context = self._statements[before]
-            if said.order - context.last_order > NAMED_WITHIN:
+            if said.order - context.last_order > within:
                 break
             if not _names_something(context, said):
                 continue

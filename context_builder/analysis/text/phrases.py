@@ -121,8 +121,9 @@ _ENGLISH: Final = {
         going to say; i have to do that anyway; let's assume; i'll go first; i'll start; can you hear; could you
         repeat; can you repeat; would you say; do you know what; what do you mean; you know what; no problem; no
         doubt; no one; no wonder; no matter; no worries; no longer than; fine art; rather than later; i'm going to
-        bed; i'm going home; i'm going to the; i meant to; can we start; shall we start; let's start; let's move on;
-        let's go on; let's continue; let's begin; let's get started; i'd say; we should have; we could have; he'll
+        bed; i'm going home; i'm going to the; i meant to; can we start; shall we start; let's move on;
+        let's go on; let's continue; let's begin; let's get started; ^let's start with; i'd say; we should have; we
+        could have; he'll
         want; she'll want; he will want; she will want; he'll love; she'll love; he'll know; she'll know; he'll like;
         she'll like; i wouldn't have; i don't think so either; what if we had; not only … but; i'm going to go; i'll
         be back; i'll stop; i'll shut; i have to go; i'll let you; what about you; how about you; he will be; she will

@@ -85,20 +85,11 @@ class Replies:
             if at in told or said.is_question or not said.is_whole or said.kind is PointKind.CONSILIENCE:
                 break
             if not said.is_thin:
-                follows = at + 1
-                if said.points_back and follows in reply and self._explains(follows):
-                    return [follows]
                 return [*answer, at]
             tells = bool(said.stems) or bool(_SELF.match(said.text))
             if not answer and (tells or said.markers & _POLAR or (said.word_count == 1 and len(said.text) > 4)):
                 answer.append(at)
         return answer
-
-    def _explains(self, place: int) -> bool:
-        said = self._statements[place]
-        return (
-            said.kind is PointKind.CLAIM and said.is_whole and not said.is_thin and (said.has_number or not said.hangs)
-        )
 
     def _asks(self, place: int) -> bool:
         said = self._statements[place]

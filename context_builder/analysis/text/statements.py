@@ -32,6 +32,9 @@ from context_builder.analysis.text.words import Word, words
 SUBSTANCE: Final = 1.2
 """Sum of specificity below which a sentence says nothing by itself ("Yeah, sounds good.")."""
 
+FEWEST_WORDS: Final = 5
+"""Words below which a claim is rather a part of a sentence ("Thirteen fifty-two."), in English and the like."""
+
 LONGEST_STATEMENT: Final = 360
 """Characters above which a sentence is too long for a summary, and is left out as a whole."""
 
@@ -144,15 +147,14 @@ class Statement:
         return bool(_IN_QUOTES.search(self.text))
 
     @property
-    def points_back(self) -> bool:
-        """Return whether it is about what its own speaker or another said, rather than about what that was about."""
-        return self.text.startswith(("That was", "That's", "That is", "Das war", "Das ist"))
-
-    @property
     def calls_for_a_promise(self) -> bool:
         """Return whether it asks for something to be done, or who does it."""
         wants = self.markers & {Marker.REQUESTS, Marker.PROPOSES, Marker.OFFERS}
         return self.is_question and bool(wants or _WHO.match(self.text))
+
+    @property
+    def is_fragment(self) -> bool:
+        return self.word_count < FEWEST_WORDS and self.text.isascii()
 
     @property
     def is_work(self) -> bool:

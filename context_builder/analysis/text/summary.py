@@ -30,9 +30,6 @@ SUBSTANCE_OF_CLAIM: Final = 2.0
 SUBSTANCE_OF_HANGING: Final = 3.0
 """The same for a claim that begins with a pronoun: it must say much that is clear by itself."""
 
-FEWEST_WORDS: Final = 5
-"""Words below which a claim is rather a part of a sentence ("Thirteen fifty-two.")."""
-
 STRETCH: Final = 2
 """Points that are expected of one stretch of the talk."""
 
@@ -51,17 +48,8 @@ TOPICAL: Final = 1.5
 _HANGING: Final = 0.4
 """Worth of a sentence that begins with a pronoun for something that the reader cannot see."""
 
-_GARBLED: Final = 0.4
-"""Worth of a sentence with broken-off words in it."""
-
 _APART: Final = 0.25
 """Worth of a sentence that shares no word with what else is said, as jokes do."""
-
-_TOGETHER: Final = 1.4
-"""Worth of two sentences that explain each other, such as a question and its answer."""
-
-_UNENDED: Final = 0.6
-"""Worth of a sentence without an end in a talk whose sentences have one."""
 
 _FIGURES: Final = 1.3
 """Worth of a sentence with a number in it."""
@@ -188,13 +176,12 @@ class Digest:
         if not count:
             return ()
         stretches = math.ceil(count / STRETCH)
-        punctuated = 2 * sum(statement.is_ended for statement in self._statements) > len(self._statements)
         choices = [
             _Choice(
                 candidate,
                 place,
                 place * stretches // len(candidates),
-                _worth(candidate, punctuated=punctuated) * (1.0 if self._belongs(candidate.stems) else _APART),
+                _worth(candidate) * (1.0 if self._belongs(candidate.stems) else _APART),
                 first[place],
             )
             for place, candidate in enumerate(candidates)
@@ -254,7 +241,7 @@ def _tells_enough(candidate: PointCandidate) -> bool:
         return True
     alone = len(candidate.told) == 1
     least = SUBSTANCE_OF_HANGING if alone and candidate.told[0].hangs else SUBSTANCE_OF_CLAIM
-    if alone and (candidate.told[0].is_garbled or candidate.told[0].word_count < FEWEST_WORDS):
+    if alone and (candidate.told[0].is_garbled or candidate.told[0].is_fragment):
         return False
     return sum(candidate.stems.values()) >= least
 
@@ -264,18 +251,12 @@ def _comes_first(candidate: PointCandidate) -> bool:
     return candidate.kind in _SETTLED or candidate.is_open or bool(candidate.replaces)
 
 
-def _worth(candidate: PointCandidate, *, punctuated: bool) -> float:
+def _worth(candidate: PointCandidate) -> float:
     worth = _WORTH[candidate.kind]
     if candidate.told[0].hangs:
         worth *= _HANGING if len(candidate.told) == 1 else math.sqrt(_HANGING)
-    if any(statement.is_garbled for statement in candidate.told):
-        worth *= _GARBLED
-    if punctuated and not candidate.told[-1].is_ended:
-        worth *= _UNENDED
     if any(statement.has_number for statement in candidate.told):
         worth *= _FIGURES
-    if len(candidate.told) > 1:
-        worth *= _TOGETHER
     return worth / math.pow(len(candidate.text), LENGTH_COUNTS)
 
 

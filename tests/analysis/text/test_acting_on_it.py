@@ -159,3 +159,26 @@ def test_a_decision_is_told_beside_the_task_that_follows_from_it() -> None:
         ("Birgit", "Ja, ich ruf morgen beim Verleih an."),
     ]
     assert [kind for kind, _ in told(talk)] == [PointKind.DECISION, PointKind.ACTION]
+
+
+def test_to_begin_is_no_proposal_and_to_begin_at_noon_is_one() -> None:
+    assert PointKind.DECISION not in [kind for kind, _ in told([("Pat", "Okay, let's start."), ("Lou", "Fine.")])]
+    talk = [("Pat", "Let's start the street party at noon instead of three."), ("Lou", "Works for me.")]
+    assert [kind for kind, _ in told(talk)] == [PointKind.DECISION]
+
+
+def test_a_proposal_that_names_nothing_and_that_nobody_accepts_is_not_told() -> None:
+    assert told(
+        [("Ann", "Postdocs want a printout of the whole transcript."), ("Ben", "We could offer that, in a way.")]
+    ) == [(PointKind.CLAIM, "Postdocs want a printout of the whole transcript.")]
+
+
+def test_an_open_question_of_few_words_is_told_with_the_one_before() -> None:
+    talk = [("Mara", "What happens if the triggers fall behind? Like, do we abort?"), ("Deniz", "I don't know yet.")]
+    assert told(talk) == [(PointKind.QUESTION, "What happens if the triggers fall behind? Like, do we abort?")]
+
+
+@pytest.mark.parametrize("pointing", ["Pues míralo, por favor.", "Tengo que buscarlo."])
+def test_a_pronoun_at_the_end_of_a_spanish_verb_is_told_with_what_it_stands_for(pointing: str) -> None:
+    talk = [("Carmen", "La ayuda para la furgoneta vence en junio."), ("Marta", pointing), ("Carmen", "Vale.")]
+    assert any("furgoneta" in text and pointing in text for _, text in told(talk))
