@@ -299,6 +299,8 @@ class Exchanges:
                 break
             if not _names_something(context, said):
                 continue
+            if context.kind is PointKind.ACTION and _only_asks(said):
+                return None  # "Please." to what was just promised
             if len(context.text) + len(said.text) <= LONGEST_EXCHANGE:
                 return (context, said)
             break
@@ -367,9 +369,15 @@ def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidat
             if replaced.kind is PointKind.DECISION and candidate.kind in (PointKind.PROPOSAL, PointKind.CLAIM):
                 candidate = replace(candidate, kind=PointKind.DECISION)
         if candidate.kind is PointKind.DECISION:
-            kept = [other for other in kept if not _settles(candidate, other)]
+            near = kept[-REMEMBERED_CANDIDATES:]
+            settled = {view for other in near if _settles(candidate, other) for view in _said(other)}
+            kept[-REMEMBERED_CANDIDATES:] = [other for other in near if not settled.issuperset(_said(other))]
         kept.append(candidate)
     return kept
+
+
+def _said(candidate: PointCandidate) -> frozenset[str]:
+    return frozenset(statement.text for statement in candidate.told)
 
 
 OPEN: Final = frozenset({PointKind.PROPOSAL, PointKind.DISAGREEMENT, PointKind.QUESTION})
@@ -395,7 +403,7 @@ def decides_again(stems: Mapping[str, float], others: Mapping[str, float], *, is
 
 
 REMEMBERED_CANDIDATES: Final = 40
-"""Candidates before a reversal among which the reversed one is looked for."""
+"""Candidates before a reversal or a decision among which what it reverses or settles is looked for."""
 
 
 def _numbers_of_one(candidate: PointCandidate, other: PointCandidate) -> bool:
