@@ -13,8 +13,9 @@ from typing import Final
 from context_builder.analysis.analyst import PointKind
 from context_builder.analysis.text.phrases import Marker
 from context_builder.analysis.text.pronouns import NAMED
-from context_builder.analysis.text.replies import NEAR, SHORT, Replies
-from context_builder.analysis.text.statements import Statement
+from context_builder.analysis.text.replies import LOOKED_AT, NEAR, SHORT, Replies
+from context_builder.analysis.text.statements import Statement, stems_of
+from context_builder.analysis.text.words import words
 from context_builder.quoting import quoted_name
 
 LONGEST_EXCHANGE: Final = 340
@@ -23,9 +24,6 @@ LONGEST_EXCHANGE: Final = 340
 SAME_SUBJECT: Final = 0.45
 """Part of what one of two statements tells that the other tells too, when they are about the same."""
 
-SAID_AGAIN: Final = 0.8
-"""The same when they say the same."""
-
 SAME_SUBJECT_NEAR: Final = 0.25
 """The same for statements that are near to each other."""
 
@@ -33,15 +31,12 @@ SAME_NUMBERED: Final = 0.1
 """The same for numbers of one speaker, of which the second corrects the first."""
 
 SETTLES_WITHIN: Final = 12
-"""Messages before a decision among which the proposals and disagreements that it settles were said."""
-
-NAMED_WITHIN: Final = 8
-"""Messages before a statement among which what its pronouns stand for is looked for."""
+"""Messages before a decision among which what it settles or decides anew was said."""
 
 SUBSTANCE_OF_QUESTION: Final = 2.0
 """Sum of specificity below which a question is told with the sentence before it."""
 
-_WANTS: Final = frozenset({Marker.REQUESTS, Marker.PROPOSES, Marker.CONCLUDES})
+_WANTS: Final = frozenset({Marker.REQUESTS, Marker.PROPOSES})
 _CONSIDERS: Final = re.compile(
     r"\b(?:we|you|one) (?:could|might)\b|\b(?:wir|man) könnten?\b|\bkönnten? (?:wir|man)\b"
     r"|\bon pourrait\b|\bnous pourrions\b|\bpodríamos\b|\bse podría\b|\bpotremmo\b|\bpoderíamos\b",
@@ -60,20 +55,18 @@ _IS_DONE: Final = re.compile(
 )
 """How a reply begins that tells of what was done rather than promises it."""
 
-_WE_DO: Final = re.compile(
-    r"^(?:we|wir|nous) (?!had|have|['’]ve|were|was|are|did|do(?:n['’]t| not) (?:know|have|need|want|see|think)|know"
-    r"|hear|see|need|want|think|hope|can|could|should|may|might|must|just|only|usually|lost|saw|got|went|made|took|said"
-    r"|found|came|gave|ran|\w+ed\b|haben|hatten|waren|sind|avons|avions)"
-    r"|\b(?!wenn|dann|denn|wann|haben|hatten|waren|sind|könnten|sollten|wissen|hätten|müssen|brauchen)\w+e?n wir\b"
-    r"|\b(?!est|ten|som|pod|sab|deb|hub|ib)\w+[aei]mos\b",
-    re.IGNORECASE,
-)
-"""A verb in the present tense whose subject are all who talk: what they accept, they will do."""
-
 _INSTEAD_OF: Final = re.compile(
     r"\d[^,]*, (?:and |und |y |et )?(?:not|nicht|no|pas|non|não) (?:\w+ ){0,3}\w*\d\w*\W*$", re.IGNORECASE
 )
 """How a sentence ends that says one number instead of another."""
+
+_DAY: Final = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
+    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo"
+    r"|(?:am|vom|zum|on the|le|el|il) \d{1,2}\b)",
+    re.IGNORECASE,
+)
+"""A day of the week or of the month."""
 
 _SPEAKER_CHANGES: Final = " – "
 
@@ -89,7 +82,7 @@ class PointCandidate:
     reverses: bool = False
     is_open: bool = False
     """Whether somebody said that the question is open."""
-    replaces: tuple[int, ...] = ()
+    replaces: int | None = None
     asked: str = ""
     """A known question that is told again with its answer."""
 
@@ -133,14 +126,15 @@ class Exchanges:
             if place in self._told or not statement.is_whole:
                 continue
             for candidate in self._of(place, statement):
-                known = tuple(told.known for told in candidate.told if told.known is not None)
-                if not known or len(candidate.told) > 1 or candidate.support:
-                    yield replace(candidate, replaces=known)
+                known = next((told for told in candidate.told if told.known is not None), None)
+                if known is None:
+                    yield candidate
+                elif len(candidate.told) > 1 or candidate.support:
+                    yield replace(candidate, replaces=known.known)
 
     def _of(self, place: int, statement: Statement) -> Iterator[PointCandidate]:
         kind = statement.kind
-        is_chatter = Marker.CHATTERS in statement.markers or self._replies.is_laughed_at(place)
-        if is_chatter and not statement.is_labelled:
+        if Marker.CHATTERS in statement.markers and not statement.is_labelled:
             return
         if kind is PointKind.CONSILIENCE:
             yield from self._contributed(place, statement)
@@ -152,6 +146,8 @@ class Exchanges:
             yield PointCandidate(PointKind.CLAIM, (statement,), reverses=True)
         elif (concluded := self._concluded(place, statement)) is not None:
             yield concluded
+        elif (offered := self._offered(place, statement)) is not None:
+            yield offered
         elif Marker.DISAGREES in statement.markers and Marker.DOUBTS not in statement.markers:
             yield from self._disagreed(place, statement)
         elif not statement.is_thin or (statement.has_number and _reverses(statement)):
@@ -159,19 +155,25 @@ class Exchanges:
 
     def _concluded(self, place: int, said: Statement) -> PointCandidate | None:
         """Return the decision that a conclusion is once others accept it: "Okay, then on Friday." "Fine." """
-        offers = Marker.OFFERS in said.markers
-        is_ours = Marker.CONCLUDES in said.markers or bool(_WE_DO.search(said.text))
-        if not (is_ours or offers or self._replies.seeks_assent(place)):
+        if Marker.CONCLUDES not in said.markers and not self._replies.seeks_assent(place):
             return None
-        accepted = self._replies.acceptance(place, explicit=not _WE_DO.search(said.text))
-        told = (said,) if _reverses(said) and not said.is_thin else self._with_context(place)
+        accepted = self._replies.assent(place)
+        told = self._with_context(place) if said.is_thin else (said,)
         if accepted is None or told is None or not said.stems:
             return None
         support = (self._statements[accepted],)
-        if offers and not is_ours:
-            return PointCandidate(PointKind.ACTION, told, support, _speakers(said))
         by = _speakers(said, *support)
         return PointCandidate(PointKind.DECISION, told, support, by, reverses=_reverses(said))
+
+    def _offered(self, place: int, said: Statement) -> PointCandidate | None:
+        """Return the task that an offer is once another takes it: "I could check the script." "Please do." """
+        if not said.offers:
+            return None
+        accepted = self._replies.taken_up(place)
+        told = self._with_own_context(place)
+        if accepted is None or told is None:
+            return None
+        return PointCandidate(PointKind.ACTION, told, (self._statements[accepted],), _speakers(said))
 
     def _corrects(self, place: int, said: Statement) -> bool:
         """Return whether the statement says how things are instead, and does not only hold another view."""
@@ -195,12 +197,12 @@ class Exchanges:
     def _asked(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
         if asked.markers & _WANTS and asked.stems and not asked.has_quotation:
             accepted = self._replies.acceptance(place)
-            asking = self._with_context(place)
+            asking = self._with_own_context(place)
             if accepted is not None and asking is not None:
                 self._told.add(accepted)
                 reply = self._statements[accepted]
                 told = (*asking, reply, *self._going_on(accepted))
-                is_promise = reply.kind is PointKind.ACTION or Marker.REQUESTS in asked.markers
+                is_promise = reply.kind is PointKind.ACTION or Marker.PROPOSES not in asked.markers
                 kind = PointKind.ACTION if is_promise else PointKind.DECISION
                 kind = PointKind.CLAIM if _IS_DONE.match(reply.text) else kind
                 yield PointCandidate(kind, told, by=_speakers(*told))
@@ -224,7 +226,7 @@ class Exchanges:
         if reply.places:
             yield from self._answered(place, asked, reply.places)
         elif reply.is_open:
-            told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place, is_open=True)
+            told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place)
             if told is not None:
                 kind = PointKind.PROPOSAL if Marker.PROPOSES in asked.markers else PointKind.QUESTION
                 yield PointCandidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
@@ -237,28 +239,20 @@ class Exchanges:
             return
         accepted = self._replies.acceptance(replies[-1]) if told[-1].kind is PointKind.PROPOSAL else None
         if told[-1].kind is PointKind.CLAIM and Marker.CONCLUDES in told[-1].markers:
-            accepted = self._replies.acceptance(replies[-1], explicit=True)
+            accepted = self._replies.assent(replies[-1])
         self._told.update(replies)
-        by = _speakers(told[-1])
         if _OFFERS.match(asked.text) and told[-1].is_thin and told[-1].markers & _AGREES:
-            kind, by = PointKind.ACTION, _speakers(asked)
-        elif Marker.OFFERS in told[-1].markers and self._replies.acceptance(replies[-1], explicit=True) is not None:
-            kind = PointKind.ACTION
+            yield PointCandidate(PointKind.ACTION, told, by=_speakers(asked))
+        elif told[-1].offers and self._replies.taken_up(replies[-1]) is not None:
+            yield PointCandidate(PointKind.ACTION, told, by=_speakers(told[-1]))
         elif told[-1].kind in _SETTLED and not _only_asks(told[-1]):
-            kind = told[-1].kind
+            told = (*(self._with_own_context(place) or told[:1]), *told[1:])
+            yield PointCandidate(told[-1].kind, told, by=_speakers(told[-1]))
         elif accepted is None:
-            kind, by = PointKind.CLAIM, _speakers(*told)
+            yield PointCandidate(PointKind.CLAIM, told, by=_speakers(*told))
         else:
-            kind, by = PointKind.DECISION, _speakers(told[-1], self._statements[accepted])
-        support = () if accepted is None or kind is not PointKind.DECISION else (self._statements[accepted],)
-        asking = self._with_context(place) if kind in _SETTLED else (None if asked.hangs else (asked,))
-        if asking is not None:
-            told = (*asking, *told[1:])
-        elif told[-1].is_thin or (told[-1].hangs and (accepted is None or told[-1].weight < SUBSTANCE_OF_QUESTION)):
-            return
-        else:
-            told, by = told[-1:], _speakers(told[-1], *support)
-        yield PointCandidate(kind, told, support, by=by)
+            support = (self._statements[accepted],)
+            yield PointCandidate(PointKind.DECISION, told, support, by=_speakers(told[-1], *support))
 
     def _settled(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         accepted = self._replies.acceptance(place)
@@ -276,35 +270,54 @@ class Exchanges:
         ):
             kind = PointKind.CLAIM
         is_empty = said.kind is PointKind.PROPOSAL and said.word_count <= SHORT and said.weight < NAMED
-        if told is None or not said.stems or is_empty or (kind is PointKind.PROPOSAL and (said.is_thin or said.hangs)):
+        if told is None or not said.stems or is_empty or (kind is PointKind.PROPOSAL and said.is_thin):
             return
         support: tuple[Statement, ...] = ()
         if accepted is not None and kind is PointKind.DECISION:
             support = (self._statements[accepted],)
         yield PointCandidate(kind, told, support, _speakers(said, *support), reverses=_reverses(said))
 
-    def _with_context(self, place: int, *, is_open: bool = False) -> tuple[Statement, ...] | None:
-        """Return the statement, after the one that names what it is about where it does not; None if none does.
-
-        A question that ``is_open`` has no answer that tells more of it.
-        """
+    def _with_context(self, place: int) -> tuple[Statement, ...] | None:
+        """Return the statement, with the one before where it says too little by itself; None if that is no help."""
         said = self._statements[place]
-        names = said.is_question and not is_open and max(said.stems.values(), default=0) > NAMED
-        if not said.hangs and (names or not said.is_thin):
-            return (said,)
-        within = NEAR if said.is_question and not said.hangs else NAMED_WITHIN
-        for before in range(place - 1, -1, -1):
+        if not said.is_thin or (said.kind is PointKind.ACTION and said.names_something and not said.refers_back):
+            return self._with_own_context(place, replies=said.kind in (PointKind.ACTION, PointKind.QUESTION)) or (said,)
+        for before in range(place - 1, max(-1, place - 4), -1):
             context = self._statements[before]
-            if said.order - context.last_order > within:
+            if said.order - context.order > NEAR:
                 break
-            if not _names_something(context, said):
+            is_own = context.speaker == said.speaker and context.word_count > SHORT and bool(context.stems)
+            is_told = context.kind is PointKind.ACTION or (context.kind is PointKind.DECISION and is_own)
+            if (context.is_thin and not is_own) or not context.is_whole or is_told:
                 continue
-            if context.kind is PointKind.ACTION and _only_asks(said):
-                return None  # "Please." to what was just promised
-            if len(context.text) + len(said.text) <= LONGEST_EXCHANGE:
+            if Marker.DOUBTS in context.markers and not is_own:
+                continue
+            if len(context.text) + len(said.text) <= LONGEST_EXCHANGE and before not in self._told:
                 return (context, said)
             break
-        return None if said.is_thin or said.weight < SUBSTANCE_OF_QUESTION else (said,)
+        return None
+
+    def _with_own_context(self, place: int, *, replies: bool = False) -> tuple[Statement, ...] | None:
+        """Return the statement, after what its speaker, or a question to them, just named if it says only "it".
+
+        One that ``replies`` may be about what another said in the message before. None if nothing names what it is.
+        """
+        said = self._statements[place]
+        if not said.refers_back and (not said.is_thin or said.names_something):
+            return (said,)
+        for before in range(place - 1, max(-1, place - 1 - LOOKED_AT), -1):
+            context = self._statements[before]
+            if said.order - context.last_order > 2:
+                break
+            is_own = context.speaker == said.speaker
+            if not _names_something(context, said):
+                if is_own or context.is_thin:
+                    continue
+                break
+            is_replied_to = replies and said.order - context.last_order == 1 and context.kind is not PointKind.ACTION
+            is_about = is_own or context.is_question or is_replied_to
+            return (context, said) if is_about and _length((context, said)) <= LONGEST_EXCHANGE else None
+        return None
 
     def _disagreed(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         own = said
@@ -330,7 +343,7 @@ def _names_something(context: Statement, said: Statement) -> bool:
     is_own = context.speaker == said.speaker and not context.is_question
     may_be_thin = is_own and (context.word_count > SHORT or context.last_order == said.order)
     is_told = not context.is_thin or (may_be_thin and max(context.stems.values(), default=0) > NAMED)
-    return is_told and context.is_whole and not context.hangs and not is_about_talk
+    return is_told and context.is_whole and not context.refers_back and not is_about_talk
 
 
 def _reverses(said: Statement) -> bool:
@@ -370,36 +383,34 @@ def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidat
                 candidate = replace(candidate, kind=PointKind.DECISION)
         if candidate.kind is PointKind.DECISION:
             near = kept[-REMEMBERED_CANDIDATES:]
-            settled = {view for other in near if _settles(candidate, other) for view in _said(other)}
-            kept[-REMEMBERED_CANDIDATES:] = [other for other in near if not settled.issuperset(_said(other))]
+            kept[-REMEMBERED_CANDIDATES:] = [other for other in near if not _settles(candidate, other)]
         kept.append(candidate)
     return kept
 
 
-def _said(candidate: PointCandidate) -> frozenset[str]:
-    return frozenset(statement.text for statement in candidate.told)
-
-
-OPEN: Final = frozenset({PointKind.PROPOSAL, PointKind.DISAGREEMENT, PointKind.QUESTION})
+_OPEN: Final = frozenset({PointKind.PROPOSAL, PointKind.DISAGREEMENT, PointKind.QUESTION})
 
 
 def _settles(decided: PointCandidate, other: PointCandidate) -> bool:
-    """Return whether what was decided leaves nothing of the other to do, to ask or to discuss."""
-    is_near = decided.order - other.order <= SETTLES_WITHIN
-    if other.kind is PointKind.DECISION:
-        return decides_again(decided.stems, other.stems, is_near=is_near)
-    return other.kind in OPEN and sameness(decided.stems, other.stems) >= (
-        SAME_SUBJECT_NEAR if is_near else SAME_SUBJECT
-    )
+    """Return whether a decision says all that was open, or what was decided but for another day."""
+    if decided.order - other.order > SETTLES_WITHIN:
+        return False
+    if other.kind in _OPEN:
+        return len(other.stems) > 1 and other.stems.keys() <= decided.stems.keys()
+    return other.kind is PointKind.DECISION and _on_another_day(decided, other)
 
 
-def decides_again(stems: Mapping[str, float], others: Mapping[str, float], *, is_near: bool) -> bool:
-    """Return whether a decision says what an earlier one did, or another figure for it."""
-    same = sameness(stems, others)
-    figures, other_figures = ({stem for stem in told if stem.isdigit()} for told in (stems, others))
-    if is_near and figures & other_figures:
-        return True
-    return same >= (SAME_SUBJECT if figures and other_figures else SAID_AGAIN)
+def _on_another_day(decided: PointCandidate, other: PointCandidate) -> bool:
+    """Return whether two decisions say the same in the same order, but for the day."""
+    (subject, day), (other_subject, other_day) = map(_subject_and_day, (decided, other))
+    return bool(subject and day and other_day) and subject == other_subject and day != other_day
+
+
+def _subject_and_day(decided: PointCandidate) -> tuple[list[str], list[str]]:
+    said = decided.told[-1]
+    days = [day.lower() for day in _DAY.findall(said.text)]
+    timeless = {stem for day in days for stem in stems_of(words(day), day)}
+    return [stem for stem in said.stems if stem not in timeless], days
 
 
 REMEMBERED_CANDIDATES: Final = 40

@@ -7,15 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from context_builder.analysis.analyst import KnownPoint, PointKind
-from context_builder.analysis.text.exchanges import (
-    OPEN,
-    SAME_SUBJECT,
-    SAME_SUBJECT_NEAR,
-    SETTLES_WITHIN,
-    PointCandidate,
-    decides_again,
-    sameness,
-)
+from context_builder.analysis.text.exchanges import SAME_SUBJECT, PointCandidate, sameness
 from context_builder.analysis.text.replies import REPLIES_WITHIN
 from context_builder.analysis.text.statements import Statement, known_statement, stems_of
 from context_builder.analysis.text.words import words
@@ -51,14 +43,13 @@ class KnownSubjects:
 
     def settled(self, candidate: PointCandidate) -> PointCandidate:
         """Return the candidate, with the known point that it replaces, if any."""
-        if candidate.replaces:
-            for point in candidate.replaces:
-                self._known.pop(point, None)
+        if candidate.replaces is not None:
+            self._known.pop(candidate.replaces, None)
             return candidate
-        if candidate.kind is PointKind.DECISION:
-            candidate = self._deciding(candidate)
         if candidate.reverses:
             replaced = self._nearest(candidate, _TALKED_OF, SAME_SUBJECT)
+        elif candidate.kind is PointKind.DECISION:
+            replaced = self._nearest(candidate, {PointKind.PROPOSAL, PointKind.QUESTION}, ANSWERS)
         elif candidate.kind is PointKind.CLAIM:
             replaced = self._nearest(candidate, {PointKind.QUESTION}, ANSWERS)
         else:
@@ -71,26 +62,8 @@ class KnownSubjects:
             and candidate.kind is PointKind.CLAIM
             and not _tells(candidate, replaced)
         ):
-            return replace(candidate, replaces=(replaced.id,), asked=_asked(replaced))
-        return replace(candidate, replaces=(*candidate.replaces, replaced.id))
-
-    def _deciding(self, candidate: PointCandidate) -> PointCandidate:
-        """Return a decision with the known points that it settles, or decides anew."""
-        began = min(message for message, _ in candidate.told[0].quotes)
-        settled = []
-        for point, stems in self._known.values():
-            said = max((quote.message for quote in point.evidence), default=0)
-            is_near = 0 < began - said <= SETTLES_WITHIN
-            if point.kind is PointKind.DECISION:
-                is_settled = decides_again(candidate.stems, stems, is_near=is_near)
-            else:
-                least = SAME_SUBJECT_NEAR if is_near else ANSWERS
-                is_settled = point.kind in OPEN and sameness(candidate.stems, stems) >= least
-            if is_settled and len(stems.keys() & candidate.stems.keys()) >= SHARED_STEMS:
-                settled.append(point.id)
-        for point_id in settled:
-            del self._known[point_id]
-        return replace(candidate, replaces=tuple(settled))
+            return replace(candidate, replaces=replaced.id, asked=_asked(replaced))
+        return replace(candidate, replaces=replaced.id)
 
     def _nearest(
         self, candidate: PointCandidate, kinds: frozenset[PointKind] | set[PointKind], least: float

@@ -28,33 +28,19 @@ _PLAIN_WORDS: Final = frozenset(
     moi mon ne nos notre nous non on ont où oui par parce pas peu peut peux plus pour pourquoi qu quand que quel quelle
     qui quoi sa sans se sera ses si son sont sous suis sur ta te tes toi toujours tous tout toute très trop tu un une
     va vais vas voilà vont vos votre vous ça été était c'est d'accord j'ai qu'on qu'il l'on n'est y a-t-il
-    kannst könnt könntest könnten machst machen gemacht hast habt bist seid willst wollen wollte sollst musst müsste
-    weißt wissen wusste sagst sagt gesagt geht gehen gegangen kommt kommen gekommen gibt tun tut hab hatten warst
-    waren weil beim vielleicht
-    drin grad gerade schau komm ach oh mei grüß stimmt
-    woher wohin welche welchen welcher welches halt eben na nix meinetwegen bitte danke heute gestern nachher dann
-    darüber davon dafür dazu dabei daran darauf dagegen jemand keiner niemand alles allen andere anderen richtig
-    faire fais fait font dire dit dites sais sait savoir vois voir voit peuvent pouvez veux veut voulez merci demain
-    hier maintenant aujourd'hui rien quelque chose quelqu'un ici là-bas
-    hago hacemos haces digo dices decir dicho dijo sabes sabemos saber puedes podemos pueden quiero quieres quiere
-    tienes tienen dan dar ver vez veces claro vale gracias perdón mañana hoy ayer ahora mismo aquí ahí allí nadie
     al algo algún ante aquí así aunque cada casi como con cosa cosas cual cuando cómo de del desde donde dos el ella
     ellos en entonces era eres es esa ese eso esta estamos estar este esto está están estoy fue gracias ha hace hacer
     hasta hay he hemos la las le les lo los luego mi mis mismo mucho muy más nada ni nos nosotros nuestra nuestro o
     otra otro para pero poco por porque puede puedo pues que quien qué se sea ser si sido siempre sin sobre somos son
     soy su sus sí también tan te tengo tenemos tiene todo todos tu un una uno unos usted vale vamos van voy ya yo
     """.split()
-)
-ENGLISH_TOO: Final = frozenset(
-    "an am also as den gut mal once pour sage sous son sin dos sale era elle don war die man was bin".split()
-)
-_PLAIN_ONLY: Final = _PLAIN_WORDS - ENGLISH_TOO
+) - frozenset("an am also as den gut mal once pour sage sous son sin dos sale era elle don war die man was".split())
 """Words of the other languages that say nothing by themselves, without those that say something in English."""
 
 
 def is_plain(lower: str) -> bool:
     """Return whether the word says nothing by itself, in the languages other than English."""
-    return lower in _PLAIN_ONLY
+    return lower in _PLAIN_WORDS
 
 
 class _Phrase(NamedTuple):

@@ -20,8 +20,6 @@ class Marker(Enum):
     PROMISES = auto()
     IS_DUE = auto()
     """Names the day by which something is to be done."""
-    OFFERS = auto()
-    """Says what the speaker could do, which is promised once somebody accepts it."""
     REQUESTS = auto()
     ACCEPTS = auto()
     NODS = auto()
@@ -39,8 +37,6 @@ class Marker(Enum):
     """Asks whether everybody accepts what was just said."""
     CHATTERS = auto()
     """Is about the room, the recording or the speaking itself."""
-    LAUGHS = auto()
-    """Shows that what was said before was no more than a joke."""
     IDLE = auto()
     """Looks like one of the others and is none."""
 
@@ -51,12 +47,11 @@ _ENGLISH: Final = {
         agreed; we've agreed; we have … agreed; we all agreed; we settled on; we chose; we voted; the decision is;
         it's decided; it is decided; it's settled; that's settled; that's decided; is approved; was approved; motion
         carried; the final decision; our decision is; let's agree that; ^agreed … we; ^so we'll go with; ^we'll go
-        with; ^we're going with; ^we go with; we will stick with; we'll stick with; we'll stay with; ^okay … it is""",
+        with; ^we're going with; ^we go with; we will stick with; we'll stick with; we'll stay with""",
     Marker.CONCLUDES: """^okay then; ^ok then; ^alright then; ^all right then; ^right then; ^good then; ^fine then;
-        ^then we; ^then it's; ^then no; ^then let's; ^then leave; ^then keep; ^then do; ^then take; ^then use; ^okay
-        so; ^ok so; ^so we; ^so it's; ^so not; ^okay no; ^okay it's; ^okay … then; ^okay we; ^great so; ^good so; ^no
-        … then; ^okay wait with;
-        it is then""",
+        ^then it's; ^then we; ^then let's; ^then leave; ^then keep; ^then take; ^then use; ^okay so; ^ok so;
+        ^so we; ^so it's; ^so not; ^okay no; ^okay it's; ^okay we; ^then no;
+        ^no … then; ^okay wait with""",
     Marker.SEEKS_ASSENT: """okay with that; ok with that; fine with that; happy with that; agreed; all agree;
         everyone agree; everybody agree; any objections; does that work; is that okay; is that ok; is that fine;
         sound good; sounds good; work for everyone""",
@@ -68,19 +63,16 @@ _ENGLISH: Final = {
     Marker.PROMISES: """i'll; i will; i'm going to; i shall; i'm gonna; i can take … by; i should; i probably
         should; i need to; i have to; i've got to; name will; name is going to; someone needs to; somebody needs to;
         someone should; he'll; she'll; he will; she will; i promise; leave it to me; i'm on it; action item; next
-        step; assigned to; will take care of; takes care of; name can take; name can do""",
-    Marker.OFFERS: """i can; i could; i might; i'd be happy to; let me""",
+        step; assigned to; will take care of; takes care of; name can take; name can do; i can send; i can call; i can
+        ring; i can write; i can do that; i can do it; i can take that""",
     Marker.IS_DUE: """by monday; by tuesday; by wednesday; by thursday; by friday; by tomorrow; by next week;
         by the end of""",
     Marker.REQUESTS: """can you; could you; would you; will you; please; would you like to; would you mind""",
-    Marker.ACCEPTS: """^fine; ^agreed; ^i agree; ^agree; ^sounds good; ^sounds great; ^good idea; ^great idea; ^deal;
+    Marker.ACCEPTS: """^fine; ^agreed; ^i agree; ^sounds good; ^sounds great; ^good idea; ^great idea; ^deal;
         ^perfect; ^works for me; ^that works; ^no objection; ^no objections; ^fair enough; ^let's do that; ^let's do
         it; ^let's do so; ^will do; ^i'm fine with; ^i can live with; ^yes let's; ^ok let's; ^okay let's; ^yes
         please; ^i'm with; ^makes sense; ^approved; ^of course; ^gladly; ^i'll do that; ^i'll do it; ^you'll get;
-        ^happy to; ^done; ^so be it; ^i like that; ^love it; ^that's fine; ^good for me; ^that'd be great; ^that would
-        be great; ^please do; ^do that; ^let's try that;
-        ^then do that; ^wonderful; ^brilliant; ^better; works for me; is fine; that's fair; ^i suppose; ^i guess so;
-        ^if you like""",
+        ^happy to; ^done; ^so be it; ^i like that; ^love it; ^that's fine; ^good for me""",
     Marker.NODS: """^yes; ^yep; ^yeah; ^ok; ^okay; ^sure; ^alright; ^all right; ^absolutely; ^definitely; ^right;
         ^certainly; ^exactly; ^good; ^great""",
     Marker.DISAGREES: """i disagree; i don't agree; i do not agree; i strongly disagree; i can't agree; i object; ^i
@@ -109,34 +101,22 @@ _ENGLISH: Final = {
     Marker.CHATTERS: """can you hear; can everybody hear; good morning; good afternoon; is everybody here; is
         everyone here; are we all on; are we all here; am i on; is this on; is it on; my turn; sorry i'm late; nice
         to meet; how are you; you're wired; want me to grab; hold that thought; see you; have a good; thank you all;
-        thanks everyone; is it recording; are we recording; testing one two; talk to you; go first; how can i help;
-        anything else; take your time; hang on; one second;
-        on hold; who wants to begin; my screen froze; you're on mute; you're muted""",
-    Marker.LAUGHS: "^ha; ^haha; ^hah; ^hehe; ^heh; ^lol; ^very funny",
-    Marker.IDLE: """can you see; could you see; let me see; let me have; let me look; let me check; let me think;
-        let's see; let's say; let's look; let's hope; let's face; let's suppose; i'll say; i'll be; i'll
-        have; i'll see; i'll never; i'll always; i'll bet; i'll admit; i'll tell you; i'll give you that; i'll assume;
-        i will be; i will say; i will never; i should say; i should be; i should have; i should know; i should
-        mention; i have to say; i have to admit; i need to know; i have to be; i'll just say; i'm going to be; i'm
-        going to say; i have to do that anyway; let's assume; i'll go first; i'll start; can you hear; could you
-        repeat; can you repeat; would you say; do you know what; what do you mean; you know what; no problem; no
-        doubt; no one; no wonder; no matter; no worries; no longer than; fine art; rather than later; i'm going to
-        bed; i'm going home; i'm going to the; i meant to; can we start; shall we start; let's move on;
-        let's go on; let's continue; let's begin; let's get started; ^let's start with; i'd say; we should have; we
-        could have; he'll
-        want; she'll want; he will want; she will want; he'll love; she'll love; he'll know; she'll know; he'll like;
-        she'll like; i wouldn't have; i don't think so either; what if we had; not only … but; i'm going to go; i'll
-        be back; i'll stop; i'll shut; i have to go; i'll let you; what about you; how about you; he will be; she will
-        be; she'll be; he'll be; i have to ask; i'll pick up on; i'll think; i'll explain; i'll talk; i'll come back;
-        i'll come to; i'll go through; i'll leave it; i'll turn to; i will not; i won't; what was""",
+        thanks everyone; is it recording; are we recording; testing one two; talk to you""",
+    Marker.IDLE: """can you see my; let's see; let's say; let's look; let's hope; let's face; let's suppose; i'll say;
+        i'll be; i'll have; i'll see; i'll never; i'll always; i'll bet; i'll admit; i'll tell you; i'll give you
+        that; i'll assume; i will be; i will say; i will never; i should say; i should be; i should have; i should
+        know; i should mention; i have to say; i have to admit; i need to know; i have to be; i'll just say; i'm going
+        to be; i'm going to say; i have to do that anyway; let's assume; i'll go first; i'll start; can you hear;
+        could you repeat; can you repeat; would you say; do you know what; what do you mean; you know what; no
+        problem; no doubt; no one; no wonder; no matter; no worries; no longer than; fine art; rather than later; i'm
+        going to bed; i'm going home; i'm going to the; i meant to; can we start; shall we start; ^let's start with;
+        let's move on; let's go on; let's continue; let's begin; let's get started; i'd say; we should have; we could
+        have; he'll want; she'll want; he will want; she will want; he'll love; she'll love; he'll know; she'll know;
+        he'll like; she'll like; i wouldn't have; i don't think so either; what if we had; not only … but; i'm going
+        to go; i'll be back; i'll stop; i'll shut; i have to go; i'll let you; what about you; how about you; he will
+        be; she will be; she'll be; he'll be; i have to ask; i'll pick up on; i'll think; i'll explain; i'll talk;
+        i'll come back; i'll come to; i'll go through; i'll leave it; i'll turn to; i will not; i won't; what was""",
 }
-
-_GERMAN_DEEDS: Final = "; ".join(
-    f"ich {verb}; ich {verb}e; {verb} ich; {verb}e ich"
-    for verb in """schick schreib prüf bestell übernehm mach frag ruf send erledig test besorg organisier entwerf schau
-    liefer buch klär bring bau hol such trag red meld""".split()
-)
-"""What somebody says who will do something, in either order, with and without the ending that speech drops."""
 
 _GERMAN: Final = {
     Marker.DECIDES: """wir haben … beschlossen; wir haben … entschieden; wir haben uns … geeinigt; haben wir …
@@ -144,27 +124,30 @@ _GERMAN: Final = {
         ist beschlossen; ist entschieden;
         beschlossene sache; wir bleiben bei; wir einigen uns auf; wir entscheiden uns für; wir nehmen also; wir
         machen es also; abgemacht wir; also machen wir; dann machen wir; dann nehmen wir; dann bleiben wir""",
-    Marker.CONCLUDES: """^gut dann; ^okay dann; ^ok dann; ^dann … wir; ^dann … also; ^dann ist es; ^dann kein;
-        ^dann keine; ^dann bleibt es; ^also dann; ^also gut; ^okay also; ^also wir; ^also
-        kein; ^also keine; ^es bleibt … bei""",
+    Marker.CONCLUDES: """vertagen wir; wir vertagen; verschieben wir; wir verschieben; ^dann leihen wir; ^dann kaufen
+        wir; ^dann lassen wir; ^dann treffen wir; ^dann streichen wir; ^gut dann; ^okay dann; ^ok dann; ^dann … also;
+        ^also dann; ^dann ist es; ^also gut; ^okay also; ^also wir; ^dann kein; ^also kein; ^dann keine; ^also keine;
+        ^dann bleibt es; ^es bleibt … bei""",
     Marker.SEEKS_ASSENT: """einverstanden; alle dafür; in ordnung so; passt das; ist das okay; ist das in ordnung;
         gibt es einwände; einwände""",
     Marker.PROPOSES: """lass uns; lasst uns; wir könnten; wir sollten; sollten wir; sollen wir; ich schlage vor; ich
         würde vorschlagen; mein vorschlag; ich würde sagen wir; wie wäre es; wie wär's; warum … nicht einfach;
         können wir nicht; wollen wir; wir können doch; ich bin dafür""",
-    Marker.PROMISES: f"""{_GERMAN_DEEDS}; sag ich ihm; sag ich ihr; sag ich dir; sag ich ihnen; ich werde; ich
-        kümmere mich; ich bereite … vor; kümmert sich um; jemand
-        muss; jemand sollte; ich muss noch; name wird; name übernimmt; name schickt; name schreibt; name bestellt;
-        name prüft; name macht; nächster schritt""",
-    Marker.OFFERS: "ich kann; ich könnte; kann ich; könnte ich",
+    Marker.PROMISES: """ich werde; ich schicke; ich schick; ich schreibe; ich schreib; ich prüfe; ich prüf; ich
+        bestelle; ich bestell; ich kümmere mich; ich übernehme; ich übernehm; ich mache; ich mach; ich bereite … vor;
+        ich frage; ich frag; ich rufe; ich ruf; ich sende; ich erledige; ich teste; ich besorge; ich besorg; ich
+        organisiere; ich entwerfe; ich schaue; ich schau; ich liefere; ich buche; ich buch; ich kläre; ich klär; ich
+        bringe; ich bring; ich baue; kümmert sich um; jemand muss; jemand sollte; ich muss noch; name wird; name
+        übernimmt; name schickt; name schreibt; name bestellt; name prüft; name macht; mache ich bis; nächster schritt;
+        schicke ich; schick ich; rufe ich; ruf ich; schreibe ich; schreib ich; frage ich; frag ich; prüfe ich; prüf
+        ich; bestelle ich; bestell ich; das mache ich; das mach ich; das übernehme ich; das übernehm ich; kann ich
+        übernehmen""",
     Marker.IS_DUE: """bis montag; bis dienstag; bis mittwoch; bis donnerstag; bis freitag; bis morgen; bis ende""",
     Marker.REQUESTS: """kannst du; könntest du; können sie; könnten sie; würdest du; würden sie; bitte … bis;
         ^bitte; machst du; schickst du; übernimmst du""",
     Marker.ACCEPTS: """^einverstanden; ^abgemacht; ^gut; ^in ordnung; ^gute idee; ^klingt gut; ^passt; ^machen wir;
         ^mach ich; ^mache ich; ^so machen wir; ^geht klar; ^alles klar; ^gerne; ^gern; ^dafür; ^stimme zu; ^ich
-        stimme … zu; ^bin dabei; ^beschlossen; ^wird gemacht; ^das passt; ^kein einwand; ^von mir aus; ^bitte; ^ja
-        bitte; ^mach das; ^find ich gut; ^finde ich gut; ^super; ^prima;
-        ^meinetwegen""",
+        stimme … zu; ^bin dabei; ^beschlossen; ^wird gemacht; ^das passt; ^kein einwand; ^von mir aus""",
     Marker.NODS: "^ja; ^okay; ^klar; ^sicher; ^genau; ^jawohl; ^richtig; ^natürlich",
     Marker.DISAGREES: """^nein; ^nee; ich sehe das anders; sehe ich anders; sehe ich nicht so; ich bin dagegen; ich
         bin anderer meinung; da bin ich anderer meinung; stimmt nicht; das stimmt so nicht; ich glaube nicht; ich
@@ -183,14 +166,10 @@ _GERMAN: Final = {
         offen; bleibt offen; ^offen; noch unklar; kommt darauf an; muss ich nachsehen""",
     Marker.CHATTERS: """guten morgen; guten tag; hallo zusammen; hört ihr mich; hört man mich; kannst du mich hören;
         sind alle da; wie geht es dir; wie geht's; bis nächste woche dann; schönes wochenende; danke euch; schönen
-        tag; schönen abend; grüß dich; im stau; ich bin's; sonst noch was; sonst noch etwas; fangen wir; herzlich
-        willkommen; zweiten punkt; dritten
-        punkt; nächsten punkt; bist du dran""",
-    Marker.LAUGHS: "^sehr witzig; ^sehr lustig",
-    Marker.IDLE: """lass uns anfangen; fangen wir an; ich mache mir; ich mach mir; mache ich mir; mach ich mir;
-        ich frag mich; ich werde nicht; ich frage mich; kein
-        problem; ich mache weiter; hört ihr mich; kannst du mich hören; ich muss sagen; nicht nur … sondern; wir
-        sollten anfangen; gut dass; gut für""",
+        tag; schönen abend""",
+    Marker.IDLE: """lass uns anfangen; fangen wir an; ich mache mir sorgen; ich mach mir sorgen; ich werde nicht; ich
+        frage mich; ich frag mich; frag ich mich; frage ich mich; kein problem; ich mache weiter; hört ihr mich;
+        kannst du mich hören; ich muss sagen; nicht nur … sondern; wir sollten anfangen; gut dass; gut für""",
 }
 
 _FRENCH: Final = {
@@ -211,7 +190,6 @@ _FRENCH: Final = {
         termine; je finirai; je l'ajouterai; j'ajouterai; je lui écris; je leur écris; je lui demande; je lui envoie;
         je te l'envoie; je vous l'envoie; je l'envoie; je l'appelle; il faut que je; quelqu'un doit; il faut que
         quelqu'un; name va; name s'en occupe; name s'occupe; name enverra; prochaine étape""",
-    Marker.OFFERS: "je peux; je pourrais",
     Marker.IS_DUE: """d'ici lundi; d'ici mardi; d'ici mercredi; d'ici jeudi; d'ici vendredi; d'ici demain;
         avant lundi; avant vendredi""",
     Marker.REQUESTS: """peux-tu; pouvez-vous; pourrais-tu; pourriez-vous; tu peux; vous pouvez; tu pourrais; vous
@@ -219,7 +197,7 @@ _FRENCH: Final = {
     Marker.ACCEPTS: """^d'accord; ^entendu; ^ça marche; ^ça me convient; ^ça me va; ^bonne idée; ^très bien;
         ^parfait; ^accepté; ^adopté; ^c'est bon; ^je suis d'accord; ^volontiers; ^avec plaisir; ^faisons ça;
         ^faisons comme ça; ^on fait ça; ^on fait comme ça; ^c'est noté; ^marché conclu; ^allons-y; ^pas d'objection;
-        ^oui d'accord; ^vendu; ^c'est ça; ^super; ^oui s'il te plaît; ^oui s'il vous plaît""",
+        ^oui d'accord; ^vendu; ^c'est ça""",
     Marker.NODS: "^oui; ^ouais; ^bien sûr; ^exactement; ^exact; ^bien; ^absolument",
     Marker.DISAGREES: """^non; je ne suis pas d'accord; pas d'accord; je ne crois pas; je ne pense pas; j'en doute;
         je doute; c'est faux; ce n'est pas vrai; au contraire; je suis contre; je ne suis pas convaincu; je ne suis
@@ -234,8 +212,7 @@ _FRENCH: Final = {
     Marker.DOUBTS: """je ne sais pas; je sais pas; aucune idée; bonne question; on ne sait pas; pas sûr; pas sûre;
         reste ouvert; reste ouverte; à voir; ça dépend""",
     Marker.CHATTERS: """bonjour; bonsoir; bonne semaine; bonne soirée; vous m'entendez; tu m'entends; tout le monde
-        est; ça va; salut; bonne journée; merci à tous; premier point; deuxième point; point suivant; autre chose""",
-    Marker.LAUGHS: "^mdr; ^très drôle",
+        est; ça va; salut; bonne journée; merci à tous""",
     Marker.IDLE: """je vais bien; je vais dire; je vais être; je vais voir; on pourrait dire; pas seulement … mais;
         tu peux répéter; vous pouvez répéter; vous m'entendez; je ne vais pas; je vais commencer; non plus""",
 }
@@ -244,8 +221,8 @@ _SPANISH: Final = {
     Marker.DECIDES: """hemos decidido; decidimos; hemos acordado; acordamos; quedamos en; hemos quedado en; está
         decidido; queda decidido; la decisión es; nos quedamos con; hemos elegido; elegimos; he decidido; vamos con;
         optamos por; lo hacemos así""",
-    Marker.CONCLUDES: """^entonces; ^vale; ^de acuerdo entonces; ^pues entonces; ^pues; ^bueno pues; ^bueno
-        entonces; ^así que""",
+    Marker.CONCLUDES: """^entonces; ^vale entonces; ^vale pues; ^de acuerdo entonces; ^pues entonces; ^pues el; ^pues
+        la; ^pues no; ^bueno pues; ^bueno entonces; ^así que""",
     Marker.SEEKS_ASSENT: """de acuerdo; está bien; le parece bien; os parece bien; te parece bien; le va bien; os va
         bien; te va bien; alguna objeción""",
     Marker.PROPOSES: """podríamos; deberíamos; propongo; sugiero; por qué no; qué tal si; ^y si; qué os parece si;
@@ -257,14 +234,13 @@ _SPANISH: Final = {
         siguiente paso; próximo paso; lo preparo; lo reviso; le mando; le envío; le escribo; le llamo; te llamo; te
         escribo; le cambio; lo consulto; lo pregunto; se lo mando; se lo envío; se lo dejo; le aviso; te aviso; os
         aviso; le confirmo; te confirmo""",
-    Marker.OFFERS: "puedo; podría",
     Marker.IS_DUE: """antes del lunes; antes del martes; antes del miércoles; antes del jueves; antes del viernes;
         para el lunes; para el viernes""",
     Marker.REQUESTS: """puedes; podrías; puede usted; podría usted; pueden; podéis; ^por favor; te importa; por
         favor … antes""",
     Marker.ACCEPTS: """^de acuerdo; ^vale; ^me parece bien; ^buena idea; ^perfecto; ^hecho; ^trato hecho; ^muy bien;
         ^está bien; ^acordado; ^aprobado; ^estoy de acuerdo; ^claro que sí; ^adelante; ^sin objeciones; ^me gusta la
-        idea; ^hagámoslo; ^sí de acuerdo; ^conforme; ^con gusto; ^genial; ^estupendo; ^me parece; ^sí por favor""",
+        idea; ^hagámoslo; ^sí de acuerdo; ^conforme; ^con gusto""",
     Marker.NODS: "^sí; ^si; ^claro; ^exacto; ^bueno; ^por supuesto; ^bien",
     Marker.DISAGREES: """^no; no estoy de acuerdo; no lo creo; no creo que; no me parece; lo dudo; dudo que; es
         falso; no es verdad; no es cierto; al contrario; estoy en contra; no estoy convencido; no estoy convencida;
@@ -279,10 +255,7 @@ _SPANISH: Final = {
     Marker.DOUBTS: """no lo sé; no sé; no tengo idea; ni idea; buena pregunta; no sabemos; no estoy seguro; no estoy
         segura; queda abierto; queda abierta; depende de; habrá que ver""",
     Marker.CHATTERS: """buenos días; buenas tardes; hola; me oís; me oyen; me escuchan; estamos todos; cómo estás;
-        cómo estáis; gracias a todos; hasta luego; que tenga; que tengas; que tengan; buen día; primer punto; segundo
-        punto; tercer punto;
-        siguiente punto; algo más""",
-    Marker.LAUGHS: "^ja ja; ^jaja; ^jajaja; ^muy gracioso; ^muy graciosa",
+        cómo estáis; gracias a todos; hasta luego; que tenga; que tengas; que tengan; buen día""",
     Marker.IDLE: """voy a decir; voy a ser; tengo que decir; no solo … sino; puedes repetir; me oís; me oyen; voy a
         empezar; no voy a; no hay problema; al final de; al final del; no se preocupe; no te preocupes; no pasa nada;
         no hay de qué; por qué no me; por qué no nos; por qué no te; por qué no se; por qué no le; por qué no ha; por

@@ -1,4 +1,4 @@
-"""What somebody will do, by the verb and the time that a sentence names."""
+"""What somebody will do or offers to do, by the verb and the time that a sentence names."""
 
 from __future__ import annotations
 
@@ -10,45 +10,59 @@ from context_builder.analysis.text.sentences import is_foreign
 DOING: Final = frozenset(
     """send write draft prepare ask call email contact talk book order review organize organise schedule try test check
     look file fix update share report make do set get bring find run collect finish start submit upload
-    deploy add analyse analyze announce arrange build buy calculate cancel change circulate clean compare confirm
-    contact create deliver design document download explain fetch follow hire implement inform
-    install invite investigate label list mail meet merge message move offer open pick ping plan post
-    present print propose provide publish pull push read redo refund reinstall remove rename repeat replace reply
-    rerun research reserve restart return revert revise rewrite ring ship show sign speak stop switch take tell text
-    translate type verify visit warn work""".split()
+    deploy""".split()
 )
 """Verbs of what people promise at work, in English."""
 
 _SOON: Final = re.compile(
-    r"\b(?:morgen|heute|nachher|gleich|(?:nächste|diese)n? (?:woche|\w+tag)|am \w+tag|bis (?:zum )?\w+"
-    r"|demain|aujourd['’]hui|ce (?:soir|matin)|cet après-midi|cette semaine|la semaine prochaine"
-    r"|(?:lun|mar|mercre|jeu|vendre)di|mañana|hoy|ahora mismo|est[ae] (?:tarde|noche|semana|mes)"
+    r"\b(?:demain|aujourd['’]hui|ce (?:soir|matin)|cet après-midi|cette semaine|la semaine prochaine"
+    r"|(?:lun|mar|mercre|jeu|vendre)di|mañana|hoy|ahora mismo|est[ae] (?:tarde|noche|semana)"
     r"|la semana que viene|el (?:lunes|martes|miércoles|jueves|viernes))\b",
     re.IGNORECASE,
 )
 _OWN_DEED: Final = re.compile(
-    r"(?<!\bbin )(?<!\bwar )(?<!\bhab )(?<!\bhabe )(?<!\bkann )(?<!\bmuss )(?<!\bwill )(?<!\bwürd )"
-    r"(?<!\bwürde )(?<!\bwenn )\b(?:ich|je) "
-    r"(?!hab|war|bin|hatte|wurde|kann|muss|will|könnte|würde?|glaub|denk|find|suis|crois|pense|peux|sais)"
-    r"|\b(?:l[oae]s?|te|me|os|se) (?!siento|creo)\w+o\b",
+    r"\bje (?:passe|prépare|vérifie|commande|réserve|relis|demande)\b|\bj['’](?:appelle|envoie|apporte|écris)\b"
+    r"|\b(?:(?:te|os|se) )?(?:l[oae]s?|te|os) (?:llevo|traigo|mando|envío|preparo|reviso|compro|pido|arreglo|entrego"
+    r"|recojo|busco|miro)\b",
     re.IGNORECASE,
 )
-"""A verb in the present tense of which the speaker is the subject, in languages that promise by it."""
+"""A deed in the present tense whose subject is the speaker, in languages that promise by it."""
+
+_NOT_SO: Final = re.compile(
+    r"\b(?:not|never|no|nothing|only|have|had|if|but|when|unless|without|nicht|nie|kein\w*|leider|nur|wenn|aber|falls"
+    r"|hätte|hatte|habe|pas|jamais|rien|ne|si|mais|quand|chaque|tous|toujours|nunca|nada|pero|cuando|sin|sólo|solo|cada"
+    r"|todos|siempre)\b|n['’]t\b|\bn['’]",
+    re.IGNORECASE,
+)
+"""Words with which a deed is denied, is past, is a habit or depends on something."""
 
 _REFUSES_TO: Final = re.compile(
-    r"\bich (?:\w+ ){0,4}(?:nicht|nie|kein\w*)\b|\bje ne\b|\bno (?:\w+ ){0,2}\w+o\b", re.IGNORECASE
+    r"\bich (?:\w+ ){0,4}(?:nicht|nie|kein\w*)\b|\bje ne (?!sais|suis|peux|crois|pense)"
+    r"|\bno (?:(?:te|os|les?|se|me|l[oa]s?) ){1,2}(?:mando|envío|escribo|llamo|preparo|reviso|consulto|pregunto|dejo"
+    r"|aviso|confirmo|cambio|encargo|ocupo|hago)\b",
+    re.IGNORECASE,
 )
 """A first person that denies its verb, in languages that promise by the present tense."""
 
-_BARE_PROMISE: Final = re.compile(
-    r"\bI(?:['’]ll| will| shall|['’]m g(?:oing to|onna)) (?:also |just |then )?(?P<verb>\w+)", re.IGNORECASE
+_OFFERS: Final = re.compile(
+    r"\bI (?:could|['’]d be happy to) (?:also |just |then )?(?:send|write|draft|prepare|email|call|ask|contact|book"
+    r"|order|review|organi[sz]e|schedule|check|fix|update|share|collect|submit|upload|deploy|translate|print"
+    r"|look (?:at|into))\b"
+    r"|\bI can (?:do|take|write|draft|prepare|check|fix|review|order|book|update|print|translate) "
+    r"(?:it|them|that|this|the)\b"
+    r"|\b(?:ich könnte|könnte ich)\b.* (?:schicken|schreiben|prüfen|bestellen|übernehmen|fragen|anrufen|senden"
+    r"|erledigen|testen|besorgen|organisieren|entwerfen|liefern|buchen|klären|bringen|abholen|übersetzen)\W*$"
+    r"|\bje pourrais (?:envoyer|écrire|vérifier|relire|appeler|demander|commander|préparer|réserver|apporter|organiser"
+    r"|traduire)\b"
+    r"|\bpuedo (?:enviar|mandar|escribir|preparar|revisar|llamar|preguntar|comprar|pedir|repartir|llevar|traer|reservar"
+    r"|organizar|traducir)(?:l[oae]s?)?\b",
+    re.IGNORECASE,
 )
-"""How English promises anything, in earnest or not."""
 
 
 def will_do_soon(sentence: str) -> bool:
     """Return whether a first person in the present tense does something at a time that is still to come."""
-    return bool(_SOON.search(sentence) and _OWN_DEED.search(sentence))
+    return bool(_SOON.search(sentence) and _OWN_DEED.search(sentence)) and not _NOT_SO.search(sentence)
 
 
 def denies_its_verb(sentence: str) -> bool:
@@ -56,7 +70,6 @@ def denies_its_verb(sentence: str) -> bool:
     return bool(_REFUSES_TO.search(sentence)) and is_foreign(sentence)
 
 
-def is_work(sentence: str) -> bool:
-    """Return whether what is promised is work, unless it is "I'll" with another verb ("I'll grow a beard")."""
-    promised = _BARE_PROMISE.search(sentence)
-    return promised is None or promised["verb"].lower() in DOING
+def offers(sentence: str) -> bool:
+    """Return whether the speaker offers to do something, which is promised once another takes up the offer."""
+    return bool(_OFFERS.search(sentence)) and not _NOT_SO.search(sentence)

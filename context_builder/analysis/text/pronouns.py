@@ -17,7 +17,7 @@ _HANGING: Final = frozenset(
 _POINTING: Final = frozenset("this that these those das".split())
 _EXPLETIVE: Final = frozenset((("es", "gibt"), ("il", "y"), ("il", "faut"), ("il", "faudrait")))
 _REFERS: Final = re.compile(
-    r"\b(?:(?:does|did|is|was|would|could|can|will|should) (?:that|this)|it|its|them|him|her|he|she"
+    r"\b(?:(?:does|did|is|was|would|could|can|will|should) (?:that|this)|(?-i:it|It)|its|them|him|her|he|she"
     r"|th(?:at|is|ose|ese)(?: ones?)?(?=\W*$|[,;:.!?]| (?:on|in|at|by|for|to|with|from|too|now|then|today|tonight"
     r"|tomorrow|before|after|until|first|later|please|up|out|off|again|as|again|so)\b)"
     r"|m['’]en|t['’]en|lui|ça|cela|je (?:vous |te )?l['’]\w+"
@@ -34,24 +34,7 @@ NAMED: Final = 0.5
 """Specificity of a word that a pronoun after it may stand for."""
 
 
-def refers_back(text: str, lower: Sequence[str], names: Set[str], *, is_short: bool) -> bool:
-    """Return whether a pronoun stands for something that nothing in the sentence names before it.
-
-    ``lower`` are its words in lower case, ``names`` those that name people. A short one refers back wherever the
-    pronoun is.
-    """
-    if _begins_with_pronoun(lower, FUNCTION_WORDS, is_short=is_short):
-        return True
-    if (refers := _REFERS_IN_GERMAN.search(text)) and is_foreign(text):
-        return not any(word.text[0].isupper() and word.lower not in names for word in words(text[: refers.start()])[1:])
-    refers = _REFERS.search(text)
-    return refers is not None and not any(
-        word.is_content and word.specificity >= NAMED and not is_plain(word.lower) and word.lower not in names
-        for word in words(text[: refers.start()])
-    )
-
-
-def _begins_with_pronoun(lower: Sequence[str], function_words: Set[str], *, is_short: bool = False) -> bool:
+def hangs(lower: Sequence[str], *, is_short: bool = False) -> bool:
     """Return whether a sentence of these words begins with a pronoun that stands for what was said before.
 
     A short one hangs wherever the pronoun is.
@@ -64,4 +47,21 @@ def _begins_with_pronoun(lower: Sequence[str], function_words: Set[str], *, is_s
     if first in _HANGING or lower[0] in _HANGING:
         return True
     after = lower[1] if len(lower) > 1 else ""
-    return first in _POINTING and (bool(ending) or not after or after in function_words or is_plain(after))
+    return first in _POINTING and (bool(ending) or not after or after in FUNCTION_WORDS or is_plain(after))
+
+
+def refers_back(text: str, lower: Sequence[str], names: Set[str], *, is_short: bool) -> bool:
+    """Return whether a pronoun stands for something that nothing in the sentence names before it.
+
+    ``lower`` are its words in lower case, ``names`` those that name people. A short one refers back wherever the
+    pronoun is.
+    """
+    if hangs(lower, is_short=is_short):
+        return True
+    if (refers := _REFERS_IN_GERMAN.search(text)) and is_foreign(text):
+        return not any(word.text[0].isupper() and word.lower not in names for word in words(text[: refers.start()])[1:])
+    refers = _REFERS.search(text)
+    return refers is not None and not any(
+        word.is_content and word.specificity >= NAMED and not is_plain(word.lower) and word.lower not in names
+        for word in words(text[: refers.start()])
+    )

@@ -27,8 +27,25 @@ LOOKED_AT: Final = 6
 SHORT: Final = 3
 """Words; a nod with fewer stands alone and so accepts a proposal, and a question with fewer asks nothing."""
 
-_SELF: Final = re.compile(r"(?:I|Me|Ich|Moi|Yo)\b", re.IGNORECASE)
-"""How a short answer begins that names its speaker: "Who is on call?" "I am." """
+_AND: Final = (
+    r"(?:yes|yeah|okay|ok|please|thanks|thank you|then|ja|bitte|danke|dann|oui|merci|alors|s['’]il (?:te|vous) plaît"
+    r"|sí|gracias|por favor|entonces)"
+)
+_TAKES_UP: Final = re.compile(
+    rf"(?:{_AND}[,.!]* )*(?:yes,? please|please do|do that|go ahead|that(?:['’]d| would) be (?:great|good|lovely|nice)"
+    r"|great idea|good idea|sounds good|perfect|wonderful|works for me|let['’]s try that|ja,? bitte"
+    r"|(?:prima,? )?mach das|finde? ich gut|gerne?|prima|super|meinetwegen|passt|einverstanden"
+    r"|oui,? s['’]il (?:te|vous) plaît|d['’]accord|parfait"
+    r"|sí,? por favor|genial|estupendo|perfecto|adelante|vale|de acuerdo)"
+    rf"(?:[,.!]* {_AND})*[.! ]*",
+    re.IGNORECASE,
+)
+"""A whole reply that takes up what was proposed or offered; with any other word it may say the opposite."""
+
+_TAKES_BACK: Final = re.compile(
+    r"\b(?:actually|can['’]t|cannot|won['’]t|kann .*nicht|doch nicht|al final no|no puedo|finalement|je ne peux)\b",
+    re.IGNORECASE,
+)
 
 _POLAR: Final = frozenset({Marker.NODS, Marker.DISAGREES, Marker.ACCEPTS})
 _NEEDS_REPLY: Final = frozenset({PointKind.QUESTION, PointKind.PROPOSAL, PointKind.DECISION, PointKind.ACTION})
@@ -65,7 +82,7 @@ class Replies:
         for order in self._after(asked.last_order, ANSWERS_WITHIN):
             reply = self._messages[order][:LOOKED_AT]
             if self._statements[reply[0]].speaker == asked.speaker:
-                if any(self._asks(at) or Marker.CONCLUDES in self._statements[at].markers for at in reply):
+                if any(self._asks(at) for at in reply):
                     return QuestionAnswer()
                 continue
             if any(Marker.DOUBTS in self._statements[at].markers for at in reply[:2]):
@@ -86,7 +103,7 @@ class Replies:
                 break
             if not said.is_thin:
                 return [*answer, at]
-            tells = bool(said.stems) or bool(_SELF.match(said.text))
+            tells = said.stems and said.word_count >= SHORT
             if not answer and (tells or said.markers & _POLAR or (said.word_count == 1 and len(said.text) > 4)):
                 answer.append(at)
         return answer
@@ -95,11 +112,8 @@ class Replies:
         said = self._statements[place]
         return said.is_question and said.word_count > SHORT and bool(said.stems)
 
-    def acceptance(self, place: int, *, explicit: bool = False) -> int | None:
-        """Return the place of the statement in which another speaker accepts what was said.
-
-        If that is to be ``explicit``, a nod is none where nothing was asked: it may do no more than to listen.
-        """
+    def acceptance(self, place: int) -> int | None:
+        """Return the place of the statement in which another speaker accepts what was said."""
         proposed = self._statements[place]
         is_asked = proposed.is_question or self._ends_asking(place)
         for order in self._after(proposed.last_order, REPLIES_WITHIN):
@@ -113,9 +127,7 @@ class Replies:
                 continue
             if self._refuses(reply):
                 return None
-            accepting = next(
-                (at for at in reply[:3] if self._accepts(at, proposed, is_asked=is_asked, explicit=explicit)), None
-            )
+            accepting = next((at for at in reply[:3] if self._accepts(at, proposed, is_asked=is_asked)), None)
             if accepting is not None:
                 return accepting
             if any(not self._statements[at].is_thin for at in reply):
@@ -128,25 +140,44 @@ class Replies:
         is_reply = Marker.NODS in said.markers or len(said.stems) > 1
         return bool(said.stems) and is_reply and said.stems.keys() <= proposed.stems.keys()
 
-    def _accepts(self, place: int, proposed: Statement, *, is_asked: bool, explicit: bool) -> bool:
+    def _accepts(self, place: int, proposed: Statement, *, is_asked: bool) -> bool:
         said = self._statements[place]
         if said.is_question:
             return False
-        if Marker.ACCEPTS in said.markers:
+        if Marker.ACCEPTS in said.markers or self._takes_up(place):
             return True
-        if said.kind is PointKind.ACTION and Marker.PROMISES in said.markers:
-            return is_asked
+        if is_asked and said.kind is PointKind.ACTION and Marker.PROMISES in said.markers:
+            return True
         nods = Marker.NODS in said.markers and not _only_listens(said.text)
-        return (nods and (is_asked or (said.word_count < SHORT and not explicit))) or self._repeats(place, proposed)
+        return (nods and (is_asked or said.word_count < SHORT)) or self._repeats(place, proposed)
 
-    def is_laughed_at(self, place: int) -> bool:
-        """Return whether another speaker laughs at once."""
+    def assent(self, place: int) -> int | None:
+        """Return the place of the statement that accepts a conclusion: a nod may do no more than to listen."""
+        accepted = self.acceptance(place)
+        if accepted is None:
+            return None
+        said = self._statements[accepted]
+        is_asked = any(Marker.SEEKS_ASSENT in self._statements[at].markers for at in self._following(place))
+        is_accepted = Marker.ACCEPTS in said.markers or self._repeats(accepted, self._statements[place])
+        return accepted if is_asked or is_accepted else None
+
+    def taken_up(self, place: int) -> int | None:
+        """Return the place of the next reply if another speaker takes up an offer in it, and says nothing else."""
         said = self._statements[place]
-        return any(
-            Marker.LAUGHS in reply.markers and reply.speaker != said.speaker
-            for order in self._after(said.last_order, 2)
-            for reply in (self._statements[self._messages[order][0]],)
-        )
+        if any(not self._statements[at].is_thin for at in self._following(place)):
+            return None
+        after = [self._messages[order][0] for order in self._after(said.last_order, NEAR)]
+        if not after or self._statements[after[0]].speaker == said.speaker or not self._takes_up(after[0]):
+            return None
+        own = (self._statements[at] for at in after[1:] if self._statements[at].speaker == said.speaker)
+        return None if any(_TAKES_BACK.search(then.text) for then in own) else after[0]
+
+    def _takes_up(self, place: int) -> bool:
+        """Return whether the message that begins at ``place`` takes something up, and says nothing else."""
+        whole = self._messages[self._statements[place].order]
+        if whole[0] != place or len(whole) > SHORT:
+            return False
+        return bool(_TAKES_UP.fullmatch(" ".join(said for at in whole for _, said in self._statements[at].quotes)))
 
     def seeks_assent(self, place: int) -> bool:
         """Return whether the message goes on by asking whether all accept what was said."""
@@ -157,7 +188,7 @@ class Replies:
 
     def _ends_asking(self, place: int) -> bool:
         """Return whether the message goes on with a short question: "We take B7. OK?"."""
-        return any(self._statements[at].is_question for at in self._following(place))
+        return any(self._statements[at].is_question and self._statements[at].is_thin for at in self._following(place))
 
     def _following(self, place: int) -> list[int]:
         """Return the places of the next statements of the same message."""

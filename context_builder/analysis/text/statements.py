@@ -9,7 +9,6 @@ from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind
 from context_builder.analysis.text.markers import (
-    ENGLISH_TOO,
     is_plain,
     label_of,
     markers,
@@ -17,14 +16,13 @@ from context_builder.analysis.text.markers import (
     spelled_out,
 )
 from context_builder.analysis.text.phrases import Marker
-from context_builder.analysis.text.promises import DOING, denies_its_verb, is_work, will_do_soon
-from context_builder.analysis.text.pronouns import refers_back
+from context_builder.analysis.text.promises import DOING, denies_its_verb, offers, will_do_soon
+from context_builder.analysis.text.pronouns import hangs, refers_back
 from context_builder.analysis.text.sentences import (
     BROKEN_OFF,
     LONGEST,
     capitalized,
     fluent,
-    is_foreign,
     without_opening,
 )
 from context_builder.analysis.text.words import Word, words
@@ -95,7 +93,8 @@ _NOT_TO_DO: Final = re.compile(
 _SPOKEN: Final = {"wir's": "wir", "würd": "würde", "könnt": "könnte"}
 """German words as they are said, with how the phrases spell them."""
 
-_WHO: Final = re.compile(r"(?:and |und |et |¿?y )?(?:who|wer|qui|¿?quién)\b", re.IGNORECASE)
+_GOES_ON: Final = re.compile(r"[–—…]\s*[a-zà-ÿ]")
+_NAME: Final = re.compile(r"\s(?!I\b)[^\W\d_]*[A-ZÄÖÜÉ]")
 _CONDITIONS: Final = frozenset("if when unless wenn falls si".split())
 
 
@@ -103,7 +102,8 @@ _CONDITIONS: Final = frozenset("if when unless wenn falls si".split())
 class Statement:
     """A sentence, its message (``order`` counts the messages), and what tells whether it is worth keeping.
 
-    ``hangs`` if it begins with a pronoun that stands for something said before; ``is_whole`` unless it breaks off or
+    ``hangs`` if it begins with a pronoun that stands for something said before, and ``refers_back`` if it has one that
+    nothing in it names; ``is_whole`` unless it breaks off or
     is too long. A question that ``is_asked`` waits for an answer, unlike "I wonder whether".
     ``weight`` is the sum of the specificity of its ``stems``.
     """
@@ -118,6 +118,7 @@ class Statement:
     stems: Mapping[str, float]
     word_count: int
     hangs: bool
+    refers_back: bool
     is_question: bool
     is_asked: bool
     is_labelled: bool
@@ -147,19 +148,18 @@ class Statement:
         return bool(_IN_QUOTES.search(self.text))
 
     @property
-    def calls_for_a_promise(self) -> bool:
-        """Return whether it asks for something to be done, or who does it."""
-        wants = self.markers & {Marker.REQUESTS, Marker.PROPOSES, Marker.OFFERS}
-        return self.is_question and bool(wants or _WHO.match(self.text))
-
-    @property
     def is_fragment(self) -> bool:
         return self.word_count < FEWEST_WORDS and self.text.isascii()
 
     @property
-    def is_work(self) -> bool:
-        """Return whether it is labelled, names a day by which it is due, or does what people do at work."""
-        return self.is_labelled or Marker.IS_DUE in self.markers or is_work(self.text)
+    def offers(self) -> bool:
+        """Return whether the speaker offers to do something."""
+        return not self.is_question and not self.has_quotation and offers(self.text)
+
+    @property
+    def names_something(self) -> bool:
+        """Return whether a word after the first has a capital, as names have, and nouns in German."""
+        return bool(_NAME.search(self.text))
 
     @property
     def is_thin(self) -> bool:
@@ -181,6 +181,7 @@ def statement_of(
     marked = _markers(spoken, found, opened_words, names)
     is_question |= Marker.RAISES in marked or (Marker.ASKS in marked and not _ENDED.search(text))
     stems = stems_of(opened_words, text)
+    is_short = sum(stems.values()) < SUBSTANCE
     return Statement(
         text=text,
         quotes=((said.id, spoken),),
@@ -191,7 +192,8 @@ def statement_of(
         markers=frozenset(marked),
         stems=stems,
         word_count=max(len(found), len(stems)),
-        hangs=refers_back(text, _lower(text, opened_words), names, is_short=sum(stems.values()) < SUBSTANCE),
+        hangs=hangs(_lower(text, opened_words), is_short=is_short),
+        refers_back=refers_back(text, _lower(text, opened_words), names, is_short=is_short),
         is_question=is_question,
         is_asked=is_question and Marker.RAISES not in marked,
         is_labelled=label is not None,
@@ -242,12 +244,7 @@ def kind_of(sentence: str) -> PointKind:
 
 def stems_of(found: list[Word], text: str) -> dict[str, float]:
     """Return what the words tell, by their stems; of scripts that part no words, by two characters each."""
-    says_nothing = ENGLISH_TOO if any(word.lower in ENGLISH_TOO for word in found) and is_foreign(text) else ()
-    stems = {
-        word.stem: word.specificity
-        for word in found
-        if word.is_content and not is_plain(word.lower) and word.lower not in says_nothing
-    }
+    stems = {word.stem: word.specificity for word in found if word.is_content and not is_plain(word.lower)}
     if not text.isascii():
         for run in _DENSE.findall(text):
             stems.pop(run, None)
@@ -321,7 +318,7 @@ def _kind(text: str, found: list[Word], marked: Set[Marker], is_question: bool) 
 def _is_whole(text: str, spoken: str, found: list[Word]) -> bool:
     if len(text) > LONGEST_STATEMENT:
         return False
-    if spoken.endswith(BROKEN_OFF) or spoken.startswith(("–", "—", "…")):
+    if spoken.endswith(BROKEN_OFF) or _GOES_ON.match(spoken):
         return False
     if len(found) > 1 and found[0].lower in _CONJUNCTIONS and found[1].lower in _PREPOSITIONS:
         return False

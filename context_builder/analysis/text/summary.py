@@ -48,6 +48,12 @@ TOPICAL: Final = 1.5
 _HANGING: Final = 0.4
 """Worth of a sentence that begins with a pronoun for something that the reader cannot see."""
 
+_TOGETHER: Final = 1.4
+"""Worth of two sentences that explain each other, such as a question and its answer."""
+
+_FRAGMENT: Final = 0.25
+"""Worth of a claim of so few words that it is rather a part of a sentence ("Thirteen fifty-two.")."""
+
 _APART: Final = 0.25
 """Worth of a sentence that shares no word with what else is said, as jokes do."""
 
@@ -165,11 +171,7 @@ class Digest:
         candidates = without_reversed(list(Exchanges(self._statements).candidates()))
         said = self._known_texts.union(one.text for one in self._statements)
         candidates = [
-            self._known.settled(one)
-            for one in candidates
-            if _tells_enough(one)
-            and not _reads_back(one, said)
-            and (_is_meant(one) or self._belongs(one.told[-1].stems))
+            self._known.settled(one) for one in candidates if _tells_enough(one) and not _reads_back(one, said)
         ]
         first = [_comes_first(candidate) for candidate in candidates]
         count = min(self._size.most, self._size.points_for(self._substantive) + sum(first))
@@ -215,7 +217,7 @@ class Digest:
             tuple(quotes[:MAX_QUOTES]),
             candidate.kind,
             candidate.by or tuple(dict.fromkeys(statement.speaker for statement in candidate.told)),
-            replaces=candidate.replaces,
+            replaces=() if candidate.replaces is None else (candidate.replaces,),
             spoken=not candidate.is_exchange,
         )
 
@@ -230,25 +232,17 @@ def _reads_back(candidate: PointCandidate, said: Set[str]) -> bool:
     return candidate.kind is PointKind.CONSILIENCE and quote in said
 
 
-def _is_meant(candidate: PointCandidate) -> bool:
-    """Return whether what is promised is work or was asked for; else it may be a joke ("I'll grow a beard")."""
-    is_asked = bool(candidate.support) or any(statement.calls_for_a_promise for statement in candidate.told)
-    return candidate.kind is not PointKind.ACTION or is_asked or candidate.told[-1].is_work
-
-
 def _tells_enough(candidate: PointCandidate) -> bool:
-    if candidate.kind is not PointKind.CLAIM or candidate.replaces:
+    if candidate.kind is not PointKind.CLAIM or candidate.replaces is not None:
         return True
     alone = len(candidate.told) == 1
     least = SUBSTANCE_OF_HANGING if alone and candidate.told[0].hangs else SUBSTANCE_OF_CLAIM
-    if alone and (candidate.told[0].is_garbled or candidate.told[0].is_fragment):
-        return False
-    return sum(candidate.stems.values()) >= least
+    return sum(candidate.stems.values()) >= least and not (alone and candidate.told[0].is_garbled)
 
 
 def _comes_first(candidate: PointCandidate) -> bool:
     """Return whether the candidate is kept whatever else there is to tell."""
-    return candidate.kind in _SETTLED or candidate.is_open or bool(candidate.replaces)
+    return candidate.kind in _SETTLED or candidate.is_open or candidate.replaces is not None
 
 
 def _worth(candidate: PointCandidate) -> float:
@@ -257,6 +251,10 @@ def _worth(candidate: PointCandidate) -> float:
         worth *= _HANGING if len(candidate.told) == 1 else math.sqrt(_HANGING)
     if any(statement.has_number for statement in candidate.told):
         worth *= _FIGURES
+    if len(candidate.told) > 1:
+        worth *= _TOGETHER
+    elif candidate.told[0].is_fragment:
+        worth *= _FRAGMENT
     return worth / math.pow(len(candidate.text), LENGTH_COUNTS)
 
 
@@ -300,8 +298,8 @@ def _selected(shortlist: Sequence[_Choice], count: int, weight: Mapping[str, flo
         best = max(left, key=lambda choice: (choice.comes_first, choice.gain(uncovered) / (1 + taken[choice.stretch])))
         left.remove(best)
         of_kind = settled.get(best.candidate.kind)
-        is_said = best.gain(uncovered) <= 0 if of_kind is None else of_kind.issuperset(best.candidate.told[-1].stems)
-        if is_said and not best.candidate.replaces and (of_kind is None or not best.candidate.is_exchange):
+        is_said = best.gain(uncovered) <= 0 if of_kind is None else of_kind.issuperset(best.candidate.stems)
+        if is_said and best.candidate.replaces is None and (of_kind is None or not best.candidate.is_exchange):
             continue
         taken[best.stretch] += not best.comes_first
         chosen.append(best)
