@@ -197,14 +197,15 @@ class Exchanges:
     def _asked(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
         if asked.markers & _WANTS and asked.stems and not asked.has_quotation:
             accepted = self._replies.acceptance(place)
-            asking = self._with_own_context(place)
-            if accepted is not None and asking is not None:
+            asking = self._with_own_context(place) or ()
+            if accepted is not None and len(asking) > asked.is_thin:
                 self._told.add(accepted)
                 reply = self._statements[accepted]
-                told = (*asking, reply, *self._going_on(accepted))
+                is_done = _IS_DONE.match(reply.text)
+                told = (*asking, reply, *(() if is_done else self._going_on(accepted)))
                 is_promise = reply.kind is PointKind.ACTION or Marker.PROPOSES not in asked.markers
                 kind = PointKind.ACTION if is_promise else PointKind.DECISION
-                kind = PointKind.CLAIM if _IS_DONE.match(reply.text) else kind
+                kind = PointKind.CLAIM if is_done else kind
                 yield PointCandidate(kind, told, by=_speakers(*told))
                 return
         yield from self._questioned(place, asked)
@@ -307,7 +308,7 @@ class Exchanges:
             return (said,)
         for before in range(place - 1, max(-1, place - 1 - LOOKED_AT), -1):
             context = self._statements[before]
-            if said.order - context.last_order > 2:
+            if said.order - context.last_order > 2 or context.known is not None:
                 break
             is_own = context.speaker == said.speaker
             if not _names_something(context, said):

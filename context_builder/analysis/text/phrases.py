@@ -102,20 +102,21 @@ _ENGLISH: Final = {
         everyone here; are we all on; are we all here; am i on; is this on; is it on; my turn; sorry i'm late; nice
         to meet; how are you; you're wired; want me to grab; hold that thought; see you; have a good; thank you all;
         thanks everyone; is it recording; are we recording; testing one two; talk to you""",
-    Marker.IDLE: """can you see my; let's see; let's say; let's look; let's hope; let's face; let's suppose; i'll say;
-        i'll be; i'll have; i'll see; i'll never; i'll always; i'll bet; i'll admit; i'll tell you; i'll give you
-        that; i'll assume; i will be; i will say; i will never; i should say; i should be; i should have; i should
-        know; i should mention; i have to say; i have to admit; i need to know; i have to be; i'll just say; i'm going
-        to be; i'm going to say; i have to do that anyway; let's assume; i'll go first; i'll start; can you hear;
-        could you repeat; can you repeat; would you say; do you know what; what do you mean; you know what; no
-        problem; no doubt; no one; no wonder; no matter; no worries; no longer than; fine art; rather than later; i'm
-        going to bed; i'm going home; i'm going to the; i meant to; can we start; shall we start; ^let's start with;
-        let's move on; let's go on; let's continue; let's begin; let's get started; i'd say; we should have; we could
-        have; he'll want; she'll want; he will want; she will want; he'll love; she'll love; he'll know; she'll know;
-        he'll like; she'll like; i wouldn't have; i don't think so either; what if we had; not only … but; i'm going
-        to go; i'll be back; i'll stop; i'll shut; i have to go; i'll let you; what about you; how about you; he will
-        be; she will be; she'll be; he'll be; i have to ask; i'll pick up on; i'll think; i'll explain; i'll talk;
-        i'll come back; i'll come to; i'll go through; i'll leave it; i'll turn to; i will not; i won't; what was""",
+    Marker.IDLE: """can you see my; can you see it; can you see that; can you see them; let's see; let's say; let's
+        look; let's hope; let's face; let's suppose; i'll say; i'll be; i'll have; i'll see; i'll never; i'll always;
+        i'll bet; i'll admit; i'll tell you; i'll give you that; i'll assume; i will be; i will say; i will never; i
+        should say; i should be; i should have; i should know; i should mention; i have to say; i have to admit; i
+        need to know; i have to be; i'll just say; i'm going to be; i'm going to say; i have to do that anyway; let's
+        assume; i'll go first; i'll start; can you hear; could you repeat; can you repeat; would you say; do you know
+        what; what do you mean; you know what; no problem; no doubt; no one; no wonder; no matter; no worries; no
+        longer than; fine art; rather than later; i'm going to bed; i'm going home; i'm going to the; i meant to; can
+        we start; shall we start; ^let's start with; let's move on; let's go on; let's continue; let's begin; let's
+        get started; i'd say; we should have; we could have; he'll want; she'll want; he will want; she will want;
+        he'll love; she'll love; he'll know; she'll know; he'll like; she'll like; i wouldn't have; i don't think so
+        either; what if we had; not only … but; i'm going to go; i'll be back; i'll stop; i'll shut; i have to go;
+        i'll let you; what about you; how about you; he will be; she will be; she'll be; he'll be; i have to ask; i'll
+        pick up on; i'll think; i'll explain; i'll talk; i'll come back; i'll come to; i'll go through; i'll leave it;
+        i'll turn to; i will not; i won't; what was""",
 }
 
 _GERMAN: Final = {

@@ -30,14 +30,14 @@ _OWN_DEED: Final = re.compile(
 
 _NOT_SO: Final = re.compile(
     r"\b(?:not|never|no|nothing|only|have|had|if|but|when|unless|without|nicht|nie|kein\w*|leider|nur|wenn|aber|falls"
-    r"|hätte|hatte|habe|pas|jamais|rien|ne|si|mais|quand|chaque|tous|toujours|nunca|nada|pero|cuando|sin|sólo|solo|cada"
+    r"|hätte|hatte|habe|pas|jamais|rien|ne|si|mais|quand|sauf|chaque|tous|toujours|nunca|nada|pero|cuando|sin|salvo|desde|sólo|solo|cada"
     r"|todos|siempre)\b|n['’]t\b|\bn['’]",
     re.IGNORECASE,
 )
 """Words with which a deed is denied, is past, is a habit or depends on something."""
 
 _REFUSES_TO: Final = re.compile(
-    r"\bich (?:\w+ ){0,4}(?:nicht|nie|kein\w*)\b|\bje ne (?!sais|suis|peux|crois|pense)"
+    r"\bich (?:\w+ ){0,4}(?:nicht|nie|kein\w*|seit)\b|\bje ne (?!sais|suis|peux|crois|pense)"
     r"|\bno (?:(?:te|os|les?|se|me|l[oa]s?) ){1,2}(?:mando|envío|escribo|llamo|preparo|reviso|consulto|pregunto|dejo"
     r"|aviso|confirmo|cambio|encargo|ocupo|hago)\b",
     re.IGNORECASE,

@@ -12,7 +12,7 @@ from context_builder.analysis.text.vocabulary import FUNCTION_WORDS
 
 # Not in capitals: UM, ER and HMM are names of things.
 _HESITATION: Final = (
-    r"(?-i:(?:[Uu]h{1,9}m?|[Uu]m{1,9}|[Ee]rm?|[Hh]m{1,9}|[Mm]h?m{1,9}|[AaOoEeÄäÖö]h{1,9}m?|[Ee]uh)"
+    r"(?-i:(?:[Uu]h{1,9}m?|[Uu]m{1,9}|[Ee]rm?|[Hh]m{1,9}|[Mm]h?m{1,9}|[AaEeÄäÖö]h{1,9}m?|[Oo]h{1,9}|[Ee]uh)"
     r"(?:-(?:hmm?|mmm?|huh|oh))?)"
 )
 _WORD_ELSEWHERE: Final = frozenset(("um", "er"))
@@ -73,14 +73,11 @@ _MARKS: Final = re.compile(r"[,;] ?(?=[,;.?!](?:\s|$))|^(?:[\s,;:!]|[.-](?!\w))+
 
 def fluent(text: str) -> str:
     """Return ``text`` without disfluencies, its lines kept; every word that is left stands in it, in order."""
-    cleaned = _FILLER.sub(_without_filler, _spaced(text))
+    spaced = _spaced(text)
+    kept = () if _english_balance(spaced) > 0 else _WORD_ELSEWHERE
+    cleaned = _FILLER.sub(lambda found: found[0] if found[0].strip(" ,").lower() in kept else " ", spaced)
     cleaned = _REPEATED.sub(r"\1", _spaced(_FALSE_START.sub(" ", cleaned)))
     return _MARKS.sub("", _LOOSE.sub(r"\1", cleaned)).strip()
-
-
-def _without_filler(match: re.Match[str]) -> str:
-    is_word = match[0].strip(" ,").lower() in _WORD_ELSEWHERE and _english_balance(match.string) <= 0
-    return match[0] if is_word else " "
 
 
 def _without_stutter(match: re.Match[str]) -> str:
@@ -126,7 +123,7 @@ _END: Final = re.compile(
 )
 _ABBREVIATION: Final = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|prof|vs|fig|eq|e\.g|i\.e|cf|etc|approx|no|vol|al|z\.b|bzw|ca|sra?|mme|mlle|p\.ex)\."
-    r"|\b[A-Z]\.|\b(?:am|vom|zum|den|dem|der|das|bis|ab|seit)\s\d{1,2}\.)$",
+    r"|\b[A-Z]\.|\b(?:(?<!\bI )am|vom|zum|den|dem|der|das|bis|ab|seit)\s\d{1,2}\.)$",
     re.IGNORECASE,
 )
 """The end of what is no sentence yet: an abbreviation, or a day of the month in German."""

@@ -78,3 +78,7 @@ def test_a_letter_before_a_term_is_part_of_it() -> None:
     assert list(whole_sentences("W-we put the t-test in the al-also new supplement.")) == [
         "we put the t-test in the also new supplement."
     ]
+
+
+def test_a_unit_is_no_hesitation() -> None:
+    assert fluent("The resistor has 50 Ohm.") == "The resistor has 50 Ohm."

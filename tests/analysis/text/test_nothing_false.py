@@ -98,6 +98,9 @@ def test_a_refusal_settles_nothing(proposed: str, refusal: str) -> None:
         ("Hoy te odio con todo mi corazón.", "Vaya."),
         ("Je vois le médecin demain pour mon genou.", "Ah."),
         ("Ich frag mich, wer den Vertrag kündigt.", "Tja."),
+        ("Lo busco desde el lunes en la tienda.", "Vaya."),
+        ("Ich schick dir seit Montag jeden Tag eine Mail.", "Oh."),
+        ("Je passe demain au laboratoire, sauf s'il neige.", "Ah."),
         ("Okay, so that is how bad the Leeds pump is.", "Right."),
     ],
 )
@@ -174,3 +177,7 @@ def test_a_promise_that_names_its_object_needs_no_other_sentence() -> None:
 def test_an_offer_that_is_taken_back_is_no_task() -> None:
     talk = [("Ann", "I could send the invoice to Siemens."), ("Ben", "Please do."), ("Ann", "Actually I can't.")]
     assert told(talk) == [(PointKind.CLAIM, talk[0][1])]
+
+
+def test_to_be_asked_what_one_sees_is_no_task() -> None:
+    assert told([("Ann", "Can you see Maria?"), ("Ben", "Yes.")]) == []
