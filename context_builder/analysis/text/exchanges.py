@@ -12,8 +12,10 @@ from typing import Final
 
 from context_builder.analysis.analyst import PointKind
 from context_builder.analysis.text.phrases import Marker
-from context_builder.analysis.text.replies import NEAR, SHORT, Replies
-from context_builder.analysis.text.statements import Statement
+from context_builder.analysis.text.pronouns import NAMED
+from context_builder.analysis.text.replies import LOOKED_AT, NEAR, SHORT, Replies
+from context_builder.analysis.text.statements import Statement, stems_of
+from context_builder.analysis.text.words import words
 from context_builder.quoting import quoted_name
 
 LONGEST_EXCHANGE: Final = 340
@@ -27,6 +29,9 @@ SAME_SUBJECT_NEAR: Final = 0.25
 
 SAME_NUMBERED: Final = 0.1
 """The same for numbers of one speaker, of which the second corrects the first."""
+
+SETTLES_WITHIN: Final = 12
+"""Messages before a decision among which what it settles or decides anew was said."""
 
 SUBSTANCE_OF_QUESTION: Final = 2.0
 """Sum of specificity below which a question is told with the sentence before it."""
@@ -54,6 +59,14 @@ _INSTEAD_OF: Final = re.compile(
     r"\d[^,]*, (?:and |und |y |et )?(?:not|nicht|no|pas|non|não) (?:\w+ ){0,3}\w*\d\w*\W*$", re.IGNORECASE
 )
 """How a sentence ends that says one number instead of another."""
+
+_DAY: Final = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
+    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo"
+    r"|(?:am|vom|zum|on the|le|el|il) \d{1,2}\b)",
+    re.IGNORECASE,
+)
+"""A day of the week or of the month."""
 
 _SPEAKER_CHANGES: Final = " – "
 
@@ -93,7 +106,7 @@ class PointCandidate:
 
     @property
     def order(self) -> int:
-        return self.told[0].order
+        return self.told[-1].order
 
     @property
     def stems(self) -> dict[str, float]:
@@ -134,6 +147,8 @@ class Exchanges:
             yield PointCandidate(PointKind.CLAIM, (statement,), reverses=True)
         elif (concluded := self._concluded(place, statement)) is not None:
             yield concluded
+        elif (offered := self._offered(place, statement)) is not None:
+            yield offered
         elif Marker.DISAGREES in statement.markers and Marker.DOUBTS not in statement.markers:
             yield from self._disagreed(place, statement)
         elif not statement.is_thin or (statement.has_number and _reverses(statement)):
@@ -150,6 +165,16 @@ class Exchanges:
         support = (self._statements[accepted],)
         by = _speakers(said, *support)
         return PointCandidate(PointKind.DECISION, told, support, by, reverses=_reverses(said))
+
+    def _offered(self, place: int, said: Statement) -> PointCandidate | None:
+        """Return the task that an offer is once another takes it: "I could check the script." "Please do." """
+        if not said.offers:
+            return None
+        accepted = self._replies.taken_up(place)
+        told = self._with_own_context(place)
+        if accepted is None or told is None:
+            return None
+        return PointCandidate(PointKind.ACTION, told, (self._statements[accepted],), _speakers(said))
 
     def _corrects(self, place: int, said: Statement) -> bool:
         """Return whether the statement says how things are instead, and does not only hold another view."""
@@ -171,31 +196,44 @@ class Exchanges:
         yield PointCandidate(PointKind.CONSILIENCE, told)
 
     def _asked(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
-        if asked.markers & _WANTS and not (asked.is_thin or asked.has_quotation):
+        if asked.markers & _WANTS and asked.stems and not asked.has_quotation:
             accepted = self._replies.acceptance(place)
-            if accepted is not None:
+            asking = self._with_own_context(place) or ()
+            if accepted is not None and len(asking) > asked.is_thin:
                 self._told.add(accepted)
-                told = (asked, self._statements[accepted])
-                is_promise = told[1].kind is PointKind.ACTION or Marker.PROPOSES not in asked.markers
+                reply = self._statements[accepted]
+                is_done = _IS_DONE.match(reply.text)
+                told = (*asking, reply, *(() if is_done else self._going_on(accepted)))
+                is_promise = reply.kind is PointKind.ACTION or Marker.PROPOSES not in asked.markers
                 kind = PointKind.ACTION if is_promise else PointKind.DECISION
-                kind = PointKind.CLAIM if _IS_DONE.match(told[1].text) else kind
+                kind = PointKind.CLAIM if is_done else kind
                 yield PointCandidate(kind, told, by=_speakers(*told))
                 return
         yield from self._questioned(place, asked)
+
+    def _going_on(self, place: int) -> tuple[Statement, ...]:
+        """Return the promise with which a message goes on: "Can do. I'll call on Monday." """
+        after = place + 1
+        if after >= len(self._statements) or self._statements[after].order != self._statements[place].order:
+            return ()
+        if self._statements[after].kind is not PointKind.ACTION or not self._statements[after].is_whole:
+            return ()
+        self._told.add(after)
+        return (self._statements[after],)
 
     def _questioned(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
         if asked.word_count < SHORT or not asked.stems:
             return
         reply = self._replies.answer(place, self._told)
         if reply.places:
-            yield from self._answered(asked, reply.places)
+            yield from self._answered(place, asked, reply.places)
         elif reply.is_open:
             told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place)
             if told is not None:
                 kind = PointKind.PROPOSAL if Marker.PROPOSES in asked.markers else PointKind.QUESTION
                 yield PointCandidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
 
-    def _answered(self, asked: Statement, replies: Sequence[int]) -> Iterator[PointCandidate]:
+    def _answered(self, place: int, asked: Statement, replies: Sequence[int]) -> Iterator[PointCandidate]:
         told = (asked, self._statements[replies[0]].as_answer, *(self._statements[reply] for reply in replies[1:]))
         if _length(told) > LONGEST_EXCHANGE:
             told, replies = (asked, told[-1]), replies[-1:]
@@ -207,7 +245,10 @@ class Exchanges:
         self._told.update(replies)
         if _OFFERS.match(asked.text) and told[-1].is_thin and told[-1].markers & _AGREES:
             yield PointCandidate(PointKind.ACTION, told, by=_speakers(asked))
+        elif told[-1].offers and self._replies.taken_up(replies[-1]) is not None:
+            yield PointCandidate(PointKind.ACTION, told, by=_speakers(told[-1]))
         elif told[-1].kind in _SETTLED and not _only_asks(told[-1]):
+            told = (*(self._with_own_context(place) or told[:1]), *told[1:])
             yield PointCandidate(told[-1].kind, told, by=_speakers(told[-1]))
         elif accepted is None:
             yield PointCandidate(PointKind.CLAIM, told, by=_speakers(*told))
@@ -219,6 +260,8 @@ class Exchanges:
         accepted = self._replies.acceptance(place)
         told = self._with_context(place)
         kind = said.kind
+        if accepted is not None and self._statements[accepted].word_count <= SHORT:
+            self._told.add(accepted)
         if accepted is not None and kind is PointKind.PROPOSAL and not _CONSIDERS.search(said.text):
             kind = PointKind.DECISION
         if (
@@ -228,7 +271,8 @@ class Exchanges:
             and not said.markers & {Marker.PROMISES, Marker.IS_DUE}
         ):
             kind = PointKind.CLAIM
-        if told is None or not said.stems or (kind is PointKind.PROPOSAL and said.is_thin):
+        is_empty = said.kind is PointKind.PROPOSAL and said.word_count <= SHORT and said.weight < NAMED
+        if told is None or not said.stems or is_empty or (kind is PointKind.PROPOSAL and said.is_thin):
             return
         support: tuple[Statement, ...] = ()
         if accepted is not None and kind is PointKind.DECISION:
@@ -238,12 +282,11 @@ class Exchanges:
     def _with_context(self, place: int) -> tuple[Statement, ...] | None:
         """Return the statement, with the one before where it says too little by itself; None if that is no help."""
         said = self._statements[place]
-        needs_subject = said.kind is PointKind.ACTION and said.points_at_something
-        if not said.is_thin and not said.hangs and not needs_subject:
-            return (said,)
+        if not said.is_thin or (said.kind is PointKind.ACTION and said.names_something and not said.refers_back):
+            return self._with_own_context(place, replies=said.kind in (PointKind.ACTION, PointKind.QUESTION)) or (said,)
         for before in range(place - 1, max(-1, place - 4), -1):
             context = self._statements[before]
-            if said.order - context.order > (1 if needs_subject and not said.is_thin else NEAR):
+            if said.order - context.order > NEAR:
                 break
             is_own = context.speaker == said.speaker and context.word_count > SHORT and bool(context.stems)
             is_told = context.kind is PointKind.ACTION or (context.kind is PointKind.DECISION and is_own)
@@ -254,7 +297,29 @@ class Exchanges:
             if len(context.text) + len(said.text) <= LONGEST_EXCHANGE and before not in self._told:
                 return (context, said)
             break
-        return None if said.is_thin else (said,)
+        return None
+
+    def _with_own_context(self, place: int, *, replies: bool = False) -> tuple[Statement, ...] | None:
+        """Return the statement, after what its speaker, or a question to them, just named if it says only "it".
+
+        One that ``replies`` may be about what another said in the message before. None if nothing names what it is.
+        """
+        said = self._statements[place]
+        if not said.refers_back and (not said.is_thin or said.names_something):
+            return (said,)
+        for before in range(place - 1, max(-1, place - 1 - LOOKED_AT), -1):
+            context = self._statements[before]
+            if said.order - context.last_order > 2 or context.known is not None:
+                break
+            is_own = context.speaker == said.speaker
+            if not _names_something(context, said):
+                if is_own or context.is_thin:
+                    continue
+                break
+            is_replied_to = replies and said.order - context.last_order == 1 and context.kind is not PointKind.ACTION
+            is_about = is_own or context.is_question or is_replied_to
+            return (context, said) if is_about and _length((context, said)) <= LONGEST_EXCHANGE else None
+        return None
 
     def _disagreed(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         own = said
@@ -272,6 +337,15 @@ class Exchanges:
             yield PointCandidate(PointKind.DISAGREEMENT, (view, own), support, _speakers(view, own))
         else:
             yield PointCandidate(PointKind.CLAIM, (own,), reverses=Marker.REVERSES in said.markers)
+
+
+def _names_something(context: Statement, said: Statement) -> bool:
+    """Return whether ``said`` may refer to what the statement is about."""
+    is_about_talk = context.kind is PointKind.CONSILIENCE or Marker.CHATTERS in context.markers
+    is_own = context.speaker == said.speaker and not context.is_question
+    may_be_thin = is_own and (context.word_count > SHORT or context.last_order == said.order)
+    is_told = not context.is_thin or (may_be_thin and max(context.stems.values(), default=0) > NAMED)
+    return is_told and context.is_whole and not context.refers_back and not is_about_talk
 
 
 def _reverses(said: Statement) -> bool:
@@ -301,7 +375,7 @@ def sameness(stems: Mapping[str, float], others: Mapping[str, float]) -> float:
 
 
 def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidate]:
-    """Return the candidates without those that a later one reverses or, being decided, says again."""
+    """Return the candidates without those that a later one reverses, settles or, being decided, says again."""
     kept: list[PointCandidate] = []
     for candidate in candidates:
         reversed_at = _reversed_by(candidate, kept)
@@ -309,12 +383,40 @@ def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidat
             replaced = kept.pop(reversed_at)
             if replaced.kind is PointKind.DECISION and candidate.kind in (PointKind.PROPOSAL, PointKind.CLAIM):
                 candidate = replace(candidate, kind=PointKind.DECISION)
+        if candidate.kind is PointKind.DECISION:
+            near = kept[-REMEMBERED_CANDIDATES:]
+            kept[-REMEMBERED_CANDIDATES:] = [other for other in near if not _settles(candidate, other)]
         kept.append(candidate)
     return kept
 
 
+_OPEN: Final = frozenset({PointKind.PROPOSAL, PointKind.DISAGREEMENT, PointKind.QUESTION})
+
+
+def _settles(decided: PointCandidate, other: PointCandidate) -> bool:
+    """Return whether a decision says all that was open, or what was decided but for another day."""
+    if decided.order - other.order > SETTLES_WITHIN:
+        return False
+    if other.kind in _OPEN:
+        return len(other.stems) > 1 and other.stems.keys() <= decided.stems.keys()
+    return other.kind is PointKind.DECISION and _on_another_day(decided, other)
+
+
+def _on_another_day(decided: PointCandidate, other: PointCandidate) -> bool:
+    """Return whether two decisions say the same in the same order, but for the day."""
+    (subject, day), (other_subject, other_day) = map(_subject_and_day, (decided, other))
+    return bool(subject and day and other_day) and subject == other_subject and day != other_day
+
+
+def _subject_and_day(decided: PointCandidate) -> tuple[list[str], list[str]]:
+    said = decided.told[-1]
+    days = [day.lower() for day in _DAY.findall(said.text)]
+    timeless = {stem for day in days for stem in stems_of(words(day), day)}
+    return [stem for stem in said.stems if stem not in timeless], days
+
+
 REMEMBERED_CANDIDATES: Final = 40
-"""Candidates before a reversal among which the reversed one is looked for."""
+"""Candidates before a reversal or a decision among which what it reverses or settles is looked for."""
 
 
 def _numbers_of_one(candidate: PointCandidate, other: PointCandidate) -> bool:

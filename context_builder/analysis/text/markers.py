@@ -37,32 +37,10 @@ _PLAIN_WORDS: Final = frozenset(
 ) - frozenset("an am also as den gut mal once pour sage sous son sin dos sale era elle don war die man was".split())
 """Words of the other languages that say nothing by themselves, without those that say something in English."""
 
-_HANGING: Final = frozenset(
-    "it they he she them him es er dies ça cela c'est ceci il ils elle elles eso esto ello".split()
-)
-_POINTING: Final = frozenset("this that these those das".split())
-_EXPLETIVE: Final = frozenset((("es", "gibt"), ("il", "y"), ("il", "faut"), ("il", "faudrait")))
-
 
 def is_plain(lower: str) -> bool:
     """Return whether the word says nothing by itself, in the languages other than English."""
     return lower in _PLAIN_WORDS
-
-
-def hangs(lower: Sequence[str], function_words: Set[str], *, is_short: bool = False) -> bool:
-    """Return whether a sentence of these words begins with a pronoun that stands for what was said before.
-
-    A short one hangs wherever the pronoun is.
-    """
-    if is_short and any(word in _HANGING for word in lower):
-        return True
-    if not lower or tuple(lower[:2]) in _EXPLETIVE:
-        return False
-    first, _, ending = lower[0].partition("'")
-    if first in _HANGING or lower[0] in _HANGING:
-        return True
-    after = lower[1] if len(lower) > 1 else ""
-    return first in _POINTING and (bool(ending) or not after or after in function_words or after in _PLAIN_WORDS)
 
 
 class _Phrase(NamedTuple):
@@ -87,13 +65,6 @@ def _compiled() -> Mapping[str, Sequence[_Phrase]]:
 
 
 _PHRASES: Final = _compiled()
-
-DOING: Final = frozenset(
-    """send write draft prepare ask call email contact talk book order review organize organise schedule try test check
-    look file fix update share report make do set get bring find run collect finish start submit upload
-    deploy""".split()
-)
-
 
 _JAPANESE: Final = {marker: re.compile(pattern) for marker, pattern in JAPANESE.items()}
 _KANA: Final = re.compile("[\u3040-\u30ff]")

@@ -49,7 +49,8 @@ _ENGLISH: Final = {
         carried; the final decision; our decision is; let's agree that; ^agreed … we; ^so we'll go with; ^we'll go
         with; ^we're going with; ^we go with; we will stick with; we'll stick with; we'll stay with""",
     Marker.CONCLUDES: """^okay then; ^ok then; ^alright then; ^all right then; ^right then; ^good then; ^fine then;
-        ^then it's; ^then we; ^okay so; ^ok so; ^so we; ^so it's; ^so not; ^okay no; ^okay it's; ^okay we; ^then no;
+        ^then it's; ^then we; ^then let's; ^then leave; ^then keep; ^then take; ^then use; ^okay so; ^ok so;
+        ^so we; ^so it's; ^so not; ^okay no; ^okay it's; ^okay we; ^then no;
         ^no … then; ^okay wait with""",
     Marker.SEEKS_ASSENT: """okay with that; ok with that; fine with that; happy with that; agreed; all agree;
         everyone agree; everybody agree; any objections; does that work; is that okay; is that ok; is that fine;
@@ -101,20 +102,21 @@ _ENGLISH: Final = {
         everyone here; are we all on; are we all here; am i on; is this on; is it on; my turn; sorry i'm late; nice
         to meet; how are you; you're wired; want me to grab; hold that thought; see you; have a good; thank you all;
         thanks everyone; is it recording; are we recording; testing one two; talk to you""",
-    Marker.IDLE: """let's see; let's say; let's look; let's hope; let's face; let's suppose; i'll say; i'll be; i'll
-        have; i'll see; i'll never; i'll always; i'll bet; i'll admit; i'll tell you; i'll give you that; i'll assume;
-        i will be; i will say; i will never; i should say; i should be; i should have; i should know; i should
-        mention; i have to say; i have to admit; i need to know; i have to be; i'll just say; i'm going to be; i'm
-        going to say; i have to do that anyway; let's assume; i'll go first; i'll start; can you hear; could you
-        repeat; can you repeat; would you say; do you know what; what do you mean; you know what; no problem; no
-        doubt; no one; no wonder; no matter; no worries; no longer than; fine art; rather than later; i'm going to
-        bed; i'm going home; i'm going to the; i meant to; can we start; shall we start; let's start; let's move on;
-        let's go on; let's continue; let's begin; let's get started; i'd say; we should have; we could have; he'll
-        want; she'll want; he will want; she will want; he'll love; she'll love; he'll know; she'll know; he'll like;
-        she'll like; i wouldn't have; i don't think so either; what if we had; not only … but; i'm going to go; i'll
-        be back; i'll stop; i'll shut; i have to go; i'll let you; what about you; how about you; he will be; she will
-        be; she'll be; he'll be; i have to ask; i'll pick up on; i'll think; i'll explain; i'll talk; i'll come back;
-        i'll come to; i'll go through; i'll leave it; i'll turn to; i will not; i won't; what was""",
+    Marker.IDLE: """can you see my; can you see it; can you see that; can you see them; let's see; let's say; let's
+        look; let's hope; let's face; let's suppose; i'll say; i'll be; i'll have; i'll see; i'll never; i'll always;
+        i'll bet; i'll admit; i'll tell you; i'll give you that; i'll assume; i will be; i will say; i will never; i
+        should say; i should be; i should have; i should know; i should mention; i have to say; i have to admit; i
+        need to know; i have to be; i'll just say; i'm going to be; i'm going to say; i have to do that anyway; let's
+        assume; i'll go first; i'll start; can you hear; could you repeat; can you repeat; would you say; do you know
+        what; what do you mean; you know what; no problem; no doubt; no one; no wonder; no matter; no worries; no
+        longer than; fine art; rather than later; i'm going to bed; i'm going home; i'm going to the; i meant to; can
+        we start; shall we start; ^let's start with; let's move on; let's go on; let's continue; let's begin; let's
+        get started; i'd say; we should have; we could have; he'll want; she'll want; he will want; she will want;
+        he'll love; she'll love; he'll know; she'll know; he'll like; she'll like; i wouldn't have; i don't think so
+        either; what if we had; not only … but; i'm going to go; i'll be back; i'll stop; i'll shut; i have to go;
+        i'll let you; what about you; how about you; he will be; she will be; she'll be; he'll be; i have to ask; i'll
+        pick up on; i'll think; i'll explain; i'll talk; i'll come back; i'll come to; i'll go through; i'll leave it;
+        i'll turn to; i will not; i won't; what was""",
 }
 
 _GERMAN: Final = {
@@ -123,19 +125,24 @@ _GERMAN: Final = {
         ist beschlossen; ist entschieden;
         beschlossene sache; wir bleiben bei; wir einigen uns auf; wir entscheiden uns für; wir nehmen also; wir
         machen es also; abgemacht wir; also machen wir; dann machen wir; dann nehmen wir; dann bleiben wir""",
-    Marker.CONCLUDES: """^gut dann; ^okay dann; ^ok dann; ^dann … also; ^also dann; ^dann ist es; ^also gut; ^okay
-        also; ^also wir; ^dann kein; ^also kein; ^dann keine; ^also keine; ^dann bleibt es; ^es bleibt … bei""",
+    Marker.CONCLUDES: """vertagen wir; wir vertagen; verschieben wir; wir verschieben; ^dann leihen wir; ^dann kaufen
+        wir; ^dann lassen wir; ^dann treffen wir; ^dann streichen wir; ^gut dann; ^okay dann; ^ok dann; ^dann … also;
+        ^also dann; ^dann ist es; ^also gut; ^okay also; ^also wir; ^dann kein; ^also kein; ^dann keine; ^also keine;
+        ^dann bleibt es; ^es bleibt … bei""",
     Marker.SEEKS_ASSENT: """einverstanden; alle dafür; in ordnung so; passt das; ist das okay; ist das in ordnung;
         gibt es einwände; einwände""",
     Marker.PROPOSES: """lass uns; lasst uns; wir könnten; wir sollten; sollten wir; sollen wir; ich schlage vor; ich
         würde vorschlagen; mein vorschlag; ich würde sagen wir; wie wäre es; wie wär's; warum … nicht einfach;
         können wir nicht; wollen wir; wir können doch; ich bin dafür""",
-    Marker.PROMISES: """ich werde; ich schicke; ich schreibe; ich prüfe; ich bestelle; ich kümmere mich; ich
-        übernehme; ich mache; ich bereite … vor; ich frage; ich rufe; ich sende; ich erledige; ich teste; ich besorge;
-        ich organisiere; ich entwerfe; ich schaue; ich liefere; ich buche; ich kläre; ich bringe; ich baue; kümmert
-        sich um; jemand muss; jemand sollte; ich muss noch; name wird; name übernimmt; name schickt; name schreibt;
-        name bestellt; name prüft; name macht; mache ich bis; schicke ich; nächster schritt; rufe ich; schreibe ich;
-        frage ich; prüfe ich; bestelle ich; das mache ich; das übernehme ich; kann ich übernehmen""",
+    Marker.PROMISES: """ich werde; ich schicke; ich schick; ich schreibe; ich schreib; ich prüfe; ich prüf; ich
+        bestelle; ich bestell; ich kümmere mich; ich übernehme; ich übernehm; ich mache; ich mach; ich bereite … vor;
+        ich frage; ich frag; ich rufe; ich ruf; ich sende; ich erledige; ich teste; ich besorge; ich besorg; ich
+        organisiere; ich entwerfe; ich schaue; ich schau; ich liefere; ich buche; ich buch; ich kläre; ich klär; ich
+        bringe; ich bring; ich baue; kümmert sich um; jemand muss; jemand sollte; ich muss noch; name wird; name
+        übernimmt; name schickt; name schreibt; name bestellt; name prüft; name macht; mache ich bis; nächster schritt;
+        schicke ich; schick ich; rufe ich; ruf ich; schreibe ich; schreib ich; frage ich; frag ich; prüfe ich; prüf
+        ich; bestelle ich; bestell ich; das mache ich; das mach ich; das übernehme ich; das übernehm ich; kann ich
+        übernehmen""",
     Marker.IS_DUE: """bis montag; bis dienstag; bis mittwoch; bis donnerstag; bis freitag; bis morgen; bis ende""",
     Marker.REQUESTS: """kannst du; könntest du; können sie; könnten sie; würdest du; würden sie; bitte … bis;
         ^bitte; machst du; schickst du; übernimmst du""",
@@ -161,9 +168,9 @@ _GERMAN: Final = {
     Marker.CHATTERS: """guten morgen; guten tag; hallo zusammen; hört ihr mich; hört man mich; kannst du mich hören;
         sind alle da; wie geht es dir; wie geht's; bis nächste woche dann; schönes wochenende; danke euch; schönen
         tag; schönen abend""",
-    Marker.IDLE: """lass uns anfangen; fangen wir an; ich mache mir sorgen; ich werde nicht; ich frage mich; kein
-        problem; ich mache weiter; hört ihr mich; kannst du mich hören; ich muss sagen; nicht nur … sondern; wir
-        sollten anfangen; gut dass; gut für""",
+    Marker.IDLE: """lass uns anfangen; fangen wir an; ich mache mir sorgen; ich mach mir sorgen; ich werde nicht; ich
+        frage mich; ich frag mich; frag ich mich; frage ich mich; kein problem; ich mache weiter; hört ihr mich;
+        kannst du mich hören; ich muss sagen; nicht nur … sondern; wir sollten anfangen; gut dass; gut für""",
 }
 
 _FRENCH: Final = {

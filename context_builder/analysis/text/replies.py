@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
@@ -25,6 +26,26 @@ LOOKED_AT: Final = 6
 
 SHORT: Final = 3
 """Words; a nod with fewer stands alone and so accepts a proposal, and a question with fewer asks nothing."""
+
+_AND: Final = (
+    r"(?:yes|yeah|okay|ok|please|thanks|thank you|then|ja|bitte|danke|dann|oui|merci|alors|s['’]il (?:te|vous) plaît"
+    r"|sí|gracias|por favor|entonces)"
+)
+_TAKES_UP: Final = re.compile(
+    rf"(?:{_AND}[,.!]* )*(?:yes,? please|please do|do that|go ahead|that(?:['’]d| would) be (?:great|good|lovely|nice)"
+    r"|great idea|good idea|sounds good|perfect|wonderful|works for me|let['’]s try that|ja,? bitte"
+    r"|(?:prima,? )?mach das|finde? ich gut|gerne?|prima|super|meinetwegen|passt|einverstanden"
+    r"|oui,? s['’]il (?:te|vous) plaît|d['’]accord|parfait"
+    r"|sí,? por favor|genial|estupendo|perfecto|adelante|vale|de acuerdo)"
+    rf"(?:[,.!]* {_AND})*[.! ]*",
+    re.IGNORECASE,
+)
+"""A whole reply that takes up what was proposed or offered; with any other word it may say the opposite."""
+
+_TAKES_BACK: Final = re.compile(
+    r"\b(?:actually|can['’]t|cannot|won['’]t|kann .*nicht|doch nicht|al final no|no puedo|finalement|je ne peux)\b",
+    re.IGNORECASE,
+)
 
 _POLAR: Final = frozenset({Marker.NODS, Marker.DISAGREES, Marker.ACCEPTS})
 _NEEDS_REPLY: Final = frozenset({PointKind.QUESTION, PointKind.PROPOSAL, PointKind.DECISION, PointKind.ACTION})
@@ -81,20 +102,11 @@ class Replies:
             if at in told or said.is_question or not said.is_whole or said.kind is PointKind.CONSILIENCE:
                 break
             if not said.is_thin:
-                follows = at + 1
-                if said.points_back and follows in reply and self._explains(follows):
-                    return [follows]
                 return [*answer, at]
             tells = said.stems and said.word_count >= SHORT
             if not answer and (tells or said.markers & _POLAR or (said.word_count == 1 and len(said.text) > 4)):
                 answer.append(at)
         return answer
-
-    def _explains(self, place: int) -> bool:
-        said = self._statements[place]
-        return (
-            said.kind is PointKind.CLAIM and said.is_whole and not said.is_thin and (said.has_number or not said.hangs)
-        )
 
     def _asks(self, place: int) -> bool:
         said = self._statements[place]
@@ -132,7 +144,7 @@ class Replies:
         said = self._statements[place]
         if said.is_question:
             return False
-        if Marker.ACCEPTS in said.markers:
+        if Marker.ACCEPTS in said.markers or self._takes_up(place):
             return True
         if is_asked and said.kind is PointKind.ACTION and Marker.PROMISES in said.markers:
             return True
@@ -148,6 +160,24 @@ class Replies:
         is_asked = any(Marker.SEEKS_ASSENT in self._statements[at].markers for at in self._following(place))
         is_accepted = Marker.ACCEPTS in said.markers or self._repeats(accepted, self._statements[place])
         return accepted if is_asked or is_accepted else None
+
+    def taken_up(self, place: int) -> int | None:
+        """Return the place of the next reply if another speaker takes up an offer in it, and says nothing else."""
+        said = self._statements[place]
+        if any(not self._statements[at].is_thin for at in self._following(place)):
+            return None
+        after = [self._messages[order][0] for order in self._after(said.last_order, NEAR)]
+        if not after or self._statements[after[0]].speaker == said.speaker or not self._takes_up(after[0]):
+            return None
+        own = (self._statements[at] for at in after[1:] if self._statements[at].speaker == said.speaker)
+        return None if any(_TAKES_BACK.search(then.text) for then in own) else after[0]
+
+    def _takes_up(self, place: int) -> bool:
+        """Return whether the message that begins at ``place`` takes something up, and says nothing else."""
+        whole = self._messages[self._statements[place].order]
+        if whole[0] != place or len(whole) > SHORT:
+            return False
+        return bool(_TAKES_UP.fullmatch(" ".join(said for at in whole for _, said in self._statements[at].quotes)))
 
     def seeks_assent(self, place: int) -> bool:
         """Return whether the message goes on by asking whether all accept what was said."""

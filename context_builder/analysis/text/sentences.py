@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from context_builder.analysis.evidence.words import TABLES
+from context_builder.analysis.text.markers import is_plain
+from context_builder.analysis.text.vocabulary import FUNCTION_WORDS
 
 # Not in capitals: UM, ER and HMM are names of things.
 _HESITATION: Final = (
-    r"(?-i:(?:[Uu]h{1,9}m?|[Uu]m{1,9}|[Ee]rm?|[Hh]m{1,9}|[Mm]h?m{1,9}|[AaOoEe]h{1,9})(?:-(?:hmm?|mmm?|huh|oh))?)"
+    r"(?-i:(?:[Uu]h{1,9}m?|[Uu]m{1,9}|[Ee]rm?|[Hh]m{1,9}|[Mm]h?m{1,9}|[AaEeÄäÖö]h{1,9}m?|[Oo]h{1,9}|[Ee]uh)"
+    r"(?:-(?:hmm?|mmm?|huh|oh))?)"
 )
+_WORD_ELSEWHERE: Final = frozenset(("um", "er"))
+"""Hesitations in English that are words in German or Portuguese."""
 
 
 def _not_after(leading: str) -> str:
@@ -24,7 +29,7 @@ _KNOWING_IS_MEANT: Final = "do did if as let would could don't should to how wha
 
 _FILLER: Final = re.compile(
     rf"""
-    (?<![\w'’-])(?=[abehiklmosuy])(?:  # the first letters of all there is here, and before what looks back at much
+    (?<![\w'’-])(?=[abehiklmosuyäö])(?:  # the first letters of all there is here, and before what looks back at much
         {_HESITATION}
       | (?=y){_not_after(_KNOWING_IS_MEANT)}
         you\s+know (?=\s*[,.;?!-]|\s*$
@@ -68,9 +73,25 @@ _MARKS: Final = re.compile(r"[,;] ?(?=[,;.?!](?:\s|$))|^(?:[\s,;:!]|[.-](?!\w))+
 
 def fluent(text: str) -> str:
     """Return ``text`` without disfluencies, its lines kept; every word that is left stands in it, in order."""
-    cleaned = _FILLER.sub(" ", _spaced(text))
+    spaced = _spaced(text)
+    kept = () if _english_balance(spaced) > 0 else _WORD_ELSEWHERE
+    cleaned = _FILLER.sub(lambda found: found[0] if found[0].strip(" ,").lower() in kept else " ", spaced)
     cleaned = _REPEATED.sub(r"\1", _spaced(_FALSE_START.sub(" ", cleaned)))
     return _MARKS.sub("", _LOOSE.sub(r"\1", cleaned)).strip()
+
+
+def _without_stutter(match: re.Match[str]) -> str:
+    return match[0] if len(match[1]) == 1 and match[2].lower() not in FUNCTION_WORDS else ""
+
+
+def is_foreign(text: str) -> bool:
+    """Return whether more of the words are function words of other languages than of English."""
+    return _english_balance(text) < 0
+
+
+def _english_balance(text: str) -> int:
+    lower = re.findall(r"[\w'’]+", text.lower())
+    return sum(word in FUNCTION_WORDS for word in lower) - sum(map(is_plain, lower))
 
 
 def _spaced(text: str) -> str:
@@ -102,17 +123,19 @@ _END: Final = re.compile(
 )
 _ABBREVIATION: Final = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|prof|vs|fig|eq|e\.g|i\.e|cf|etc|approx|no|vol|al|z\.b|bzw|ca|sra?|mme|mlle|p\.ex)\."
-    r"|\b[A-Z]\.)$",
+    r"|\b[A-Z]\.|\b(?:(?<!\bI )am|vom|zum|den|dem|der|das|bis|ab|seit)\s\d{1,2}\.)$",
     re.IGNORECASE,
 )
+"""The end of what is no sentence yet: an abbreviation, or a day of the month in German."""
 # "I it's fine", "I'm I thought", "S I'll send it", "Al-Also"
 _BEGUN_TWICE: Final = re.compile(
     r"\b(?:I'm|I|[Ww]e|[Tt]hey|[Ss]?[Hh]e),? "
     r"(?=(?:I|I'm|I've|[Ww]e|we're|[Tt]hey|they're|[Hh]e|[Ss]he|it|it's|it'll|there's)\b)"
     r"|^[B-HJ-Z] (?=(?:I|I'll|you|we|the|it|it's)\b)"
     r"|\bI (?:wanna|want|was|am|will|would|could|can|just|have|had) (?=I\b)"
-    r"|\b(?i:([a-z]{1,4})-(?=\1[a-z]))"
 )
+# "Al-Also", "w-we"; one letter before a word that tells something is part of a term ("t-test", "s-shaped").
+_STUTTER: Final = re.compile(r"\b([a-z]{1,4})-(?=(\1[a-z]+))", re.IGNORECASE)
 
 # In speech that is written with capitals, one inside a sentence shows that it is begun anew: "I think the Were you".
 _RESTART: Final = re.compile(
@@ -145,7 +168,7 @@ def sentences(text: str) -> Iterator[str]:
 def whole_sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a fluent ``text``; a long one is parted where each part is a sentence of its own."""
     for sentence in _whole(text):
-        *left, said = _RESTART.split(_BEGUN_TWICE.sub("", sentence.strip()))
+        *left, said = _RESTART.split(_BEGUN_TWICE.sub("", _STUTTER.sub(_without_stutter, sentence.strip())))
         yield from (f"{begun} {BROKEN_OFF}" for begun in left)
         yield from _clauses(said)
 

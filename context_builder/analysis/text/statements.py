@@ -9,8 +9,6 @@ from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind
 from context_builder.analysis.text.markers import (
-    DOING,
-    hangs,
     is_plain,
     label_of,
     markers,
@@ -18,13 +16,23 @@ from context_builder.analysis.text.markers import (
     spelled_out,
 )
 from context_builder.analysis.text.phrases import Marker
-from context_builder.analysis.text.sentences import BROKEN_OFF, LONGEST, capitalized, fluent, without_opening
-from context_builder.analysis.text.vocabulary import FUNCTION_WORDS
+from context_builder.analysis.text.promises import DOING, denies_its_verb, offers, will_do_soon
+from context_builder.analysis.text.pronouns import hangs, refers_back
+from context_builder.analysis.text.sentences import (
+    BROKEN_OFF,
+    LONGEST,
+    capitalized,
+    fluent,
+    without_opening,
+)
 from context_builder.analysis.text.words import Word, words
 from context_builder.quoting import names_speakers
 
 SUBSTANCE: Final = 1.2
 """Sum of specificity below which a sentence says nothing by itself ("Yeah, sounds good.")."""
+
+FEWEST_WORDS: Final = 5
+"""Words below which a claim is rather a part of a sentence ("Thirteen fifty-two."), in English and the like."""
 
 LONGEST_STATEMENT: Final = 360
 """Characters above which a sentence is too long for a summary, and is left out as a whole."""
@@ -68,13 +76,6 @@ _SIGNS: Final = re.compile(r"[.,;:?!'’]")
 _NO_OF_A_VERB: Final = re.compile(r"no\s+(?!(?:we|let|it|not|wait|hemos|decidimos|al|mejor)\b)\w", re.IGNORECASE)
 """A "no" that its speaker goes on from without a pause: it denies the verb after it."""
 
-_OBJECT: Final = re.compile(
-    r"\b(?:it|them|him|that|ihm|ihn|ihnen|es|das|m['’]en|t['’]en|lui|je (?:vous |te )?l['’]\w+|(?:se|te|me|os) l[oa]s?"
-    r"|l[oa]s? (?:\w+o|\w+ré)|les? (?:escribo|mando|envío|llamo))\b",
-    re.IGNORECASE,
-)
-"""Pronouns that stand for what somebody does something with, or to whom."""
-
 _VERDICT: Final = re.compile(r"\b(?:yes|no|nope|ja|nein|nee|doch|oui|non|si|sí)\b(?=[,.!;:]?\s)", re.IGNORECASE)
 
 _FIGURES: Final = frozenset(
@@ -90,6 +91,11 @@ _NOT_TO_DO: Final = re.compile(
 )
 """Words with which a day is not the one by which something is still to be done."""
 
+_SPOKEN: Final = {"wir's": "wir", "würd": "würde", "könnt": "könnte"}
+"""German words as they are said, with how the phrases spell them."""
+
+_GOES_ON: Final = re.compile(r"[–—…]\s*[a-zà-ÿ]")
+_NAME: Final = re.compile(r"\s(?!I\b)[^\W\d_]*[A-ZÄÖÜÉ]")
 _CONDITIONS: Final = frozenset("if when unless wenn falls si".split())
 
 
@@ -97,7 +103,8 @@ _CONDITIONS: Final = frozenset("if when unless wenn falls si".split())
 class Statement:
     """A sentence, its message (``order`` counts the messages), and what tells whether it is worth keeping.
 
-    ``hangs`` if it begins with a pronoun that stands for something said before; ``is_whole`` unless it breaks off or
+    ``hangs`` if it begins with a pronoun that stands for something said before, and ``refers_back`` if it has one that
+    nothing in it names; ``is_whole`` unless it breaks off or
     is too long. A question that ``is_asked`` waits for an answer, unlike "I wonder whether".
     ``weight`` is the sum of the specificity of its ``stems``.
     """
@@ -112,6 +119,7 @@ class Statement:
     stems: Mapping[str, float]
     word_count: int
     hangs: bool
+    refers_back: bool
     is_question: bool
     is_asked: bool
     is_labelled: bool
@@ -129,11 +137,6 @@ class Statement:
         return sum(self.stems.values())
 
     @property
-    def points_at_something(self) -> bool:
-        """Return whether it says "it", "them" or the like for what it is about."""
-        return bool(_OBJECT.search(self.text))
-
-    @property
     def as_answer(self) -> Statement:
         """Return the statement with the yes or no that it opens with, without which it may answer the opposite."""
         if len(self.quotes) != 1:
@@ -148,9 +151,18 @@ class Statement:
         return bool(_IN_QUOTES.search(self.text))
 
     @property
-    def points_back(self) -> bool:
-        """Return whether it is about what its own speaker or another said, rather than about what that was about."""
-        return self.text.startswith(("That was", "That's", "That is", "Das war", "Das ist"))
+    def is_fragment(self) -> bool:
+        return self.word_count < FEWEST_WORDS and self.text.isascii()
+
+    @property
+    def offers(self) -> bool:
+        """Return whether the speaker offers to do something."""
+        return not self.is_question and not self.has_quotation and offers(self.text)
+
+    @property
+    def names_something(self) -> bool:
+        """Return whether a word after the first has a capital, as names have, and nouns in German."""
+        return bool(_NAME.search(self.text))
 
     @property
     def is_thin(self) -> bool:
@@ -172,6 +184,7 @@ def statement_of(
     marked = _markers(spoken, found, opened_words, names)
     is_question |= Marker.RAISES in marked or (Marker.ASKS in marked and not _ENDED.search(text))
     stems = stems_of(opened_words, text)
+    is_short = sum(stems.values()) < SUBSTANCE
     return Statement(
         text=text,
         quotes=((said.id, spoken),),
@@ -182,7 +195,8 @@ def statement_of(
         markers=frozenset(marked),
         stems=stems,
         word_count=max(len(found), len(stems)),
-        hangs=hangs(_lower(text, opened_words), FUNCTION_WORDS, is_short=sum(stems.values()) < SUBSTANCE),
+        hangs=hangs(_lower(text, opened_words), is_short=is_short),
+        refers_back=refers_back(text, _lower(text, opened_words), names, is_short=is_short),
         is_question=is_question,
         is_asked=is_question and Marker.RAISES not in marked,
         is_labelled=label is not None,
@@ -277,7 +291,7 @@ def _stutters(found: list[Word]) -> bool:
 
 def _lower(text: str, found: list[Word]) -> list[str]:
     """Return the words in lower case, their apostrophes restored where a talk is written without any sign."""
-    lower = [word.lower for word in found]
+    lower = [_SPOKEN.get(word.lower, word.lower) for word in found]
     return lower if _SIGNS.search(text) else spelled_out(lower)
 
 
@@ -287,6 +301,10 @@ def _markers(spoken: str, found: list[Word], opened: list[Word], names: Set[str]
     marked = markers(_lower(spoken, found), names, denies=denies) | markers_of_unspaced(spoken)
     if len(opened) < len(found):
         marked |= markers(_lower(spoken, opened), names, denies=denies)
+    if denies_its_verb(spoken):
+        marked.discard(Marker.PROMISES)
+    elif will_do_soon(spoken):
+        marked.add(Marker.PROMISES)
     for name, will, verb in zip(opened, opened[1:], opened[2:], strict=False):
         if will.lower == "will" and verb.lower in DOING and name.text[0].isupper() and name.is_content:
             marked.add(Marker.PROMISES)
@@ -311,7 +329,7 @@ def _kind(text: str, found: list[Word], marked: Set[Marker], is_question: bool) 
 def _is_whole(text: str, spoken: str, found: list[Word]) -> bool:
     if len(text) > LONGEST_STATEMENT:
         return False
-    if spoken.endswith(BROKEN_OFF):
+    if spoken.endswith(BROKEN_OFF) or _GOES_ON.match(spoken):
         return False
     if len(found) > 1 and found[0].lower in _CONJUNCTIONS and found[1].lower in _PREPOSITIONS:
         return False

@@ -18,6 +18,7 @@ from context_builder.analysis.analyst import MAX_QUOTES, AnalystMessage, DraftPo
 from context_builder.analysis.text.exchanges import Exchanges, PointCandidate, without_reversed
 from context_builder.analysis.text.known import KnownSubjects
 from context_builder.analysis.text.markers import label_of
+from context_builder.analysis.text.pronouns import NAMED
 from context_builder.analysis.text.sentences import fluent, whole_sentences
 from context_builder.analysis.text.statements import Statement, joined, statement_of, stems_of, verbatim
 from context_builder.analysis.text.words import words
@@ -47,14 +48,14 @@ TOPICAL: Final = 1.5
 _HANGING: Final = 0.4
 """Worth of a sentence that begins with a pronoun for something that the reader cannot see."""
 
-_GARBLED: Final = 0.4
-"""Worth of a sentence with broken-off words in it."""
-
 _TOGETHER: Final = 1.4
 """Worth of two sentences that explain each other, such as a question and its answer."""
 
-_UNENDED: Final = 0.6
-"""Worth of a sentence without an end in a talk whose sentences have one."""
+_FRAGMENT: Final = 0.25
+"""Worth of a claim of so few words that it is rather a part of a sentence ("Thirteen fifty-two.")."""
+
+_APART: Final = 0.25
+"""Worth of a sentence that shares no word with what else is said, as jokes do."""
 
 _FIGURES: Final = 1.3
 """Worth of a sentence with a number in it."""
@@ -76,7 +77,7 @@ _SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
 class SummarySize:
     """How many points a stretch of messages gets."""
 
-    messages_per_point: float = 6.0
+    messages_per_point: float = 5.0
     """Messages with substance for one point."""
     most: int = 25
     """Points of one summary."""
@@ -177,13 +178,12 @@ class Digest:
         if not count:
             return ()
         stretches = math.ceil(count / STRETCH)
-        punctuated = 2 * sum(statement.is_ended for statement in self._statements) > len(self._statements)
         choices = [
             _Choice(
                 candidate,
                 place,
                 place * stretches // len(candidates),
-                _worth(candidate, punctuated=punctuated),
+                _worth(candidate) * (1.0 if self._belongs(candidate.stems) else _APART),
                 first[place],
             )
             for place, candidate in enumerate(candidates)
@@ -191,6 +191,14 @@ class Digest:
         weight = {stem: self._weight(stem) for stem in self._specific}
         chosen = _selected(_shortlist(choices, stretches, weight), count, weight)
         return tuple(self._drafted(choice.candidate) for choice in sorted(chosen, key=lambda choice: choice.place))
+
+    def _belongs(self, stems: Mapping[str, float]) -> bool:
+        """Return whether something else that is said shares a word that tells something."""
+        return any(
+            self._carried[stem] > 1 or stem in self._topical or stem in self._known.stems
+            for stem, weight in stems.items()
+            if weight >= NAMED
+        )
 
     def _weight(self, stem: str) -> float:
         weight = self._specific[stem] * math.log1p(self._carried[stem])
@@ -237,18 +245,16 @@ def _comes_first(candidate: PointCandidate) -> bool:
     return candidate.kind in _SETTLED or candidate.is_open or candidate.replaces is not None
 
 
-def _worth(candidate: PointCandidate, *, punctuated: bool) -> float:
+def _worth(candidate: PointCandidate) -> float:
     worth = _WORTH[candidate.kind]
     if candidate.told[0].hangs:
         worth *= _HANGING if len(candidate.told) == 1 else math.sqrt(_HANGING)
-    if any(statement.is_garbled for statement in candidate.told):
-        worth *= _GARBLED
-    if punctuated and not candidate.told[-1].is_ended:
-        worth *= _UNENDED
     if any(statement.has_number for statement in candidate.told):
         worth *= _FIGURES
     if len(candidate.told) > 1:
         worth *= _TOGETHER
+    elif candidate.told[0].is_fragment:
+        worth *= _FRAGMENT
     return worth / math.pow(len(candidate.text), LENGTH_COUNTS)
 
 
@@ -284,16 +290,20 @@ def _shortlist(choices: Sequence[_Choice], stretches: int, weight: Mapping[str, 
 def _selected(shortlist: Sequence[_Choice], count: int, weight: Mapping[str, float]) -> list[_Choice]:
     """Return the candidates that cover most together."""
     uncovered = dict(weight)
+    settled: dict[PointKind, set[str]] = {kind: set() for kind in _SETTLED}
     taken: Counter[int] = Counter()
     left = list(shortlist)
     chosen: list[_Choice] = []
     while left and len(chosen) < count:
         best = max(left, key=lambda choice: (choice.comes_first, choice.gain(uncovered) / (1 + taken[choice.stretch])))
         left.remove(best)
-        takes_on = best.candidate.kind is PointKind.ACTION and best.candidate.is_exchange
-        if best.candidate.replaces is None and not takes_on and best.gain(uncovered) <= 0:
+        of_kind = settled.get(best.candidate.kind)
+        is_said = best.gain(uncovered) <= 0 if of_kind is None else of_kind.issuperset(best.candidate.stems)
+        if is_said and best.candidate.replaces is None and (of_kind is None or not best.candidate.is_exchange):
             continue
         taken[best.stretch] += not best.comes_first
         chosen.append(best)
         uncovered.update(dict.fromkeys(best.candidate.stems, 0.0))
+        if of_kind is not None:
+            of_kind.update(best.candidate.stems)
     return chosen

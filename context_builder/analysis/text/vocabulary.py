@@ -29,7 +29,7 @@ FUNCTION_WORDS: Final = (
     my our your their his its mine ours yours theirs myself ourselves yourself themselves itself himself herself
     one ones someone somebody something anyone anybody anything everyone everybody everything nobody nothing
     what which whom whose when where why how whatever whichever whoever whenever wherever and or but nor so yet
-    for if then else than because since although though while whereas unless until once whether as of at by in
+    for if then else than because since till although though while whereas unless until once whether as of at by in
     into on onto off out over under up down from with without within about above below between among amongst
     across through throughout during before after against toward towards upon via per outside inside beyond
     behind beside besides despite except around along near like unlike versus vs plus amid is are was were be

@@ -1,0 +1,183 @@
+"""No refusal becomes a decision, no fact a promise, and nothing that was told is lost to what only resembles it."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.analysis.analyst import KnownPoint, PointKind, Quote
+from tests.analysis.text.test_summary import points, said, told
+
+SETTLED = {PointKind.DECISION, PointKind.ACTION}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("We decided to open the Basel office in 2027.", "We decided to sell the Leeds factory in 2027."),
+        ("We decided that Maria gets 3 laptops.", "We decided to repaint 3 ferries."),
+        ("We decided that the standup begins at 9.", "We decided that the pumps ship on May 9."),
+        (
+            "We decided that sales gets 20,000 euros for travel.",
+            "We decided that support gets 30,000 euros for travel.",
+        ),
+        ("We go with the red logo for the homepage.", "We go with the red font for the homepage."),
+        ("We decided to rent room 1 to Siemens.", "We decided to rent room 2 to Siemens."),
+        ("We decided to buy the chairs on Monday.", "We decided to buy the pumps on Tuesday."),
+    ],
+)
+def test_a_decision_leaves_another_that_only_resembles_it(first: str, second: str) -> None:
+    assert told([("Ann", first), ("Ben", second)]) == [(PointKind.DECISION, first), (PointKind.DECISION, second)]
+    known = [KnownPoint(1, first, PointKind.DECISION, ("Ann",), (Quote(95, first),))]
+    assert [point.replaces for point in points(said([("Ben", second)]), known=known)] == [()]
+
+
+def test_a_decision_leaves_a_known_question_about_more_than_it() -> None:
+    question = "Should the night ward get a second oxygen monitor for the nurse?"
+    known = [KnownPoint(1, question, PointKind.QUESTION, ("Ann",), (Quote(95, question),))]
+    (decided,) = points(said([("Cy", "We decided to hire a nurse for the night ward.")]), known=known)
+    assert decided.replaces == ()
+
+
+@pytest.mark.parametrize(
+    ("proposed", "refusal"),
+    [
+        ("Let's delete the old backups in Leeds.", "Better not."),
+        ("Let's delete the old backups in Leeds.", "I suppose not."),
+        ("Let's delete the old backups in Leeds.", "Agree to disagree."),
+        ("Let's sell the office in Leeds.", "I suppose that would ruin us."),
+        ("Let's replace the pump in the basement.", "The old pump is fine."),
+        ("Let's replace the pump in the basement.", "Better to repair the old pump."),
+        ("Let's replace the pump in the basement.", "Brilliant, and who pays for that?"),
+        ("Let's move the server to Basel.", "Wonderful, then you pay for it."),
+        ("I could delete the old backups in Leeds.", "Please do not."),
+        ("I could delete the old backups in Leeds.", "Do that and you are fired."),
+        ("I could check the valve in the basement.", "Go ahead and break it."),
+        ("Can you pay the invoice from Siemens?", "I suppose I can't."),
+        ("Wir sollten die alten Sicherungen in Leeds löschen.", "Bitte nicht."),
+        ("Wir sollten den Vertrag mit Siemens kündigen.", "Meinetwegen nicht."),
+        ("Ich könnte den Bericht für Basel schreiben.", "Mach das nicht."),
+        ("Podríamos vender la casa de Leeds.", "Me parece fatal."),
+        ("Vendemos la casa de Leeds.", "Me parece una locura."),
+        ("Vamos a vender la casa de Leeds.", "Me parece que no."),
+        ("On pourrait vendre la maison de Leeds.", "Super mauvaise idée."),
+    ],
+)
+def test_a_refusal_settles_nothing(proposed: str, refusal: str) -> None:
+    assert not SETTLED & {kind for kind, _ in told([("Ann", proposed), ("Ben", refusal)])}
+
+
+@pytest.mark.parametrize(
+    ("fact", "reply"),
+    [
+        ("We sold the factory in Leeds.", "Fine."),
+        ("We spent 5000 euros on chairs for the lobby.", "Fine."),
+        ("We paid the Siemens invoice on Monday.", "Wonderful."),
+        ("We sent the samples to Basel.", "Perfect."),
+        ("We owe Siemens ninety thousand euros.", "Agreed."),
+        ("We live in Leeds with two dogs.", "Wonderful."),
+        ("We never agreed to pay the penalty.", "Agreed."),
+        ("Gestern verloren wir den Vertrag mit Siemens.", "Einverstanden."),
+        ("Dann verloren wir den Auftrag in Bremen.", "Einverstanden."),
+        ("Leider bekommen wir kein Geld von Siemens.", "Einverstanden."),
+        ("Perdimos el contrato con Siemens.", "De acuerdo."),
+        ("Últimos datos: perdemos veinte mil euros al mes.", "De acuerdo."),
+        ("Ich kann den Bericht für Basel morgen leider nicht schreiben.", "Gut."),
+        ("No puedo llevar el coche al taller mañana.", "Vale."),
+        ("Je peux pas relire le contrat de Siemens.", "D'accord."),
+        ("I don't think I can finish the audit report by Friday.", "Fine."),
+        ("I could never send samples to Basel.", "Perfect."),
+        ("I could not find the invoice from Siemens.", "Fair enough."),
+        ("I might have broken the pump in the basement.", "Fine."),
+        ("I could have saved the pump in the basement.", "Perfect."),
+        ("I could order the pumps if the budget allows.", "Great idea."),
+        ("I can hear the pump in the basement.", "Great idea."),
+        ("I can see your screen with the Siemens invoice.", "Perfect."),
+        ("Let me be clear, the pump in the basement is broken.", "Agreed."),
+        ("Je pourrais tuer le propriétaire de la maison.", "D'accord."),
+        ("Heute hasse ich den Drucker im Lager.", "Oje."),
+        ("Hoy te odio con todo mi corazón.", "Vaya."),
+        ("Je vois le médecin demain pour mon genou.", "Ah."),
+        ("Ich frag mich, wer den Vertrag kündigt.", "Tja."),
+        ("Lo busco desde el lunes en la tienda.", "Vaya."),
+        ("Ich schick dir seit Montag jeden Tag eine Mail.", "Oh."),
+        ("Je passe demain au laboratoire, sauf s'il neige.", "Ah."),
+        ("Okay, so that is how bad the Leeds pump is.", "Right."),
+    ],
+)
+def test_a_fact_settles_nothing(fact: str, reply: str) -> None:
+    assert not SETTLED & {kind for kind, _ in told([("Ann", fact), ("Ben", reply)])}
+
+
+PROMISES = [
+    "I'll raise a ticket with the vendor.",
+    "I'll handle the onboarding of Maria.",
+    "I'll give Jonas the keys.",
+    "I'll close the old account.",
+    "I'll pay the Siemens invoice.",
+    "I'm going to drive the samples to Basel.",
+    "I will approve the holiday requests.",
+    "I'll put it on the calendar.",
+    "I'll join the call with Oslo.",
+    "I'll let the landlord know.",
+    "I'll escalate the outage to the provider.",
+    "I'll attend the hearing in court.",
+    "I will terminate the lease in Leeds.",
+    "I'll log the incident.",
+]
+
+
+def test_every_promise_is_told_whatever_its_verb() -> None:
+    talk = [
+        ("Ann", "The release of billing is on Monday and the tests fail."),
+        ("Ben", "The tests of billing fail because of the clock."),
+        *((f"Speaker {number}", promise) for number, promise in enumerate(PROMISES)),
+    ]
+    tasks = [point.text for point in points(said(talk), per_point=5.0) if point.kind is PointKind.ACTION]
+    assert tasks == PROMISES
+
+
+@pytest.mark.parametrize(
+    ("spoken", "laugh"),
+    [
+        ("We decided to cut the Berlin team by half in March.", "Haha, finally."),
+        ("The reactor in Leeds leaks coolant since Monday.", "Ha, I told them about the valve."),
+        ("The budget for Oslo is 5000 euros.", "Haha, no, it is 7000 euros."),
+        ("Ich schicke den Vertrag am Montag an Siemens.", "Jaja."),
+    ],
+)
+def test_a_laugh_takes_nothing_back(spoken: str, laugh: str) -> None:
+    assert spoken in [text for _, text in told([("Ann", spoken), ("Ben", laugh)])]
+
+
+@pytest.mark.parametrize("reply", ["I forgot.", "I can't.", "I don't."])
+def test_a_question_stays_open_when_nobody_takes_it_on(reply: str) -> None:
+    question = "Who pays the landlord?"
+    assert told([("Ann", question), ("Ben", reply)]) == [(PointKind.QUESTION, question)]
+
+
+def test_a_pronoun_is_not_given_what_somebody_else_spoke_of() -> None:
+    talk = [
+        ("Ann", "The rollback script lives in the ops repo."),
+        ("Ben", "I looked at the billing tests for Siemens."),
+        ("Cy", "I could fix it tomorrow."),
+        ("Ann", "That'd be great."),
+    ]
+    assert told(talk) == [(PointKind.CLAIM, talk[0][1]), (PointKind.CLAIM, talk[1][1])]
+
+
+def test_a_promise_that_names_its_object_needs_no_other_sentence() -> None:
+    talk = [
+        ("Ann", "Can you send the report to Basel?"),
+        ("Ben", "Can do. I'll call Maria on Monday."),
+        ("Cy", "I'll call Jonas."),
+    ]
+    assert told(talk)[-1] == (PointKind.ACTION, "I'll call Jonas.")
+
+
+def test_an_offer_that_is_taken_back_is_no_task() -> None:
+    talk = [("Ann", "I could send the invoice to Siemens."), ("Ben", "Please do."), ("Ann", "Actually I can't.")]
+    assert told(talk) == [(PointKind.CLAIM, talk[0][1])]
+
+
+def test_to_be_asked_what_one_sees_is_no_task() -> None:
+    assert told([("Ann", "Can you see Maria?"), ("Ben", "Yes.")]) == []
