@@ -146,7 +146,7 @@ class PackageIds(NamedTuple):
 
 
 def packaged(assembled: AssembledPackage, ids: PackageIds, trace_id: str, *, is_cached: bool) -> ContextPackage:
-    """Return the package of a assembled; ``is_cached`` says whether it can be."""
+    """Return the package as it is served; ``is_cached`` says whether it can be."""
     from ulid import ULID  # of an extra that whoever only shows a package may lack
 
     receipts, report, now = assembled.fit.receipts(), assembled.access.report, assembled.now

@@ -22,12 +22,15 @@ def _marker(words: Collection[str], parts: Collection[str] = ()) -> regex.Patter
 
 
 _CONDITION: Final = _marker(TABLES["conditions"], TABLES["condition_parts"])
-"""Where begins what makes a rule hold, or ends it: if, unless, until."""
+"""Where begins what makes a rule hold, or ends it: if, unless, until; not words such as Spanish ``si``, which is a
+pronoun in Italian."""
 
 _ONLY: Final = _marker(TABLES["only"])
 """Words before what a rule is limited to."""
 
-_LIMITED: Final = Vocabulary([*TABLES["only"], *TABLES["limits"]], [*TABLES["only_parts"], *TABLES["limit_parts"]])
+_LIMITED: Final = Vocabulary(
+    [*TABLES["only"], *TABLES["alone"], *TABLES["limits"]], [*TABLES["only_parts"], *TABLES["limit_parts"]]
+)
 
 _STILL_SAID: Final = 0.6
 """Part of a rule without its condition, by what its words tell, from which a sentence says it."""

@@ -14,7 +14,7 @@ from context_builder.analysis.analyst import PointKind
 from context_builder.analysis.text.phrases import Marker
 from context_builder.analysis.text.pronouns import NAMED
 from context_builder.analysis.text.replies import LOOKED_AT, NEAR, SHORT, Replies
-from context_builder.analysis.text.statements import Statement, stems_of
+from context_builder.analysis.text.statements import Statement
 from context_builder.analysis.text.words import words
 from context_builder.quoting import quoted_name
 
@@ -403,16 +403,19 @@ def _settles(decided: PointCandidate, other: PointCandidate) -> bool:
 
 
 def _on_another_day(decided: PointCandidate, other: PointCandidate) -> bool:
-    """Return whether two decisions say the same in the same order, but for the day."""
-    (subject, day), (other_subject, other_day) = map(_subject_and_day, (decided, other))
-    return bool(subject and day and other_day) and subject == other_subject and day != other_day
-
-
-def _subject_and_day(decided: PointCandidate) -> tuple[list[str], list[str]]:
-    said = decided.told[-1]
-    days = [day.lower() for day in _DAY.findall(said.text)]
-    timeless = {stem for day in days for stem in stems_of(words(day), day)}
-    return [stem for stem in said.stems if stem not in timeless], days
+    """Return whether two decisions say the same but for the day: word for word, or in other words where the second one
+    is a conclusion ("Then ...").
+    """
+    said, before = decided.told[-1], other.told[-1]
+    days, days_before = (_DAY.findall(one.text.lower()) for one in (said, before))
+    if not days or not days_before or days == days_before:
+        return False
+    rest, rest_before = (words(_DAY.sub(" ", one.text)) for one in (said, before))
+    if [word.lower for word in rest] == [word.lower for word in rest_before]:
+        return True
+    stems = [word.stem for word in rest if word.stem in said.stems]
+    stems_before = [word.stem for word in rest_before if word.stem in before.stems]
+    return Marker.CONCLUDES in said.markers and bool(stems) and stems == stems_before
 
 
 REMEMBERED_CANDIDATES: Final = 40

@@ -135,10 +135,10 @@ _GERMAN: Final = {
         würde vorschlagen; mein vorschlag; ich würde sagen wir; wie wäre es; wie wär's; warum … nicht einfach;
         können wir nicht; wollen wir; wir können doch; ich bin dafür""",
     Marker.PROMISES: """ich werde; ich schicke; ich schick; ich schreibe; ich schreib; ich prüfe; ich prüf; ich
-        bestelle; ich bestell; ich kümmere mich; ich übernehme; ich übernehm; ich mache; ich mach; ich bereite … vor;
-        ich frage; ich frag; ich rufe; ich ruf; ich sende; ich erledige; ich teste; ich besorge; ich besorg; ich
-        organisiere; ich entwerfe; ich schaue; ich schau; ich liefere; ich buche; ich buch; ich kläre; ich klär; ich
-        bringe; ich bring; ich baue; kümmert sich um; jemand muss; jemand sollte; ich muss noch; name wird; name
+        bestelle; ich bestell; ich kümmere mich; ich übernehme; ich übernehm; ich mache; ich bereite … vor;
+        ich frage; ich rufe; ich ruf … an; ich sende; ich erledige; ich teste; ich besorge; ich besorg; ich
+        organisiere; ich entwerfe; ich schaue; ich liefere; ich buche; ich buch; ich kläre; ich klär; ich
+        bringe; ich baue; kümmert sich um; jemand muss; jemand sollte; ich muss noch; name wird; name
         übernimmt; name schickt; name schreibt; name bestellt; name prüft; name macht; mache ich bis; nächster schritt;
         schicke ich; schick ich; rufe ich; ruf ich; schreibe ich; schreib ich; frage ich; frag ich; prüfe ich; prüf
         ich; bestelle ich; bestell ich; das mache ich; das mach ich; das übernehme ich; das übernehm ich; kann ich

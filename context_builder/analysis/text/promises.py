@@ -21,7 +21,8 @@ _SOON: Final = re.compile(
     re.IGNORECASE,
 )
 _OWN_DEED: Final = re.compile(
-    r"\bje (?:passe|prépare|vérifie|commande|réserve|relis|demande)\b|\bj['’](?:appelle|envoie|apporte|écris)\b"
+    r"\bje (?:passe(?! mon temps)|prépare|vérifie|commande|réserve|relis|demande)\b"
+    r"|\bj['’](?:appelle|envoie|apporte|écris)\b"
     r"|\b(?:(?:te|os|se) )?(?:l[oae]s?|te|os) (?:llevo|traigo|mando|envío|preparo|reviso|compro|pido|arreglo|entrego"
     r"|recojo|busco|miro)\b",
     re.IGNORECASE,
@@ -44,17 +45,20 @@ _REFUSES_TO: Final = re.compile(
 )
 """A first person that denies its verb, in languages that promise by the present tense."""
 
+_SAYS_MORE: Final = re.compile(r"[,;:–—]|\bnicht nur\b|\bdonc\b", re.IGNORECASE)
+"""Signs of a second clause, whose verb may be the one that promises."""
+
 _OFFERS: Final = re.compile(
     r"\bI (?:could|['’]d be happy to) (?:also |just |then )?(?:send|write|draft|prepare|email|call|ask|contact|book"
     r"|order|review|organi[sz]e|schedule|check|fix|update|share|collect|submit|upload|deploy|translate|print"
     r"|look (?:at|into))\b"
-    r"|\bI can (?:do|take|write|draft|prepare|check|fix|review|order|book|update|print|translate) "
+    r"|\bI can (?:write|draft|prepare|check|fix|review|order|book|update|print|translate) "
     r"(?:it|them|that|this|the)\b"
-    r"|\b(?:ich könnte|könnte ich)\b.* (?:schicken|schreiben|prüfen|bestellen|übernehmen|fragen|anrufen|senden"
-    r"|erledigen|testen|besorgen|organisieren|entwerfen|liefern|buchen|klären|bringen|abholen|übersetzen)\W*$"
+    r"|\b(?:ich könnte|könnte ich)\b.{0,150} (?:schicken|schreiben|prüfen|bestellen|übernehmen|fragen|anrufen|senden"
+    r"|erledigen|testen|besorgen|organisieren|entwerfen|liefern|buchen|klären|übersetzen)\W*$"
     r"|\bje pourrais (?:envoyer|écrire|vérifier|relire|appeler|demander|commander|préparer|réserver|apporter|organiser"
     r"|traduire)\b"
-    r"|\bpuedo (?:enviar|mandar|escribir|preparar|revisar|llamar|preguntar|comprar|pedir|repartir|llevar|traer|reservar"
+    r"|\bpuedo (?:enviar|mandar|escribir|preparar|revisar|llamar|preguntar|comprar|pedir|repartir|reservar"
     r"|organizar|traducir)(?:l[oae]s?)?\b",
     re.IGNORECASE,
 )
@@ -67,7 +71,7 @@ def will_do_soon(sentence: str) -> bool:
 
 def denies_its_verb(sentence: str) -> bool:
     """Return whether a first person in the present tense says what it does not do."""
-    return bool(_REFUSES_TO.search(sentence)) and is_foreign(sentence)
+    return bool(_REFUSES_TO.search(sentence)) and not _SAYS_MORE.search(sentence) and is_foreign(sentence)
 
 
 def offers(sentence: str) -> bool:

@@ -22,7 +22,7 @@ _REFERS: Final = re.compile(
     r"|tomorrow|before|after|until|first|later|please|up|out|off|again|as|again|so)\b)"
     r"|m['’]en|t['’]en|lui|ça|cela|je (?:vous |te )?l['’]\w+"
     r"|(?:se|te|me|os) l[oa]s?|l[oa]s? (?:\w+o|\w+ré)|les? (?:escribo|mando|envío|llamo)"
-    r"|\w+[aei]rl[oae]s?|\w*[áéíóú]\w*[aei]l[oae]s?|eso|esto)\b(?!['’](?:s|ll) (?:a|the)\b)",
+    r"|\w{1,20}[aei]rl[oae]s?|\w{0,20}[áéíóú]\w{0,10}[aei]l[oae]s?|eso|esto)\b(?!['’](?:s|ll) (?:a|the)\b)",
     re.IGNORECASE,
 )
 _REFERS_IN_GERMAN: Final = re.compile(

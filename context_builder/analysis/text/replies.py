@@ -43,7 +43,8 @@ _TAKES_UP: Final = re.compile(
 """A whole reply that takes up what was proposed or offered; with any other word it may say the opposite."""
 
 _TAKES_BACK: Final = re.compile(
-    r"\b(?:actually|can['’]t|cannot|won['’]t|kann .*nicht|doch nicht|al final no|no puedo|finalement|je ne peux)\b",
+    r"\b(?:actually|can['’]t|cannot|won['’]t|kann [^.,;!?]{0,60}nicht|doch nicht|al final no|no puedo|finalement"
+    r"|je ne peux)\b",
     re.IGNORECASE,
 )
 

@@ -94,7 +94,6 @@ _NOT_TO_DO: Final = re.compile(
 _SPOKEN: Final = {"wir's": "wir", "würd": "würde", "könnt": "könnte"}
 """German words as they are said, with how the phrases spell them."""
 
-_GOES_ON: Final = re.compile(r"[–—…]\s*[a-zà-ÿ]")
 _NAME: Final = re.compile(r"\s(?!I\b)[^\W\d_]*[A-ZÄÖÜÉ]")
 _CONDITIONS: Final = frozenset("if when unless wenn falls si".split())
 
@@ -329,7 +328,7 @@ def _kind(text: str, found: list[Word], marked: Set[Marker], is_question: bool) 
 def _is_whole(text: str, spoken: str, found: list[Word]) -> bool:
     if len(text) > LONGEST_STATEMENT:
         return False
-    if spoken.endswith(BROKEN_OFF) or _GOES_ON.match(spoken):
+    if spoken.endswith(BROKEN_OFF):
         return False
     if len(found) > 1 and found[0].lower in _CONJUNCTIONS and found[1].lower in _PREPOSITIONS:
         return False

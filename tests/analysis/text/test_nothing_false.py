@@ -23,6 +23,18 @@ SETTLED = {PointKind.DECISION, PointKind.ACTION}
         ("We go with the red logo for the homepage.", "We go with the red font for the homepage."),
         ("We decided to rent room 1 to Siemens.", "We decided to rent room 2 to Siemens."),
         ("We decided to buy the chairs on Monday.", "We decided to buy the pumps on Tuesday."),
+        (
+            "We decided that the rubbish is collected on Monday.",
+            "We decided that the rubbish is collected on Thursday as well.",
+        ),
+        (
+            "We decided that he works on Monday in the bakery.",
+            "We decided that she works on Friday in the bakery.",
+        ),
+        (
+            "We decided that the first meeting with Siemens is on Monday.",
+            "We decided that the next meeting with Siemens is on Friday.",
+        ),
     ],
 )
 def test_a_decision_leaves_another_that_only_resembles_it(first: str, second: str) -> None:
@@ -181,3 +193,31 @@ def test_an_offer_that_is_taken_back_is_no_task() -> None:
 
 def test_to_be_asked_what_one_sees_is_no_task() -> None:
     assert told([("Ann", "Can you see Maria?"), ("Ben", "Yes.")]) == []
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        "Ich bin morgen nicht da, ich schicke den Vertrag heute noch an die Anwältin.",
+        "Ich weiß es nicht genau, ich kläre das mit der Buchhaltung bis Freitag.",
+        "Ich schicke nicht nur den Vertrag, sondern auch die Rechnung bis Freitag an Kiel.",
+        "Ich warte seit Montag auf die Bank, ich rufe morgen dort an.",
+        "Je ne trouve pas le contrat, je vais appeler la banque demain.",
+        "– ich schicke den Vertrag bis Freitag an Kiel.",
+    ],
+)
+def test_a_promise_is_one_beside_a_denial(promise: str) -> None:
+    assert [kind for kind, _ in told([("Jan", promise)])] == [PointKind.ACTION]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ich mach gern Sport am Morgen.",
+        "Ich bring die Kinder jeden Tag zur Schule.",
+        "I can take the train to Bremen from here, it runs every hour.",
+        "Aujourd'hui je passe mon temps à regarder des films.",
+    ],
+)
+def test_a_habit_is_no_promise(said: str) -> None:
+    assert PointKind.ACTION not in {kind for kind, _ in told([("Jan", said), ("Eva", "Perfect.")])}
