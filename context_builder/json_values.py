@@ -5,16 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import orjson
-
-
-def parsed_object(raw: bytes | str | None) -> dict[str, Any]:
-    """Return the object that a JSON text holds; an empty one for a text that holds none."""
-    try:
-        return object_of(orjson.loads(raw)) if raw else {}
-    except orjson.JSONDecodeError:
-        return {}
-
 
 def object_of(value: object) -> dict[str, Any]:
     """Return the value; an empty object in place of anything else."""

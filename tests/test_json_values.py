@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from context_builder.json_values import list_of, number_of, object_of, objects_of, parsed_object, texts_of
+from context_builder.json_values import list_of, number_of, object_of, objects_of, texts_of
 
 ODD = [None, True, 0, 1.5, "text", [], [1, {"a": 1}], {}, {"a": 1}]
 
@@ -29,12 +29,3 @@ def test_texts_have_a_longest_length() -> None:
 )
 def test_numbers_are_finite(value: object, number: float | None) -> None:
     assert number_of(value) == number
-
-
-@pytest.mark.parametrize("raw", [None, b"", b"{", b"[]", "null", b'"text"'])
-def test_a_text_that_holds_no_object_is_an_empty_one(raw: bytes | str | None) -> None:
-    assert parsed_object(raw) == {}
-
-
-def test_a_text_that_holds_an_object_is_read() -> None:
-    assert parsed_object(b'{"a": [1]}') == {"a": [1]}

@@ -16,7 +16,6 @@ from hashlib import sha256
 from typing import Any, Final
 
 from context_builder.clock import in_utc
-from context_builder.json_values import object_of
 from context_builder.memory.memory import Memory, MemoryFeedback, MemoryFilter, Rating, SearchResult
 
 ENGLISH: Final = "english"
@@ -208,12 +207,12 @@ def _memory(row: Row) -> Memory:
         position=row["position"],
         time=time,
         tags=tuple(row.get("tags", ())),
-        metadata=object_of(row["metadata"]),
+        metadata=row["metadata"] if isinstance(row["metadata"], dict) else {},
     )
 
 
 def _feedback(row: Row) -> MemoryFeedback | None:
-    feedback = object_of(row.get("feedback"))
+    feedback: Any = row.get("feedback")
     try:
         return MemoryFeedback(
             float(feedback["score"]), int(feedback["count"]), datetime.fromisoformat(feedback["timestamp"])
