@@ -235,7 +235,7 @@ def select(
     """Return what competes for a prompt: each candidate of the draft once, the best memories, as they may be shown.
 
     What an access policy lets be seen redacted only goes through ``redaction_of_governed``, unless the policy redacted
-    it itself; everything goes through ``redaction``, where there is one.
+    it itself; all else goes through ``redaction``, where there is one, and so does what the policy redacted.
     """
     refused, masked = list(draft.refused), list(draft.masked)
     query = RankingQuery(draft.query, now)

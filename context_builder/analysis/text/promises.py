@@ -20,6 +20,8 @@ _SOON: Final = re.compile(
     r"|la semana que viene|el (?:lunes|martes|miércoles|jueves|viernes))\b",
     re.IGNORECASE,
 )
+"""A time that is still to come."""
+
 _OWN_DEED: Final = re.compile(
     r"\bje (?:passe(?! mon temps)|prépare|vérifie|commande|réserve|relis|demande)\b"
     r"|\bj['’](?:appelle|envoie|apporte|écris)\b"
@@ -31,8 +33,8 @@ _OWN_DEED: Final = re.compile(
 
 _NOT_SO: Final = re.compile(
     r"\b(?:not|never|no|nothing|only|have|had|if|but|when|unless|without|nicht|nie|kein\w*|leider|nur|wenn|aber|falls"
-    r"|hätte|hatte|habe|pas|jamais|rien|ne|si|mais|quand|sauf|chaque|tous|toujours|nunca|nada|pero|cuando|sin|salvo|desde|sólo|solo|cada"
-    r"|todos|siempre)\b|n['’]t\b|\bn['’]",
+    r"|hätte|hatte|habe|pas|jamais|rien|ne|si|mais|quand|sauf|chaque|tous|toujours"
+    r"|nunca|nada|pero|cuando|sin|salvo|desde|sólo|solo|cada|todos|siempre)\b|n['’]t\b|\bn['’]",
     re.IGNORECASE,
 )
 """Words with which a deed is denied, is past, is a habit or depends on something."""
@@ -62,6 +64,7 @@ _OFFERS: Final = re.compile(
     r"|organizar|traducir)(?:l[oae]s?)?\b",
     re.IGNORECASE,
 )
+"""What somebody could do for the others, by verbs of work: "I could bring the roof down" offers nothing."""
 
 
 def will_do_soon(sentence: str) -> bool:

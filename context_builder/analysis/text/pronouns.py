@@ -25,6 +25,8 @@ _REFERS: Final = re.compile(
     r"|\w{1,20}[aei]rl[oae]s?|\w{0,20}[áéíóú]\w{0,10}[aei]l[oae]s?|eso|esto)\b(?!['’](?:s|ll) (?:a|the)\b)",
     re.IGNORECASE,
 )
+"""Pronouns anywhere in a sentence that stand for what was named before, in Spanish also at the end of a verb."""
+
 _REFERS_IN_GERMAN: Final = re.compile(
     r"\b(?:ihm|ihn|ihnen|es(?! gibt)|er|sie|den(?=[?.,])|das(?! [A-ZÄÖÜ]))\b|\b(?:wir|ich|er|sie)['’]s\b"
 )

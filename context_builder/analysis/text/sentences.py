@@ -74,6 +74,7 @@ _MARKS: Final = re.compile(r"[,;] ?(?=[,;.?!](?:\s|$))|^(?:[\s,;:!]|[.-](?!\w))+
 def fluent(text: str) -> str:
     """Return ``text`` without disfluencies, its lines kept; every word that is left stands in it, in order."""
     spaced = _spaced(text)
+    # Of a text of nothing else it cannot be told in what language it hesitates.
     only_hesitates = _WORD_ELSEWHERE.issuperset(re.findall(r"\w+", spaced.lower()))
     kept = () if only_hesitates or _english_balance(spaced) > 0 else _WORD_ELSEWHERE
     cleaned = _FILLER.sub(lambda found: found[0] if found[0].strip(" ,").lower() in kept else " ", spaced)

@@ -103,8 +103,8 @@ class Statement:
     """A sentence, its message (``order`` counts the messages), and what tells whether it is worth keeping.
 
     ``hangs`` if it begins with a pronoun that stands for something said before, and ``refers_back`` if it has one that
-    nothing in it names; ``is_whole`` unless it breaks off or
-    is too long. A question that ``is_asked`` waits for an answer, unlike "I wonder whether".
+    nothing in it names; ``is_whole`` unless it breaks off or is too long. A question that ``is_asked`` waits for an
+    answer, unlike "I wonder whether".
     ``weight`` is the sum of the specificity of its ``stems``.
     """
 

@@ -27,10 +27,10 @@ from context_builder.session.conversation.changes import AGAIN, CORRECTION, RESP
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.domains import Topic
 from context_builder.session.conversation.responses import checked_response
-from context_builder.session.keys import RECEIVERS, dead_count_field
+from context_builder.session.keys import RECEIVERS, SUMMARY_SEQS, dead_count_field
 from context_builder.session.messages.buffer import PublishedEntries
 from context_builder.session.messages.buffered_message import MESSAGE_FIELD, BufferedMessage
-from context_builder.session.stored import HEAD, SUMMARY, Checkpoint, Head
+from context_builder.session.stored import HEAD, SUMMARY, Checkpoint, Head, reading
 from context_builder.session.summary.citation import SOURCE, CitedMessage
 
 
@@ -125,7 +125,8 @@ def restore(
     Raises :class:`StoreError` for a checkpoint of a newer version, and for one that is damaged.
     """
     conversation = Conversation(session_id, rules, now, count_tokens)
-    conversation.summary.seq = int(fields.get("summary_seq", b"0"))
+    with reading(session_id, SUMMARY_SEQS, session_id):
+        conversation.summary.seq = int(fields.get("summary_seq", b"0"))
     if "head" not in fields:
         return conversation
     version = HEAD.read(fields["head"]).get("schema_version", 0)

@@ -70,3 +70,9 @@ def test_what_is_told_of_it_quotes_nothing(clock: ManualClock) -> None:
             restore("monday", {**whole, **fields}, 0, SessionConfig(), clock.now(), words)
         assert SECRET not in str(told.value)
         assert "context-builder forget monday" in str(told.value)
+
+
+@pytest.mark.parametrize("fields", [{}, {"head": b"{}"}])
+def test_a_damaged_count_of_summaries_is_named(fields: dict[str, bytes], clock: ManualClock) -> None:
+    with pytest.raises(StoreError, match=r"context_builder:summary_seqs?, field monday is damaged \(ValueError\)"):
+        restore("monday", {**fields, "summary_seq": SECRET.encode()}, 0, SessionConfig(), clock.now(), words)
