@@ -22,8 +22,6 @@ from tests.cli.samples import sample_conversation, sample_state
 from tests.damage import damaged
 from tests.server.page.conftest import logged_in
 from tests.services.api_server import TENANT, ApiServer
-from tests.services.postgres_server import PostgresServer
-from tests.services.redis_server import RedisServer
 from tests.session.conversation.test_state import lively
 
 pytestmark = pytest.mark.engines
@@ -72,8 +70,8 @@ async def damaged_sessions(redis: Redis) -> dict[str, str]:
     return found
 
 
-async def test_every_document_of_a_memory(patient_api: ApiServer, redis: Redis) -> None:
-    api = patient_api
+async def test_every_document_of_a_memory(own_api: ApiServer, redis: Redis) -> None:
+    api = own_api
     documents = [*PUBLISHED, *({name: one} for name in ("published", "keywords", "consilience") for one in PUBLISHED)]
     memory = PostgresMemory(api.database_url)
     said = [
@@ -99,26 +97,14 @@ async def test_every_document_of_a_memory(patient_api: ApiServer, redis: Redis) 
     assert wrong == []
 
 
-@pytest.fixture(scope="module")
-def patient_api(
-    tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer, postgres_server: PostgresServer
-) -> Iterator[ApiServer]:
-    """A server whose callers may call as often as they like."""
-    folder, database = tmp_path_factory.mktemp("damaged"), postgres_server.create_database(migrated=True)
-    many = dict.fromkeys(("serve_caller_rate", "serve_tenant_rate"), 10_000)
-    server = ApiServer(folder, redis_server.url, database, **many)
-    yield server
-    server.close()
-
-
 RAW: Final = (b"", b"\x00\xff", b"[]", b"{}", b'{"id":1}', b'{"id":"x","text":1,"corrects":{}}', b"[" * 100_000)
 """Items of lists that no session wrote."""
 
 WAITING: Final = ("input", "pending", "outbox", "memory_outbox", "dead", "archive_dead", "memory_dead")
 
 
-async def test_every_item_of_every_list(patient_api: ApiServer, redis: Redis) -> None:
-    api, names = patient_api, [f"item-{number}" for number in range(len(RAW))]
+async def test_every_item_of_every_list(own_api: ApiServer, redis: Redis) -> None:
+    api, names = own_api, [f"item-{number}" for number in range(len(RAW))]
     for name, raw in zip(names, RAW, strict=True):
         keys = Keys(name)
         await redis.set(keys.state, orjson.dumps(sample_state(session_id=name)))
@@ -143,8 +129,8 @@ async def test_every_item_of_every_list(patient_api: ApiServer, redis: Redis) ->
     assert wrong == []
 
 
-async def test_every_field_of_every_session(patient_api: ApiServer, redis: Redis) -> None:
-    api = patient_api
+async def test_every_field_of_every_session(own_api: ApiServer, redis: Redis) -> None:
+    api = own_api
     found = await damaged_sessions(redis)
     shown = random.Random(7).sample([*found], LOOKED_AT)
     wrong = []

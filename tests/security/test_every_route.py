@@ -9,7 +9,7 @@ import asyncio
 import gzip
 import json
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,7 +29,6 @@ from tests.security.others import others_are_answered
 from tests.security.test_http import BODIES, CALLS
 from tests.server.page.conftest import logged_in
 from tests.services.api_server import TENANT, ApiServer
-from tests.services.postgres_server import PostgresServer
 from tests.services.problems import problem
 from tests.services.redis_server import RedisServer
 
@@ -92,18 +91,6 @@ class Caller:
 
 def secret_of(tenant: str, what: str) -> str:
     return f"zz{tenant}{what}zz"
-
-
-@pytest.fixture(scope="module")
-def own_api(
-    tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer, postgres_server: PostgresServer
-) -> Iterator[ApiServer]:
-    """A server whose database may hold whatever is sent, and whose callers may call as often as they like."""
-    folder, database = tmp_path_factory.mktemp("fuzzed"), postgres_server.create_database(migrated=True)
-    many = dict.fromkeys(("serve_caller_rate", "serve_tenant_rate"), 10_000)
-    server = ApiServer(folder, redis_server.url, database, **many)
-    yield server
-    server.close()
 
 
 @pytest.fixture
