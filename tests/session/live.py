@@ -121,6 +121,15 @@ class Live:
 
         return await wait_until(seen, described)
 
+    async def fails(self, *tasks: str, session_id: str = "monday") -> None:
+        """Returns when the session tells that these tasks fail: from then on it waits to try again."""
+
+        async def told() -> bool:
+            state = await self.state(session_id)
+            return {*tasks} <= {*state.get("failing", {})}
+
+        await wait_until(told, f"these fail: {', '.join(tasks)}")
+
     async def shows(self, *numbers: int | None, session_id: str = "monday") -> Any:
         """The state, once its buffer has exactly these message numbers."""
 

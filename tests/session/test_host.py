@@ -211,7 +211,7 @@ async def test_what_redis_lost_is_restored_when_a_summary_cannot_read_it(
     live.analyst.failure = AnalystUnavailable("away", retry_after=1.0)
     await live.start(buffer_max=1)
     await live.say(1, 2, 3)
-    await wait_until(lambda: live.analyst.summary_calls, "a summary has failed")
+    await live.fails("summary")
     await live.redis.flushall()
     live.analyst.failure = None
     live.clock.advance(2.0)

@@ -195,9 +195,9 @@ async def test_a_failing_model_loses_nothing_and_is_asked_again(live: Live) -> N
     await live.start()
     live.analyst.failure = AnalystUnavailable("the model is away")
     await live.say(1, 2, 3, 4, 5)
-    await wait_until(lambda: live.analyst.keyword_calls and live.analyst.domain_calls, "the model is asked")
+    await live.fails("keywords", "domains")
     live.clock.advance(120)
-    await wait_until(lambda: live.analyst.summary_calls, "it is asked for a summary too")
+    await live.fails("summary")
     await live.shows(1, 2, 3, 4, 5)
     live.analyst.failure = None
     live.clock.advance(15)
@@ -210,7 +210,7 @@ async def test_a_model_that_fails_for_too_long_is_stood_in_for(live: Live) -> No
     await live.say(1, 2, 3, 4)
     await live.shows(1, 2, 3, 4)
     live.clock.advance(120)
-    await wait_until(lambda: live.analyst.summary_calls, "the model is asked first")
+    await live.fails("summary")
     live.clock.advance(15)
     state = await live.until("the last resort answered", message_count=4, degraded_messages=4)
     assert state["analyst"]["summary"] == "last resort"
