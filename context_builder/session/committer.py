@@ -140,6 +140,7 @@ class Committer:
             note_span("session.publish", told, parent=trace, begin=begun, end=now)
 
     def _describe(self, conversation: Conversation, batch: Batch, *, publish: bool) -> _Attempt:
+        # The changes leave the conversation here and are held by the attempt, which is repeated until Redis has them.
         changes = conversation.take_changes()
         if batch.unidentified:
             changes.fields["unidentified"] = self._history.unidentified.encode(batch.unidentified)
@@ -166,6 +167,8 @@ class Committer:
         return _Attempt(commit, commit, now)
 
     async def _write(self, conversation: Conversation, attempt: _Attempt) -> Committed:
+        # Each refusal says what Redis holds; the attempt is built on that and put again. It ends, because only this
+        # process or its successor writes: a successor raises LeaseLost out of here.
         while True:
             try:
                 return await self._put(attempt)
@@ -181,6 +184,8 @@ class Committer:
         In a Redis that fell back, the lease may be that of somebody who was replaced, or who has just begun with less
         than this process remembers. It is taken from them; should they write first, the next commit is refused.
         """
+        # A lease can be lost in three ways: it ran out while this process slept, Redis fell back to an earlier owner's,
+        # or somebody took it over. Only in the last may this process not go on.
         held, lineage = await self.store.held(), self.store.lineage
         fell_back = lineage.knows(held) and lineage.is_behind(held)
         if not (lost.expired or fell_back):
@@ -203,7 +208,7 @@ class Committer:
         """Build the attempt on what Redis holds, with all of the session if that is older than this process."""
         held, revision = await self.store.held(), self.store.revision
         self._check(held)
-        attempt.commit = attempt.changes
+        attempt.commit = attempt.changes  # not a rewrite that was built on what Redis held before
         if self.store.lineage.is_behind(held):
             log.error("store.fell_back", session_id=self.store.keys.session_id, revision=revision, held=held.revision)
             self._rewrite(conversation, attempt, held.revision)
@@ -217,7 +222,7 @@ class Committer:
         self._history.acknowledged(committed.position)
         (self._history.unidentified.fell_back if commit.rewrite else self._history.unidentified.held)(now)
         if commit.head:
-            kept = attempt.changes
+            kept = attempt.changes  # of a rewrite, the rest is remembered already
             self._history.keep(revision, kept.lists, kept.identities, kept.unidentified, now)
         if self._recorder and commit.state is not None and committed.state_present:
             self._recorder.published(revision, commit.state, attempt.described_at)
@@ -229,6 +234,7 @@ class Committer:
         attempt.described_at = now
         conversation.everything_changed()
         everything = conversation.take_changes()
+        # What the attempt holds left the conversation before: list items and ids that only it still knows.
         everything.follow(commit.changes)
         everything.fields["unidentified"] = self._history.unidentified.encode(commit.unidentified)
         counted = write_counters(conversation)

@@ -161,7 +161,7 @@ class Arrivals:
             except Exception as error:  # noqa: BLE001 whatever it is, Redis is asked meanwhile
                 log.debug("arrivals.reconnecting", error=type(error).__name__)
             finally:
-                self._missed = MISSED_PROBES
+                self._missed = MISSED_PROBES  # ask from now on, without waiting for probes to be missed
                 self._pass_gathered()
                 await pubsub.aclose()
             await asyncio.sleep(RECONNECT_SECONDS)
@@ -373,8 +373,9 @@ class SessionHost:
             log.error("host.refresh_refused", error=str(error))
             verdicts = [1] * len(described)
         for (session, commits), verdict in zip(described, verdicts, strict=True):
+            # A commit that began meanwhile tells the session more than this verdict, which may be of the time before.
             if session.commits != commits:
-                continue  # it has committed meanwhile
+                continue
             session.put_off(now, rules.tick)
             if verdict == 1:
                 session.attend()

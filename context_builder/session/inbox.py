@@ -126,6 +126,7 @@ class Inbox:
             async for attempt in until_available():
                 with attempt:
                     batch = await self._next()
+            # Reading on before the commit would read the same deliveries again: only it takes them out of the input.
             self._is_committed.clear()
             deliver(batch)
             await self._is_committed.wait()
@@ -137,11 +138,11 @@ class Inbox:
             return batch
         while self._arrived:
             await self._arrived.wait()
-            self._arrived.clear()
+            self._arrived.clear()  # before the read: what arrives during it is read by the next round
             try:
                 batch = await self._read()
             except BaseException:
-                self._arrived.set()
+                self._arrived.set()  # Redis was away; what arrived is still unread, and nobody announces it again
                 raise
             if batch:
                 return batch
@@ -149,6 +150,7 @@ class Inbox:
             while (delivery := await self._store.next_input(BLOCK_SECONDS)) is None:
                 pass
             decoded = self._decode([delivery])
+            # With an identity it needs no position to be recognized, which saves a round trip before it is visible.
             if all(each.identity for each in decoded):
                 return await self._batch(decoded, self._history.position)
             if batch := await self._read():  # together with its position, which tells whether it came before
@@ -181,6 +183,7 @@ class Inbox:
         fresh: list[tuple[int, Decoded]] = []
         positions = [begin]
         for place, each in enumerate(decoded):
+            # A position hashes everything read so far, so the same delivery has it again only in the same place.
             positions.append(position_after(positions[-1], each.raw))
             if each.identity in known if each.identity else positions[-1] in self._history.unidentified:
                 continue
@@ -205,7 +208,7 @@ class Inbox:
                 identities.append(each.identity)
             else:  # of a dead letter, too: put back, it is to be read anew
                 unidentified.append(positions[place + 1])
-        self.last_id = index.last_id
+        self.last_id = index.last_id  # ids are given here, once: the commit that tells them may be repeated
         dead = _without_struck(dead, [one for one in events if isinstance(one, Strike)])
         raw = [each.raw for each in decoded[:length]]
         batch = Batch(raw, events, dead, identities, index.changed, unidentified, begin, positions[length])

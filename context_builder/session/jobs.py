@@ -237,6 +237,7 @@ class Jobs:
         try:
             result = await self._analyst.summarize(request)
         except (OverBudget, ReplyInvalid) as error:
+            # A model that is away is waited for. One that answers uselessly may never do better on these messages.
             self._useless += isinstance(error, ReplyInvalid)
             if isinstance(error, ReplyInvalid) and self._useless < MOST_USELESS:
                 raise
@@ -307,6 +308,7 @@ class Dispatch:
         With ``more_to_come``, keywords may wait a little for company; until tokens can be counted, summaries wait.
         """
         now = self._clock.now()
+        # Keywords come last, since every message brings some: asked first, they would leave the others no room.
         if self._jobs.have_room:
             self._start_domains(now, tasks, more_to_come=more_to_come)
         if self._jobs.can_start and self._conversation.summary_due(now):

@@ -304,6 +304,8 @@ class Session:
     async def _live(self, tasks: asyncio.TaskGroup) -> None:
         dispatch = Dispatch(self.conversation, self._jobs, self._store, self._record, self._dependencies.clock)
         while not self.told_to_stop.is_set():
+            # One round: wait for something, apply it with all that came meanwhile, commit that in one step, and only
+            # then start analysis, so that no model is between a message and its readers.
             now = self._now()
             ticks = self._hosted is None or self._leaving == "ending"
             moment = self.conversation.next_moment(now, can_start_tasks=self._jobs.can_start, ticks=ticks)
@@ -311,6 +313,7 @@ class Session:
                 event = await self._next_event(moment - now.monotonic)
             self._apply(event)
             self._apply_all()
+            # Plain text analysis of a short message takes less time than a second commit would.
             while self._has_deliveries and dispatch.do_at_once(more_to_come=self._inbox.waiting > 0):
                 self._apply_all()
             leaving = self._leaving  # before the commit, which then has it all
@@ -432,6 +435,7 @@ class Session:
             self.relays.struck(message.entry_id for message, _ in struck)
         if self.conversation.was_revised:
             await self._committer.revise_what_waits(self.conversation)
+        # Taken before the commit is awaited: what is applied meanwhile belongs to the next one.
         uncommitted, self._uncommitted = self._uncommitted, _Uncommitted()
         gone = {message.entry_id for message, _ in struck}
         messages = [entry for entry in uncommitted.messages if entry.id not in gone]

@@ -134,6 +134,7 @@ class Conversation:
 
         After a strike, tasks under way come to nothing: what was struck may be in their results.
         """
+        # What is being rewritten may quote what is corrected here, so the rewriting under way is not taken in.
         self._compaction_is_stale = self._compacting
         before = len(self.buffer.entries)
         revised = self.revisions.apply(revisions, now, self._changes)
@@ -154,6 +155,7 @@ class Conversation:
         return self._changes.struck
 
     def _dismiss_tasks(self) -> None:
+        # A call to a model cannot be taken back. Its outcome still comes, is charged for, and says nothing.
         self._dismissed |= self._under_way
         self._under_way = {}
         self._batches.dismiss()

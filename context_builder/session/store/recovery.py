@@ -100,6 +100,8 @@ class Lineage:
 
     def loaded(self, held: HeldRevision, ancestors: bytes | None) -> Self:
         """Continue from what Redis holds, whose checkpoint names these ``ancestors``."""
+        # Who wrote last is an ancestor, too, up to the revision that is continued from. What that process may still
+        # write afterwards has a higher one, and is a stranger's.
         named = {str(writer).encode(): int(last) for writer, last in orjson.loads(ancestors or b"[]")}
         if held.by:
             named.pop(held.by, None)  # so that it becomes the newest
@@ -124,6 +126,7 @@ class Lineage:
 
     def was_forgotten(self, held: HeldRevision) -> bool:
         """Return whether the session was forgotten since it was loaded; a Redis that fell back has an earlier mark."""
+        # Only the newest mark counts: an earlier one that is there again shows a Redis that fell back, not a deletion.
         return not {*held.mark.split()[:1]} <= {*self.latest.mark.split()}
 
     def is_behind(self, held: HeldRevision) -> bool:

@@ -88,6 +88,8 @@ class SessionStore:
         Raises :class:`SessionOwned` naming the present owner.
         """
         lease_ms = int(self._rules.lease * 1000)
+        # The script takes a lease that is free, or whose value is `expected`: that of an owner who was seen to be dead.
+        # Should another process have taken it in between, its value differs, and its owner is looked at in turn.
         expected = b""
         while True:
             described = orjson.dumps({**holder, "nonce": self._nonce})
@@ -234,6 +236,7 @@ class SessionStore:
         Raises :class:`LeaseLost` when somebody else owns the session and :class:`StoreDiverged`
         when Redis holds another revision than the one this process wrote last.
         """
+        # Without a head nothing is written to the checkpoint, so the revision stays: only what expires is refreshed.
         target = self._revision + 1 if commit.head else self.lineage.base.revision
         acknowledged = commit.acknowledged
         patch = StatePatch.between(self._published, commit.state) if commit.state is not None else None
@@ -250,6 +253,7 @@ class SessionStore:
             if status == b"ok":
                 if target > self._revision:  # also a rewrite that was not heard of, on which this commit builds
                     self._revision, self.lineage = target, self.lineage.committed(target)
+                # The next state is sent as edits of this one, so it must be what Redis really holds.
                 self._published = (patch.result if patch else self._published) if state_present else None
                 return Committed(waiting, undelivered, unremembered, request.decode(), bool(state_present), detail)
             if status == b"input_changed":

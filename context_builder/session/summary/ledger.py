@@ -171,7 +171,9 @@ class Ledger:
             text = quoted_line(draft.text)
             if not text or not draft.evidence or any(cited not in entries for cited in draft.cites):
                 continue
-            there = [*self.points, *gone]  # one point may be replaced by several
+            # A decision on a dispute may become two points, of which both name the dispute: it is still there for the
+            # second one, and leaves once.
+            there = [*self.points, *gone]
             old = [point for point in there if point.id in draft.replaces or point.was(draft.replaces)]
             self.points = [point for point in self.points if point not in old]
             gone += [point for point in old if point not in gone]
@@ -266,6 +268,7 @@ class Ledger:
         dropped = {point.id for point in asked if point.id in result.dropped and not is_binding(point.kind)}
         gone = said | dropped | (result.settled & {point.id for point in asked})
         placed = [(index, point) for index, point in enumerate(self.points) if point.id not in gone]
+        # A merged point stands where the newest of its points stood: what it says last holds since then.
         for next_id, one in enumerate(result.points, start=self._next_id):
             old = [self.points[place[merged]] for merged in one.merges]
             placed.append((place[old[-1].id], _merged(next_id, one, old)))
