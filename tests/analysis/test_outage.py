@@ -79,11 +79,9 @@ async def endure(redis: Redis, failed: Callable[[], bool]) -> None:
 
 async def recover(redis: Redis) -> None:
     """The model is back: its quality must be, too."""
-    begun = time.perf_counter()
     caught_up = await wait_until(
         published(redis, lambda s: s["rolling_summary"]["message_count"] == 12), "the summary catches up"
     )
-    assert time.perf_counter() - begun < PAUSE + 2
     assert caught_up["rolling_summary"]["covers_messages"] == [1, 12]
     assert caught_up["rolling_summary"]["degraded_messages"] == 0
     assert "strand 12" in caught_up["rolling_summary"]["text"]

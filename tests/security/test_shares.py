@@ -30,7 +30,7 @@ from context_builder.server.problem import Problem
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
 from tests.services.redis_server import RedisServer
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 RATE, STREAMS = 2, 3
 
@@ -160,7 +160,7 @@ async def test_a_turn_that_is_given_up_is_the_next_ones() -> None:
     await asyncio.gather(waiting, return_exceptions=True)
     await shares.begin("club", "ann")
     shares.end("lab", "ann")
-    await asyncio.wait_for(shares.begin("lab", "ann"), 1)
+    await asyncio.wait_for(shares.begin("lab", "ann"), PATIENCE)
 
 
 async def test_one_caller_leaves_turns_to_the_others_of_its_tenant() -> None:
