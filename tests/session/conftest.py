@@ -46,7 +46,7 @@ async def live(
     task and no undocumented key is left.
     """
     monkeypatch.setattr(store, "RELEASE_TIMEOUT", PATIENCE)  # a busy machine is not to be taken for a Redis that stalls
-    monkeypatch.setattr(relays, "LONGEST_WAIT", 0.5)  # nor does a receiver stay away for longer where it took longer
+    monkeypatch.setattr(relays, "LONGEST_WAIT", 0.05)  # a receiver that is back is asked soon, however long it was away
     patient = Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3))  # tests restart Redis
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(patient)

@@ -79,7 +79,7 @@ async def test_one_session_that_is_taken_away_does_not_disturb_the_others(
     live: Live, hosted: dict[str, Session]
 ) -> None:
     lost = hosted.pop(NAMES[0])
-    await live.redis.set(Keys(NAMES[0]).owner, '{"token":0,"host":"lab-3","pid":4711}', ex=30)
+    await live.redis.set(Keys(NAMES[0]).owner, '{"token":0,"host":"lab-3","pid":4711}', ex=3600)
     with pytest.raises(LeaseLost, match="is now run by process 4711 on lab-3"):
         await live.gone(lost)
     await live.say(1, session_id=NAMES[1])
