@@ -172,15 +172,13 @@ async def test_what_is_pushed_while_a_session_leaves_is_never_missed(
 ) -> None:
     await fleet.redis.config_set("notify-keyspace-events", "El")
     fast = {"session_sleep": 0.12, "silence_threshold": 0.1, "raw_buffer_time_window": 0.05, "poll_interval": 0.05}
-    worker = start_worker(**fast, discovery_scan=60, database_url=migrated_url)
+    worker = start_worker(**fast, discovery_scan=3600, database_url=migrated_url)
     await ready(worker)
-    waited = []
     for _ in range(15):
         await fleet.say("monday")
-        waited.append(await fleet.hears("monday"))
+        await fleet.hears("monday")
         await wait_until(lambda: _is_left(fleet), "it leaves", poll=0.0005)  # docket has its task still
     assert worker.output.count("fleet.session_sleeps") >= 10
-    assert sorted(waited)[3] < 0.75  # without a look as a session leaves, nearly each waits for a second
 
 
 async def _is_left(fleet: Fleet) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import orjson
@@ -33,16 +32,14 @@ class Fleet:
         state: dict[str, Any] = orjson.loads(await self.redis.get(Keys(session_id).state) or b"{}")
         return int(state.get("received_messages", 0))
 
-    async def hears(self, *session_ids: str) -> float:
-        """Seconds until all that was said in these sessions is published."""
-        started = time.monotonic()
+    async def hears(self, *session_ids: str) -> None:
+        """Returns when all that was said in these sessions is published."""
 
         async def heard() -> bool:
             counts = [await self.received(session_id) for session_id in session_ids]
             return counts == [self._numbers[session_id] for session_id in session_ids]
 
         await wait_until(heard, f"{len(session_ids)} sessions publish what was said")
-        return time.monotonic() - started
 
     async def owners(self, *session_ids: str) -> dict[str, int]:
         """The process ids of those sessions' owners that have one."""
