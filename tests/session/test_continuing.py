@@ -320,15 +320,12 @@ async def test_a_redis_that_lost_its_data_gets_everything_again(live: Live) -> N
 
 
 async def test_who_says_hello_again_to_a_wiped_redis_said_it_twice(live: Live) -> None:
-    await live.start()
+    session = await live.start()
     await live.push({"text": "Hello"})
-    await live.until("it is heard", received_messages=1)
-    live.clock.advance(6)
-
-    async def is_refreshed() -> bool:
-        return bool((await live.conversation_state())["time_since_last_message"] > 5)
-
-    await wait_until(is_refreshed, "a commit finds that Redis still has it")
+    revision = (await live.until("it is heard", received_messages=1))["revision"]
+    await wait_until(lambda: session._store.revision == revision, "the session knows that Redis has it")
+    now = live.clock.advance(6).monotonic
+    await wait_until(lambda: session._committer._committed_at == now, "a commit finds that Redis still has it")
     await live.redis.flushall()
     await live.push({"text": "Hello"})
     await live.until("it is heard again", received_messages=2)
