@@ -88,8 +88,10 @@ async def test_a_key_of_another_type_does_not_keep_the_others_from_being_taken_a
     await fleet.say("monday", "tuesday")
     await fleet.hears("monday", "tuesday")
     name = getattr(Keys("monday"), key)
-    await fleet.redis.delete(name)
-    await (fleet.redis.set if key == "pending" else fleet.redis.lpush)(name, "a mistake")
+    async with fleet.redis.pipeline(transaction=True) as replaced:  # at once: its owner would write it anew
+        replaced.delete(name)
+        (replaced.set if key == "pending" else replaced.lpush)(name, "a mistake")
+        await replaced.execute()
     await fleet.say("monday")
     await wait_until(lambda: said(worker, "store.wrong_type"), "the log names the key")
     await fleet.redis.config_set("maxmemory", "1000000")

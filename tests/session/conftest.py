@@ -38,6 +38,12 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine is not to be taken for a Redis that stalls."""
+    monkeypatch.setattr(store, "RELEASE_TIMEOUT", PATIENCE)
+
+
 @pytest.fixture
 async def live(
     redis: Redis, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
@@ -45,7 +51,6 @@ async def live(
     """Runs sessions by themselves, or with a host where a test is ``HOSTED_TOO``; afterwards they are stopped, and no
     task and no undocumented key is left.
     """
-    monkeypatch.setattr(store, "RELEASE_TIMEOUT", PATIENCE)  # a busy machine is not to be taken for a Redis that stalls
     monkeypatch.setattr(relays, "LONGEST_WAIT", 0.05)  # a receiver that is back is asked soon, however long it was away
     patient = Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3))  # tests restart Redis
     async with AsyncExitStack() as stack:

@@ -323,7 +323,7 @@ async def test_who_says_hello_again_to_a_wiped_redis_said_it_twice(live: Live) -
     session = await live.start()
     await live.push({"text": "Hello"})
     revision = (await live.until("it is heard", received_messages=1))["revision"]
-    await wait_until(lambda: session._store.revision == revision, "the session knows that Redis has it")
+    await wait_until(lambda: session._store.revision >= revision, "the session knows that Redis has it")
     now = live.clock.advance(6).monotonic
     await wait_until(lambda: session._committer._committed_at == now, "a commit finds that Redis still has it")
     await live.redis.flushall()

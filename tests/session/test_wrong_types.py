@@ -58,9 +58,11 @@ async def test_a_wrong_key_that_is_there_before_the_session_is_waited_for_too(li
 
 async def test_a_published_state_of_another_type_is_overwritten(live: Live) -> None:
     await live.start()
-    for key in (KEYS.state, KEYS.conversation):
-        await live.redis.delete(key)
-        await live.redis.rpush(key, "garbage")
+    async with live.redis.pipeline(transaction=True) as replaced:
+        for key in (KEYS.state, KEYS.conversation):
+            replaced.delete(key)
+            replaced.rpush(key, "garbage")
+        await replaced.execute()
     await live.say(1)
 
     async def are_strings() -> bool:
