@@ -187,7 +187,7 @@ async def test_hostile_messages_are_skipped_and_thousands_come_through(
     async with transcriber(tell) as url:
         follows = listener.from_websocket(url, None, lambda m: feed.follow(m, speech), lambda state: None)
         task = asyncio.create_task(follows)
-        await wait_until(lambda: feed.pushed == 3000 and feed.skipped == 3002, "all are read")
+        await wait_until(lambda: feed.pushed == 3000 and feed.skipped == 3002, "all are read", timeout=2 * PATIENCE)
         task.cancel()
     assert await texts(redis) == [f"Clip {place} 🐳" for place in range(3000)]
     assert not any("hunter2" in reason for reason in skipped)

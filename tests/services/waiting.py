@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 100.0
 """Seconds after which nothing is waited for any more: a machine may be busy, or stand still for a while."""
 
 
