@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from context_builder.concurrency import FairTurns, share
+from tests.services.waiting import PATIENCE
 
 
 class Workers:
@@ -47,7 +48,7 @@ async def test_who_gives_up_leaves_the_turn_to_others() -> None:
     second.cancel()
     await asyncio.gather(first, second, third, return_exceptions=True)
     assert workers.worked == ["2"]
-    await asyncio.wait_for(workers.turns.acquire(), 1)
+    await asyncio.wait_for(workers.turns.acquire(), PATIENCE)
 
 
 async def test_a_share_leaves_free_places_to_others_once_it_has_its_most() -> None:
@@ -69,4 +70,4 @@ async def test_so_many_work_at_a_time_as_there_are_places() -> None:
         assert workers.worked == ["0"]
         await asyncio.gather(*tasks)
     for _ in range(3):
-        await asyncio.wait_for(workers.turns.acquire(), 1)
+        await asyncio.wait_for(workers.turns.acquire(), PATIENCE)

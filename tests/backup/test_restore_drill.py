@@ -123,7 +123,7 @@ async def test_everything_is_back_and_goes_on(
         async def all_summarized() -> bool:
             return (await again.state())["rolling_summary"]["message_count"] == len(SAID) + 3
 
-        await wait_until(all_summarized, "the new words are summarized", 30)
+        await wait_until(all_summarized, "the new words are summarized")
         ended = context_builder("end", "monday", **here)
         assert ended.wait(60) == 0, ended.output
     after = await rows(fresh_database_url)
@@ -142,7 +142,7 @@ async def is_summarized(talk: Talk) -> None:
     async def summarized() -> bool:
         return (await talk.state())["rolling_summary"]["message_count"] == len(SAID) + 1
 
-    await wait_until(summarized, "all is summarized", 30)
+    await wait_until(summarized, "all is summarized")
 
 
 async def buffered(talk: Talk) -> bool:
@@ -165,7 +165,7 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
     ]
     session = SessionClient(redis, "monday")
     daemon = context_builder("run", "monday", **there)
-    await wait_until(lambda: daemon.is_ready, "it runs", 30)
+    await wait_until(lambda: daemon.is_ready, "it runs")
 
     backed_up = asyncio.Event()
     said = 0
@@ -184,9 +184,9 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
     async def is_going() -> bool:
         return ((await session.state()) or {}).get("received_messages", 0) >= 40
 
-    await wait_until(is_going, "some of it is said", 30)
+    await wait_until(is_going, "some of it is said")
     backing_up = context_builder("backup", str(backup), **there)
-    await wait_until(lambda: backing_up.process.poll() is not None, "it is backed up", 30)
+    await wait_until(lambda: backing_up.process.poll() is not None, "it is backed up")
     assert backing_up.process.poll() == 0, backing_up.output
     backed_up.set()
     await talks
@@ -207,7 +207,7 @@ async def test_a_session_that_talks_meanwhile_is_backed_up_whole(
             state = await restored.state()
             return bool(state and state["received_messages"] == MANY)
 
-        await wait_until(all_there, "every message is there, once", 60)
+        await wait_until(all_there, "every message is there, once")
         ended = context_builder("end", "monday", **here)
         assert ended.wait(60) == 0, ended.output
     connection = await asyncpg.connect(fresh_database_url)

@@ -20,6 +20,7 @@ from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import RedisEngine
 from tests.services.daemon import ROOT
 from tests.services.redis_server import RedisServer
+from tests.services.waiting import PATIENCE
 
 pytestmark = pytest.mark.engines
 
@@ -82,7 +83,7 @@ def interrupted(folder: Path, program: list[str], after: float, times: int = 1, 
         for _ in range(times):
             time.sleep(after)  # the moment is what this is about
             process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=PATIENCE)
     return process.returncode, output
 
 
@@ -104,7 +105,9 @@ def test_it_ends_without_a_traceback(
 
 
 def test_an_import_does_not_swallow_it() -> None:
-    program = subprocess.run([sys.executable, "-c", SWALLOW], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    program = subprocess.run(
+        [sys.executable, "-c", SWALLOW], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
+    )
     assert program.returncode == 130, program.stdout
     assert not program.stderr
 

@@ -24,6 +24,7 @@ from tests.cli.publishing import publish
 from tests.cli.samples import ECOLOGY, ROBOTICS, sample, sample_state
 from tests.services.postgres_server import PostgresServer
 from tests.services.redis_server import RedisServer
+from tests.services.waiting import PATIENCE
 
 pytestmark = pytest.mark.engines
 
@@ -85,7 +86,7 @@ async def test_in_a_terminal_it_shows_the_live_view_and_gives_the_screen_back(re
 async def test_a_stop_ends_it_early(redis: Redis) -> None:
     console, stop = Console(file=io.StringIO(), width=110), asyncio.Event()
     asyncio.get_running_loop().call_later(0.1, stop.set)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await play(SessionClient(redis, "point-arlen"), stop=stop, console=console, speed=1)
 
 

@@ -147,11 +147,11 @@ async def test_a_command_that_is_killed_in_the_middle_is_run_again(
     assert asked.stderr is not None
     while b"memories deleted" not in (line := await asked.stderr.readline()):
         assert line, "it tells how far it is"
-    await wait_until(lambda: waiting(holder), "the last step waits", 30)
+    await wait_until(lambda: waiting(holder), "the last step waits")
     asked.kill()
     await asked.wait()
     await holder.execute(f"SELECT pg_terminate_backend(pid) FROM ({WAITING}) AS waiting")
-    await wait_until(lambda: none_waiting(holder), "its connection ends", 30)
+    await wait_until(lambda: none_waiting(holder), "its connection ends")
     await held.rollback()
     await holder.close()
     kept = len(await memory.search("local", left))

@@ -145,8 +145,8 @@ async def test_ctrl_c_says_how_far_it_came_and_what_it_says_goes_on(
     lines = [orjson.dumps({"speaker": "A", "text": f"message {i}", "t_est": 0 if i < 3 else 60}) for i in range(5)]
     (tmp_path / "my talk.jsonl").write_bytes(b"\n".join(lines))
     with Daemon(tmp_path, "replay", "my talk.jsonl", "monday", "--speed", "2", redis_url=redis_server.url) as replaying:
-        await wait_until(lambda: "messages pushed" in replaying.output, "it begins", 20)
-        status, _ = replaying.stop(signal.SIGINT)
+        await wait_until(lambda: "messages pushed" in replaying.output, "it begins")
+        status = replaying.stop(signal.SIGINT)
         told = replaying.output.splitlines()
     assert status == 130
     assert "3 of 5 pushed to monday" in told

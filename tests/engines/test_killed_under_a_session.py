@@ -26,9 +26,6 @@ from tests.session.saying import spoken
 
 pytestmark = [pytest.mark.engines, pytest.mark.long]
 
-SECONDS = 20.0
-"""On a machine with nothing else to do, each is back within three."""
-
 LONG = "Helicase unwinds the double helix of the sample. " * 300  # which no loop reads by itself
 
 
@@ -50,7 +47,7 @@ class Engines:
         """Push a message, as a listener does that tries until it is taken; its number."""
         self.number += 1
         pushed = orjson.dumps(spoken(self.number, f"{text} No. {self.number}."))
-        await wait_until(lambda: self._push(session, pushed), "Redis takes a message", timeout=SECONDS, poll=0.1)
+        await wait_until(lambda: self._push(session, pushed), "Redis takes a message", poll=0.1)
         return self.number
 
     async def _push(self, session: str, pushed: bytes) -> bool:
@@ -117,13 +114,13 @@ async def test_each_process_is_killed_and_all_goes_on(
         for _ in range(3):
             number = await engines.say("monday", text)
             heard = partial(engines.is_heard, "monday", number)
-            await wait_until(heard, f"message {number} is heard {when}", timeout=SECONDS, poll=0.1)
+            await wait_until(heard, f"message {number} is heard {when}", poll=0.1)
         archived = partial(engines.is_archived, "monday")
-        await wait_until(archived, f"all is archived {when}", timeout=SECONDS, poll=0.2)
+        await wait_until(archived, f"all is archived {when}", poll=0.2)
         assert daemon.process.poll() is None, daemon.output
 
     with Daemon(tmp_path, *arguments, context_builder_home=home, **settings) as daemon:
-        await wait_until(engines.redis_engine.running, "the engines have started", timeout=60)
+        await wait_until(engines.redis_engine.running, "the engines have started")
         await goes_on("at first")
         engines.kill_postgres()
         await goes_on("once PostgreSQL was killed")
@@ -131,7 +128,7 @@ async def test_each_process_is_killed_and_all_goes_on(
         await goes_on("once Redis was killed")
         if arguments == ("fleet",):  # which has a process for long texts
             await goes_on("with long messages", LONG)
-            for process in await wait_until(partial(analysis_of, daemon), "the analysis process runs", timeout=SECONDS):
+            for process in await wait_until(partial(analysis_of, daemon), "the analysis process runs"):
                 process.kill()
             await goes_on("once the analysis was killed", LONG)
         engines.kill_redis()

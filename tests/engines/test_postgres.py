@@ -134,8 +134,8 @@ async def test_who_uses_it_goes_on_after_it_was_killed_and_moved(postgres_subjec
     archive = PostgresArchive(PostgresDatabase(database))
     await archive.deliver(summary())
     os.kill(postgres_subject.pid, signal.SIGKILL)
-    with await wait_until(lambda: _taken(url), "somebody else has its port", timeout=30):
-        await wait_until(lambda: _takes(archive), "it is started again elsewhere", timeout=30)
+    with await wait_until(lambda: _taken(url), "somebody else has its port"):
+        await wait_until(lambda: _takes(archive), "it is started again elsewhere")
     await asyncio.to_thread(postgres_subject.engine.stop)
     assert not await _takes(archive), "who stopped it wants it so"
     await archive.close()

@@ -21,7 +21,7 @@ from tests.faults.forks import Forks
 from tests.faults.resp import Frames
 from tests.services.waiting import wait_until
 
-pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
 
 AT_ONCE = 8
 """Crashes that are tried side by side."""
@@ -105,7 +105,7 @@ class Life:
         pid = await self.run(link)
         crashed = asyncio.create_task(link.crashed.wait())
         try:
-            await wait_until(lambda: crashed.done() or self.is_settled(), "it crashed or is done", 20, poll=0.05)
+            await wait_until(lambda: crashed.done() or self.is_settled(), "it crashed or is done", poll=0.05)
         finally:
             crashed.cancel()
             await self._forks.kill(pid)
@@ -119,7 +119,7 @@ async def crash_at(world: World, host: RedisHost, forks: Forks, at: int, *, inwa
     await life.push()
     await life.until_crash(CrashingLink(host.port, at=at, inward=inward))
     pid = await life.run(host.link)
-    await wait_until(life.is_settled, f"all is done although killed {context}", 30, poll=0.05)
+    await wait_until(life.is_settled, f"all is done although killed {context}", poll=0.05)
     await life.is_whole(context)
     await forks.kill(pid)
 

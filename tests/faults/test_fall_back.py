@@ -11,11 +11,12 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from context_builder.session.keys import Keys
+from context_builder.session.store import store
 from context_builder.session.store.recovery import SECONDS
 from context_builder.storage.redis import client_for
 from scripts.campaign.audit import Places
 from tests.faults.forgetful import ForgetfulRedis
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 from tests.session.live import Live
 from tests.session.saying import spoken
 
@@ -25,7 +26,8 @@ KEYS = Keys("monday")
 
 
 @pytest.fixture
-async def live(forgetful: ForgetfulRedis) -> AsyncIterator[Live]:
+async def live(forgetful: ForgetfulRedis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Live]:
+    monkeypatch.setattr(store, "RELEASE_TIMEOUT", PATIENCE)  # a busy machine is not to be taken for a Redis that stalls
     forgetful.server.start()
     url = forgetful.server.url
     patient = Redis.from_url(url, retry=Retry(NoBackoff(), 3))

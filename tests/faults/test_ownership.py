@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -19,6 +18,8 @@ from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
+HOUR = 3600.0
+
 
 @pytest.fixture
 async def owners(redis: Redis, redis_server: RedisServer, tmp_path: Any) -> AsyncIterator[Owners]:
@@ -26,17 +27,15 @@ async def owners(redis: Redis, redis_server: RedisServer, tmp_path: Any) -> Asyn
         yield Owners(forks, redis, redis_server.url)
 
 
-async def test_a_restart_after_a_kill_publishes_within_two_seconds(owners: Owners) -> None:
-    first = await owners.start()
+async def test_a_restart_after_a_kill_does_not_wait_for_the_lease(owners: Owners) -> None:
+    first = await owners.start(lease=HOUR)
     await wait_until(lambda: owners.owns(first), "the first owns the session")
     await owners.say(1)
     await wait_until(lambda: owners.shows(1), "its message is published")
     await owners.kill(first)
-    killed = time.monotonic()
     await owners.say(2)
     second = await owners.start()
     await wait_until(lambda: owners.shows(1, 2), "the second publishes")
-    assert time.monotonic() - killed < 2
     assert await owners.owns(second)
 
 
@@ -66,7 +65,7 @@ async def test_a_paused_owner_that_was_replaced_cannot_commit(owners: Owners) ->
     await owners.say(1)
     await wait_until(lambda: owners.shows(1), "its message is published")
     os.kill(first, signal.SIGSTOP)
-    second = await owners.start(lease=1.5)
+    second = await owners.start(lease=HOUR)
     await owners.say(2, 3)
     await wait_until(lambda: owners.shows(1, 2, 3), "the second took over and published")
     os.kill(first, signal.SIGCONT)

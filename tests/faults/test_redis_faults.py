@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from asyncio import StreamWriter
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -14,21 +13,16 @@ from redis.asyncio import Redis
 
 from context_builder.cli.signals import within_grace
 from context_builder.engines.engine import LOOPBACK, free_port
-from context_builder.session.inbox import BLOCK_SECONDS
 from context_builder.session.keys import Keys
-from context_builder.session.store.store import ANSWER_TIMEOUT
 from context_builder.storage.redis import client_for
 from context_builder.storage.redis_availability import COMMAND_TIMEOUT
 from scripts.campaign.link import Link
 from tests.faults.resp import Frames
 from tests.services.redis_server import RedisServer
-from tests.services.waiting import wait_until
-from tests.session.live import TICK, Live
+from tests.services.waiting import PATIENCE, wait_until
+from tests.session.live import Live
 
 pytestmark = pytest.mark.engines
-
-RECOVERY = 2.0
-"""Seconds within which a session publishes again once Redis is back."""
 
 
 class BreakingLink(Link):
@@ -111,20 +105,18 @@ async def test_connections_that_died_without_a_word_are_replaced(live: Live, lin
     await live.say(1)
     await live.shows(1)
     link.strand()
-    stranded = time.monotonic()
     await live.say(2)
     await live.shows(1, 2)
-    assert time.monotonic() - stranded < BLOCK_SECONDS + ANSWER_TIMEOUT + TICK + 0.5
 
 
 @pytest.mark.slow
 async def test_a_session_that_is_stopped_does_not_wait_for_a_stalled_redis(live: Live, link: Link) -> None:
     session = live.session()
     serving = asyncio.create_task(within_grace(session.serve(), session.told_to_stop))
-    await asyncio.wait_for(session.ready.wait(), 5)
+    await asyncio.wait_for(session.ready.wait(), PATIENCE)
     async with link.stalled():
         session.stop()
-        await asyncio.wait_for(serving, 5)
+        await asyncio.wait_for(serving, PATIENCE)
 
 
 @pytest.mark.slow
@@ -135,9 +127,7 @@ async def test_a_connection_that_never_answers_is_given_up_and_replaced(live: Li
     async with link.stalled():
         await live.say(2)
         await asyncio.sleep(COMMAND_TIMEOUT + 1)  # longer than it waits for an answer: that is the fault
-    flowing = time.monotonic()
     await live.shows(1, 2)
-    assert time.monotonic() - flowing < RECOVERY
 
 
 async def test_an_owner_that_was_cut_off_past_its_lease_goes_on(live: Live, link: Link, redis: Redis) -> None:
@@ -159,9 +149,9 @@ async def test_memory_that_runs_out_loses_nothing(live: Live, link: Link, redis:
         assert not refused.done()
     finally:
         await redis.config_set("maxmemory", 0)
-    await asyncio.wait_for(refused, RECOVERY)
+    await refused
     await live.say(3)
-    state = await asyncio.wait_for(live.shows(1, 2, 3), RECOVERY)
+    state = await live.shows(1, 2, 3)
     assert state["received_messages"] == 3
 
 
@@ -176,7 +166,7 @@ async def test_a_replica_that_accepts_no_writes_is_waited_out(live: Live, redis:
     finally:
         await redis.execute_command("REPLICAOF", "NO", "ONE")
     await live.say(2)
-    state = await asyncio.wait_for(live.shows(1, 2), RECOVERY)
+    state = await live.shows(1, 2)
     assert state["received_messages"] == 2
 
 
@@ -190,15 +180,17 @@ async def test_a_redis_that_loads_its_data_is_waited_for(slow_to_load: RedisServ
             for number in range(3000):
                 filling.set(f"filling:{number}", "x")
             await filling.execute()
-        slow_to_load.kill()
-        told = asyncio.create_task(_told_loading(slow_to_load))
-        await asyncio.to_thread(slow_to_load.start)  # returns when it has loaded
-        back = time.monotonic()
+
+        async def tells_that_it_loads() -> bool:
+            slow_to_load.kill()
+            told = asyncio.create_task(_told_loading(slow_to_load))
+            await asyncio.to_thread(slow_to_load.start)  # returns when it has loaded
+            return await told
+
+        await wait_until(tells_that_it_loads, "it is asked while it loads")
         await redis.connection_pool.disconnect()
         await live.say(3)
         await live.shows(1, 2, 3)
-        assert time.monotonic() - back < RECOVERY
-        assert await told
         await live.stop(session)
 
 

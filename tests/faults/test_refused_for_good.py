@@ -154,14 +154,14 @@ async def test_the_daemon_survives_it_all_and_every_restart(
     settings = {"redis_url": redis_server.url, "database_url": database_url, "raw_buffer_time_window": 0.2}
     for stretch in (TALK[:2], TALK[2:]):
         with Daemon(tmp_path, "monday", **settings) as daemon:
-            await wait_until(lambda daemon=daemon: daemon.is_ready, "it is ready", 30)
+            await wait_until(lambda daemon=daemon: daemon.is_ready, "it is ready")
             for said in stretch:
                 heard += 1
                 await client.push(said)
                 summarized = published(redis, lambda s, n=heard: s["rolling_summary"]["message_count"] == n)
-                await wait_until(summarized, f"message {heard} is summarized", 30)
-            await wait_until(lambda: nothing_waits(redis), "all is delivered, or given up", 30)
-            assert daemon.stop()[0] == 0
+                await wait_until(summarized, f"message {heard} is summarized")
+            await wait_until(lambda: nothing_waits(redis), "all is delivered, or given up")
+            assert daemon.stop() == 0
             assert "Traceback" not in daemon.output
     state = await client.state()
     assert state is not None

@@ -45,12 +45,12 @@ async def test_what_waits_in_a_restored_session_is_summarized_though_nobody_spea
     await ready(worker)
     result = command(restoring, "restore", str(file), "--force", "--yes", **settings, database_url=empty)
     assert result.exit_code == 0, result.output
-    await fleet.owned_by(worker, sessions=["monday"], within=15)
+    await fleet.owned_by(worker, sessions=["monday"])
 
     async def is_summarized() -> bool:
         return (await archived(empty)) == [("monday", 3)]
 
-    await wait_until(is_summarized, "what waited is summarized and archived", timeout=40)
+    await wait_until(is_summarized, "what waited is summarized and archived")
     assert await redis.llen(spoken.input) == 0
 
 

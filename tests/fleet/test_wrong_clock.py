@@ -49,14 +49,14 @@ async def test_a_sweep_by_a_wrong_clock_deletes_nothing_that_is_to_stay(
     await ready(worker)
     await fleet.say(*NAMES)
     await fleet.hears(*NAMES)
-    await wait_until(lambda: asleep(fleet), "all sleep, and are summarized", timeout=40)
+    await wait_until(lambda: asleep(fleet), "all sleep, and are summarized")
     lasting = [key for name in NAMES for key in (Keys(name).state, Keys(name).checkpoint)]
     assert await fleet.redis.exists(*lasting) == len(lasting)
     folder = tmp_path / "sweeping"
     folder.mkdir()
     kept = {"redis_url": redis_server.url, "database_url": migrated_url, "session_retention": DAY}
     with Daemon(folder, "run", "sweeping", **kept, **clock(folder, days)) as terminal:
-        await wait_until(lambda: terminal.is_ready, "it has swept at its start", timeout=30)
+        await wait_until(lambda: terminal.is_ready, "it has swept at its start")
         await fleet.say("sweeping")
         await fleet.hears("sweeping")
         state = orjson.loads(await fleet.redis.get(Keys("sweeping").state))

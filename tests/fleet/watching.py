@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import orjson
@@ -33,38 +32,35 @@ class Fleet:
         state: dict[str, Any] = orjson.loads(await self.redis.get(Keys(session_id).state) or b"{}")
         return int(state.get("received_messages", 0))
 
-    async def hears(self, *session_ids: str, within: float = 40.0) -> float:
-        """Seconds until all that was said in these sessions is published."""
-        started = time.monotonic()
+    async def hears(self, *session_ids: str) -> None:
+        """Returns when all that was said in these sessions is published."""
 
         async def heard() -> bool:
             counts = [await self.received(session_id) for session_id in session_ids]
             return counts == [self._numbers[session_id] for session_id in session_ids]
 
-        await wait_until(heard, f"{len(session_ids)} sessions publish what was said", timeout=within)
-        return time.monotonic() - started
+        await wait_until(heard, f"{len(session_ids)} sessions publish what was said")
 
     async def owners(self, *session_ids: str) -> dict[str, int]:
         """The process ids of those sessions' owners that have one."""
         values = await asyncio.gather(*(self.redis.get(Keys(session_id).owner) for session_id in session_ids))
         return {name: orjson.loads(raw)["pid"] for name, raw in zip(session_ids, values, strict=True) if raw}
 
-    async def owned_by(self, *workers: Daemon, sessions: list[str], within: float = 40.0) -> float:
-        """Seconds until each of the sessions is run by one of the workers."""
-        pids, started = {worker.process.pid for worker in workers}, time.monotonic()
+    async def owned_by(self, *workers: Daemon, sessions: list[str]) -> None:
+        """Returns when each of the sessions is run by one of the workers."""
+        pids = {worker.process.pid for worker in workers}
 
         async def all_owned() -> bool:
             owners = await self.owners(*sessions)
             return len(owners) == len(sessions) and set(owners.values()) <= pids
 
-        await wait_until(all_owned, f"{len(sessions)} sessions are run by {pids}", timeout=within)
-        return time.monotonic() - started
+        await wait_until(all_owned, f"{len(sessions)} sessions are run by {pids}")
 
 
 async def ready(*workers: Daemon) -> None:
     """Returns when the workers take sessions."""
     for worker in workers:
-        await wait_until(lambda worker=worker: said(worker, "fleet.ready"), "a worker is ready", timeout=30)
+        await wait_until(lambda worker=worker: said(worker, "fleet.ready"), "a worker is ready")
 
 
 def said(worker: Daemon, event: str) -> bool:

@@ -350,7 +350,7 @@ async def test_thousands_of_transcripts_keep_their_order(feed: ConversationFeed,
     async def all_said() -> bool:
         return await redis.llen("context_builder:monday:input") == 3000  # type: ignore[misc]
 
-    await wait_until(all_said, "all are said", timeout=30)
+    await wait_until(all_said, "all are said")
     assert [one["text"] for one in await queued(redis)] == [f"Clip {place}" for place in range(3000)]
 
 

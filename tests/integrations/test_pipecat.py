@@ -45,7 +45,7 @@ async def test_a_pipeline_takes_part_in_a_conversation(
     assert {one["role"] for one in asked} == {"user"}
     assert {"role": "user", "content": "Alice: We label the clips by hand."} in asked
     assert asked[-1] == {"role": "user", "content": "Ida: How are clips labelled?"}
-    await wait_until(lambda: heard(meeting, "They —"), "all are heard", timeout=30)
+    await wait_until(lambda: heard(meeting, "They —"), "all are heard")
     published = await state(meeting)
     said = [(one["speaker"], one["text"]) for one in published["raw_recent_buffer"]]
     assert said.count(("Ida", "How are clips labelled?")) == 1

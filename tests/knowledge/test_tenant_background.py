@@ -8,7 +8,7 @@ from context_builder.concurrency import TenantBackground
 from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.store import document_space
 from context_builder.testing import InMemoryStore
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 
 class Slow(InMemoryStore):
@@ -62,5 +62,5 @@ async def test_closing_cancels_what_is_under_way() -> None:
     passages = embedding(memory)
     passages.start("lab")
     await wait_until(lambda: bool(memory.asked), "it has begun")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await passages.close()

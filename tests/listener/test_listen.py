@@ -30,7 +30,7 @@ from context_builder.session.client import SessionClient
 from context_builder.transcript.live_speech import LiveSpeech
 from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -187,7 +187,7 @@ async def test_hostile_messages_are_skipped_and_thousands_come_through(
     async with transcriber(tell) as url:
         follows = listener.from_websocket(url, None, lambda m: feed.follow(m, speech), lambda state: None)
         task = asyncio.create_task(follows)
-        await wait_until(lambda: feed.pushed == 3000 and feed.skipped == 3002, "all are read", timeout=60)
+        await wait_until(lambda: feed.pushed == 3000 and feed.skipped == 3002, "all are read", timeout=2 * PATIENCE)
         task.cancel()
     assert await texts(redis) == [f"Clip {place} 🐳" for place in range(3000)]
     assert not any("hunter2" in reason for reason in skipped)
@@ -304,11 +304,10 @@ async def test_the_command_listens_until_ctrl_c(redis_server: RedisServer, redis
 
     async with transcriber(tell) as url:
         with Daemon(tmp_path, "listen", "monday", "--from", url, redis_url=redis_server.url) as listener:
-            await wait_until(lambda: redis.llen("context_builder:monday:input"), "it is pushed", timeout=20)
+            await wait_until(lambda: redis.llen("context_builder:monday:input"), "it is pushed")
             await wait_until(lambda: "skipped a message: not JSON" in listener.output, "it tells what it skipped")
-            status, seconds = await asyncio.to_thread(listener.stop, signal.SIGINT)
+            status = await asyncio.to_thread(listener.stop, signal.SIGINT)
             assert (status, "1 pushed to monday, 1 could not be read" in listener.output) == (0, True)
-            assert seconds < 5
 
 
 async def test_ctrl_c_ends_the_reading_of_a_pipe(redis_server: RedisServer, redis: Redis, tmp_path: Path) -> None:
@@ -321,9 +320,9 @@ async def test_ctrl_c_ends_the_reading_of_a_pipe(redis_server: RedisServer, redi
     )
     assert listener.stdin is not None
     listener.stdin.write(b'{"text": "We count.", "speaker": null}\n{"error": "\\u001b[31mred"}\n')
-    await wait_until(lambda: redis.llen("context_builder:monday:input"), "it is pushed", timeout=20)
+    await wait_until(lambda: redis.llen("context_builder:monday:input"), "it is pushed")
     listener.send_signal(signal.SIGINT)
-    _, told = await asyncio.wait_for(listener.communicate(), 10)
+    _, told = await asyncio.wait_for(listener.communicate(), PATIENCE)
     assert (listener.returncode, told.decode().splitlines()[-1].partition(",")[0]) == (0, "1 pushed to monday")
     assert b"\x1b" not in told
 
@@ -340,7 +339,7 @@ def test_the_command_says_what_is_wrong(redis_server: RedisServer, tmp_path: Pat
         assert told in " ".join(done.output.replace("│", " ").split())
         assert done.exit_code
     with Daemon(tmp_path, "listen", "monday", redis_url=redis_server.url) as listener:
-        assert listener.wait(20) == 0
+        assert listener.wait() == 0
         assert "0 pushed to monday" in listener.output
 
 
@@ -348,7 +347,7 @@ def test_what_cannot_be_read_is_refused_at_once(redis_server: RedisServer, tmp_p
     environ = {**os.environ, "REDIS_URL": redis_server.url, "CONTEXT_BUILDER_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "context_builder", "listen", "monday"]
     with (tmp_path / "written").open("wb") as written:
-        listened = subprocess.run(command, stdin=written, capture_output=True, text=True, env=environ, timeout=30)
+        listened = subprocess.run(command, stdin=written, capture_output=True, text=True, env=environ, timeout=PATIENCE)
     assert listened.returncode == 1
     assert "standard input cannot be read: Bad file descriptor" in " ".join(listened.stderr.replace("│", " ").split())
     assert "Traceback" not in listened.stderr
@@ -391,27 +390,26 @@ async def test_what_redis_refuses_for_good_is_told_while_nobody_speaks(redis: Re
 
     feed = Feed(Refused(redis, "monday"), print)
     with pytest.raises(StoreError):
-        await asyncio.wait_for(feed.follow(messages(), LiveSpeech()), 10)
+        await asyncio.wait_for(feed.follow(messages(), LiveSpeech()), PATIENCE)
     assert feed.waiting == 1
 
 
 async def test_ctrl_c_ends_a_server_of_relays_though_redis_is_away(tmp_path: Path) -> None:
     with Daemon(tmp_path, "listen", "monday", "--port", "0", redis_url="redis://127.0.0.1:1") as listener:
-        await wait_until(lambda: "relays may connect" in listener.output, "it listens", timeout=20)
+        await wait_until(lambda: "relays may connect" in listener.output, "it listens")
         url = listener.output.partition("connect to ")[2].partition(";")[0]
         async with connect(url) as relay:
             await relay.send('{"text": "One."}')
-            await wait_until(lambda: "Redis does not answer" in listener.output, "it waits", timeout=20)
-            status, seconds = await asyncio.to_thread(listener.stop, signal.SIGINT)
+            await wait_until(lambda: "Redis does not answer" in listener.output, "it waits")
+            status = await asyncio.to_thread(listener.stop, signal.SIGINT)
         assert (status, "0 pushed to monday, 1 not pushed" in listener.output) == (1, True), listener.output
         assert "Traceback" not in listener.output
-        assert seconds < 10
 
 
 async def test_a_server_of_relays_ends_when_redis_refuses_for_good(redis_server: RedisServer, tmp_path: Path) -> None:
     url = redis_server.url.replace("redis://", "redis://nobody:wrong@")
     with Daemon(tmp_path, "listen", "monday", "--port", "0", redis_url=url) as listener:
-        await wait_until(lambda: "relays may connect" in listener.output, "it listens", timeout=20)
+        await wait_until(lambda: "relays may connect" in listener.output, "it listens")
         async with connect(listener.output.partition("connect to ")[2].partition(";")[0]) as relay:
             await relay.send('{"text": "One."}')
             assert await asyncio.to_thread(listener.wait) == 1
@@ -430,9 +428,9 @@ async def test_ctrl_c_ends_a_full_pipe_in_silence_though_redis_is_away(tmp_path:
     assert listener.stdin is not None
     assert listener.stderr is not None
     listener.stdin.write(b'{"text": "We count."}\n' * 20_000)
-    assert await asyncio.wait_for(listener.stderr.readline(), 20) == b"Redis does not answer; waiting for it\n"
+    assert await asyncio.wait_for(listener.stderr.readline(), PATIENCE) == b"Redis does not answer; waiting for it\n"
     listener.send_signal(signal.SIGINT)
-    told = (await asyncio.wait_for(listener.stderr.read(), 20)).decode()
+    told = (await asyncio.wait_for(listener.stderr.read(), PATIENCE)).decode()
     assert (await listener.wait(), told.count("\n")) == (1, 1), told
     assert told.startswith("0 pushed to monday, ")
 

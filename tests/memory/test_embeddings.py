@@ -15,7 +15,7 @@ from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.sql_memory import PostgresMemory, SqlEmbeddings
 from context_builder.testing import ManualClock
 from tests.memory.vectors import LetterEmbedder
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 
 async def nowhere(function: str, tenant_id: str, **_: object) -> list[object]:
@@ -40,7 +40,7 @@ async def test_words_answer_while_the_embedder_hangs(migrated_url: str, embedder
     memory = PostgresMemory(migrated_url, embedder, query_time=0.01)
     await memory.remember("acme", [Memory("a", "listen")])
     embedder.gate.clear()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         found = [await memory.search("acme", MemoryQuery("listen")) for _ in range(5)]
     assert [one.origins for hits in found for one in hits] == [("full_text",)] * 5
     await memory.close()
@@ -50,7 +50,7 @@ async def test_words_answer_while_the_embedder_hangs(migrated_url: str, embedder
 async def test_in_the_background_nobody_waits_for_embeddings(migrated_url: str, embedder: LetterEmbedder) -> None:
     memory = PostgresMemory(migrated_url, embedder, in_background=True)
     embedder.gate.clear()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         for tenant_id in ("acme", "other"):
             await memory.remember(tenant_id, [Memory(f"{number}", f"listen {number}") for number in range(20)])
     await embedder.asked.wait()
@@ -328,7 +328,7 @@ async def test_what_is_edited_or_forgotten_while_it_is_embedded_again_stays_so(
     await others.asked.wait()
     await memory.forget("acme", ids=["m-149"])
     await memory.remember("acme", [Memory("m-001", "listen, edited")])
-    await wait_until(lambda: len(others.embedded) >= 150, "all is embedded again", timeout=30)
+    await wait_until(lambda: len(others.embedded) >= 150, "all is embedded again")
     await memory.embed_missing("acme")
     found = {one.memory.id for one in await memory.search("acme", MemoryQuery("silent", limit=100)) if one.origins}
     assert "m-149" not in found

@@ -93,7 +93,7 @@ async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_pa
     settings |= {"record_dir": str(tmp_path)} if asked_by == "setting" else {}
     with Daemon(tmp_path, *arguments, **settings) as daemon:
         await redis.lpush("context_builder:monday:input", raw(spoken(1)))
-        await wait_until(lambda: redis.exists("context_builder:monday:seen"), "it is taken in", timeout=20)
+        await wait_until(lambda: redis.exists("context_builder:monday:seen"), "it is taken in")
         await asyncio.to_thread(daemon.stop, signal.SIGINT)
         assert f"Recorded {path.name if asked_by == 'command alone' else path}" in daemon.output
     published = orjson.loads(await redis.get("context_builder:monday:state") or b"{}")

@@ -117,7 +117,7 @@ async def test_a_session_goes_on_although_its_recording_cannot(live: Recorded) -
     live.path = Path("/dev/full")
     with capture_logs() as logs:
         session = await live.start()
-        await wait_until(lambda: any(e["event"] == "recording.stopped" for e in logs), "it is told", timeout=5)
+        await wait_until(lambda: any(e["event"] == "recording.stopped" for e in logs), "it is told")
     await live.say(1, 2, 3)
     await live.shows(1, 2, 3)
     await live.stop(session)

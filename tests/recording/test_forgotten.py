@@ -14,7 +14,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.session import Session
 from context_builder.session.store.registry import SessionRegistry
 from tests.services.running import parts_of, push
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -29,7 +29,7 @@ async def test_its_owner_deletes_it(redis: Redis, tmp_path: Path) -> None:
     assert await registry.recordings("monday") == {place_of(path)}
     await registry.forget("monday")
     with pytest.raises(LeaseLost, match="forgotten"):
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, PATIENCE)
     await wait_until(lambda: not path.exists(), "the recording is gone")
     assert await registry.recordings("monday") == set()
     await writer.close()

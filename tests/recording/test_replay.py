@@ -40,6 +40,7 @@ async def recover(live: Recorded) -> None:
     live.analyst.failure = None
     live.clock.advance(130)
     await live.push(advised("From Law", 1_759_394_000_999), spoken(31, confidence=0.5, metadata={"a": [1, None]}))
+    await live.until("both came", highest_message_number=31)
 
     async def nothing_waits() -> bool:
         live.clock.advance(5)  # what failed a moment ago is tried again after a while

@@ -218,7 +218,7 @@ async def test_bodies_of_nobody_in_particular_take_little_room_and_not_for_long(
         def are_cut_off() -> bool:
             return all(map(_is_answered, sockets))
 
-        await wait_until(are_cut_off, "all are answered", timeout=20)
+        await wait_until(are_cut_off, "all are answered")
     finally:
         for one in sockets:
             one.close()

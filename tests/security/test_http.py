@@ -410,7 +410,7 @@ async def test_a_policy_holds_within_a_second(api: ApiServer, lab: dict[str, str
             return await LOOKS[look](looking) is wanted
 
         await wait_until(lambda: shows(True), "it is allowed")
-        for _ in range(3):
+        for _ in range(10):
             assert (await admin.put("/knowledge/policies/embargo", content=forbid)).status_code == 200
             try:
                 forbidden = await seconds_until(lambda: shows(False), "it is forbidden")
@@ -438,7 +438,7 @@ async def test_the_time_of_an_answer_does_not_tell_what_is_there(api: ApiServer,
     async with api.client(api.key(Role.ADMIN, tenant="other")) as client:
         for path in ("/knowledge/artifacts/{ref}", "/sessions/{session_id}/state", "/knowledge/context/{package_id}"):
             call = Call("GET", path, Role.READER)
-            for _ in range(3):  # what tells something tells it each time; a busy machine does not
+            for _ in range(10):  # what tells something tells it each time; a busy machine does not
                 there, never = await medians(client, call, (lab, NEVER))
                 if abs(there - never) < 0.1 * max(there, never):
                     break

@@ -227,7 +227,7 @@ async def test_in_a_terminal_the_address_lets_one_person_in_once(api: ApiServer,
             printed += os.read(ours, 10_000)
             return b"Ctrl-C stops" in printed and b"Docs" in printed
 
-        await wait_until(read, "the banner is printed", timeout=60)
+        await wait_until(read, "the banner is printed")
         found = re.search(rb"/ui/login\?code=(\S+)", printed)
         assert found
         async with httpx.AsyncClient(base_url=f"http://{LOOPBACK}:{port}") as client:

@@ -22,7 +22,7 @@ from tests.services.command import command_in
 from tests.services.model_server import Fault, ModelServer
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.services.redis_server import RedisServer
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 from tests.session.saying import spoken
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
@@ -93,10 +93,10 @@ def talking(folder: Path, environ: Mapping[str, str], redis: Redis) -> Iterator[
         shown.append((redis.get("context_builder:monday:owner") or b"").decode())  # type: ignore[union-attr]
     finally:
         daemon.terminate()
-        shown.append(daemon.communicate(timeout=20)[0])
+        shown.append(daemon.communicate(timeout=PATIENCE)[0])
 
 
-def _wait(predicate: object, daemon: subprocess.Popen[str], timeout: float = 30.0) -> None:
+def _wait(predicate: object, daemon: subprocess.Popen[str], timeout: float = PATIENCE) -> None:
     deadline = time.monotonic() + timeout
     while not predicate():  # type: ignore[operator]
         assert daemon.poll() is None, daemon.communicate()[0]

@@ -30,7 +30,7 @@ from context_builder.server.problem import Problem
 from tests.services.api_server import ApiServer
 from tests.services.problems import problem
 from tests.services.redis_server import RedisServer
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 RATE, STREAMS = 2, 3
 
@@ -54,7 +54,7 @@ def small(api: ApiServer, tmp_path_factory: pytest.TempPathFactory, redis_server
 
 async def calls(server: ApiServer, credential: str, count: int) -> list[httpx.Response]:
     async with server.client(credential) as client:
-        return [await client.get("/sessions") for _ in range(count)]
+        return await asyncio.gather(*(client.get("/sessions") for _ in range(count)))
 
 
 @pytest.mark.engines
@@ -81,13 +81,13 @@ async def test_streams_are_counted_while_they_are_open(small: ApiServer, redis: 
 @pytest.mark.engines
 async def test_too_many_calls_of_a_caller_and_of_a_tenant_are_told_when_to_come_again(small: ApiServer) -> None:
     most = int(BURST * RATE)
-    first = await calls(small, small.key(Role.READER), most + 5)
-    assert [one.status_code for one in first][:most] == [200] * most
-    assert first[-1].status_code == 429
-    assert problem(first[-1])["type"].endswith("too_many_requests")
-    assert int(first[-1].headers["retry-after"]) >= 1
-    second = await calls(small, small.key(Role.WRITER), 2 * most)
-    assert 429 in [one.status_code for one in second][: most + 8]  # the tenant's, with what the first one took
+    first = await calls(small, small.key(Role.READER), 3 * most)
+    assert [one.status_code for one in first].count(200) >= most
+    refused = next(one for one in first if one.status_code == 429)
+    assert problem(refused)["type"].endswith("too_many_requests")
+    assert int(refused.headers["retry-after"]) >= 1
+    second = await calls(small, small.key(Role.WRITER), 3 * most)
+    assert 429 in [one.status_code for one in second]
     assert (await calls(small, small.key(Role.READER, tenant="other"), 1))[0].status_code == 200
 
 
@@ -160,7 +160,7 @@ async def test_a_turn_that_is_given_up_is_the_next_ones() -> None:
     await asyncio.gather(waiting, return_exceptions=True)
     await shares.begin("club", "ann")
     shares.end("lab", "ann")
-    await asyncio.wait_for(shares.begin("lab", "ann"), 1)
+    await asyncio.wait_for(shares.begin("lab", "ann"), PATIENCE)
 
 
 async def test_one_caller_leaves_turns_to_the_others_of_its_tenant() -> None:

@@ -73,7 +73,7 @@ async def test_each_call_s_events_are_told_soon_after_it(writer: httpx.AsyncClie
         async def told() -> bool:
             return len(await events_of(redis, tenant)) >= len(expected)
 
-        await wait_until(told, f"{len(expected)} events are told", timeout=5)
+        await wait_until(told, f"{len(expected)} events are told")
         events = await events_of(redis, tenant)
         forms = [(one["type"].split(".")[1], one["subject"], one["data"].get("revision")) for one in events]
         assert forms == expected
@@ -96,7 +96,7 @@ async def test_each_call_s_events_are_told_soon_after_it(writer: httpx.AsyncClie
         assert (await client.get(path(package))).headers["x-context-cache"] == "hit"
         asked = {"intent": "clips", "tokenBudget": 1, "pinned": ["artifact:protocol"]}
         assert (await client.post(BUILD, json=asked)).status_code == 409
-        failed = (await wait_until(four, "the request that failed is told", timeout=5))[3]
+        failed = (await wait_until(four, "the request that failed is told"))[3]
         await soon(("ContextBuildRequested", failed["subject"], None))
 
 

@@ -392,7 +392,7 @@ async def test_without_the_database_there_is_no_answer_until_it_is_back(proxied:
     async def answers() -> bool:
         return (await client.get(path(package))).status_code == 200
 
-    await wait_until(answers, "it is back", timeout=30)
+    await wait_until(answers, "it is back")
     assert [one["ref"] for one in (await built(client))["sources"]] == ["artifact:protocol"]
 
 
@@ -410,7 +410,7 @@ async def test_what_is_answered_while_the_database_comes_and_goes_is_recorded(
 
     async def come_and_go() -> None:
         for answered in (10, 25, 40, 55):
-            await wait_until(lambda answered=answered: len(answers) >= answered, f"{answered} answers", timeout=60)
+            await wait_until(lambda answered=answered: len(answers) >= answered, f"{answered} answers")
             proxy.hang_up()
             await asyncio.sleep(0.05)
             proxy.take_up()
@@ -423,7 +423,7 @@ async def test_what_is_answered_while_the_database_comes_and_goes_is_recorded(
     async def answers_again() -> bool:
         return (await client.get(path(packages[0]))).status_code == 200
 
-    await wait_until(answers_again, "it is back", timeout=30)
+    await wait_until(answers_again, "it is back")
     await redis.flushall()
     for package in packages:
         again = await got(client, package)

@@ -67,7 +67,7 @@ async def test_with_a_jwks_it_does_and_the_local_token_lets_nobody_in(
     settings |= {"auth_jwks_file": str(issuer.write(tmp_path / "jwks.json")), "serve_names": "api.test"}
     options = ("--host", "0.0.0.0", "--port", str(port))
     with serving(tmp_path, redis_server, migrated_url, *options, **settings) as daemon:
-        await wait_until(lambda: answered(port), "it serves", timeout=60)
+        await wait_until(lambda: answered(port), "it serves")
         url = f"http://{LOOPBACK}:{port}/sessions"
         async with httpx.AsyncClient() as client:
             for host, credential, status in (
@@ -105,11 +105,10 @@ async def test_it_tells_how_to_ask_and_stops_when_told_to(
 ) -> None:
     port = free_port()
     with serving(tmp_path, redis_server, migrated_url, "--port", str(port)) as daemon:
-        await wait_until(lambda: answered(port), "it serves", timeout=60)
+        await wait_until(lambda: answered(port), "it serves")
         async with httpx.AsyncClient() as client:  # whose connection stays open
             assert (await client.get(f"http://{LOOPBACK}:{port}/livez")).text == "ok\n"
-            status, seconds = daemon.stop(number)
-        assert (status, seconds < 10) == (0, True)
+            assert daemon.stop(number) == 0
         assert f"http://{LOOPBACK}:{port}/docs" in daemon.output
         assert "serve.token" in daemon.output
         assert "Traceback" not in daemon.output

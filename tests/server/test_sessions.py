@@ -23,7 +23,7 @@ from tests.server.page.conftest import logged_in
 from tests.services.api_server import TENANT, ApiServer
 from tests.services.problems import problem
 from tests.services.running import push, running
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -240,7 +240,7 @@ class Events:
     async def next(self) -> tuple[str, Any, int | None]:
         """The next event's name, data and id."""
         fields: dict[str, str] = {}
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             async for line in self._lines:
                 if not line and "event" in fields:
                     return fields["event"], orjson.loads(fields["data"]), int(fields["id"]) if "id" in fields else None

@@ -11,6 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from context_builder.server import serving
+from tests.services.waiting import PATIENCE
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
 Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
@@ -42,16 +43,16 @@ async def test_half_a_request_is_not_waited_for_long(connect: Connect, begun: by
     reader, writer = await connect()
     writer.write(begun)
     with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
-        await asyncio.wait_for(reader.readexactly(1), 5)
+        await asyncio.wait_for(reader.readexactly(1), PATIENCE)
     writer.close()
 
 
 async def test_nor_is_half_a_request_that_was_sent_behind_a_whole_one(connect: Connect) -> None:
     reader, writer = await connect()
     writer.write(HEAD + b"\r\n12" + HEAD + b"\r\n1")
-    await asyncio.wait_for(reader.readuntil(b"whole"), 5)
+    await asyncio.wait_for(reader.readuntil(b"whole"), PATIENCE)
     with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
-        await asyncio.wait_for(reader.readexactly(1), 5)
+        await asyncio.wait_for(reader.readexactly(1), PATIENCE)
     writer.close()
 
 
@@ -61,7 +62,7 @@ async def test_a_whole_request_is_answered_however_long_that_takes(connect: Conn
         for part in (HEAD, b"\r\n1", b"2"):
             writer.write(part)
             await writer.drain()
-        answer = await asyncio.wait_for(reader.readuntil(b"whole"), 5)
+        answer = await asyncio.wait_for(reader.readuntil(b"whole"), PATIENCE)
         assert answer.startswith(b"HTTP/1.1 200")
     writer.close()
 
@@ -72,12 +73,12 @@ CHUNKED = b"POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\
 async def test_a_body_in_crumbs_is_refused_soon(connect: Connect) -> None:
     reader, writer = await connect()
     writer.write(CHUNKED + b"1\r\nx\r\n" * (serving.MOST_CRUMBS + 1))
-    assert (await asyncio.wait_for(reader.read(100), 5)).startswith(b"HTTP/1.1 400")
+    assert (await asyncio.wait_for(reader.read(100), PATIENCE)).startswith(b"HTTP/1.1 400")
     writer.close()
 
 
 async def test_a_body_in_many_pieces_is_not(connect: Connect) -> None:
     reader, writer = await connect()
     writer.write(CHUNKED + (b"%x\r\n%s\r\n" % (2 * serving.CRUMB, b"xx" * serving.CRUMB)) * 2_000 + b"0\r\n\r\n")
-    assert (await asyncio.wait_for(reader.read(100), 5)).startswith(b"HTTP/1.1 200")
+    assert (await asyncio.wait_for(reader.read(100), PATIENCE)).startswith(b"HTTP/1.1 200")
     writer.close()

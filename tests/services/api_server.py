@@ -17,6 +17,7 @@ from context_builder.storage.bounded_http import trusted_authorities
 from tests.services.daemon import ROOT, Daemon
 from tests.services.in_thread import in_thread
 from tests.services.jwt_issuer import AUDIENCE, ISSUER, JwtIssuer
+from tests.services.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from mcp.client.stdio import StdioServerParameters
@@ -99,7 +100,13 @@ class ApiServer:
         shown = {"Authorization": f"Bearer {credential}"} if credential is not None else {}
         headers = shown | options.pop("headers", {})
         return httpx.AsyncClient(
-            **{"base_url": self.url, "headers": headers, "timeout": 30, "verify": trusted_authorities(), **options}
+            **{
+                "base_url": self.url,
+                "headers": headers,
+                "timeout": PATIENCE,
+                "verify": trusted_authorities(),
+                **options,
+            }
         )
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ import httpx
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.storage.bounded_http import trusted_authorities
+from tests.services.waiting import PATIENCE
 
 
 def _program() -> Path | None:
@@ -47,7 +48,7 @@ def collecting_spans(receiver_url: str, output: Path) -> Iterator[str]:
             stderr=subprocess.STDOUT,
         )
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not _answers(http):
             assert process.poll() is None, output.read_text()
             assert time.monotonic() < deadline, output.read_text()
@@ -56,7 +57,7 @@ def collecting_spans(receiver_url: str, output: Path) -> Iterator[str]:
     finally:
         process.terminate()  # it passes on what it still has
         try:
-            process.wait(20)
+            process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             raise

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import IO, Any, Self
 
 import context_builder
 from tests.services.fork_server import ForkedProcess, fork_server
+from tests.services.waiting import PATIENCE
 
 ROOT = Path(context_builder.__file__).parents[1]
 
@@ -80,20 +80,19 @@ class Daemon:
         assert ready or self.process.poll() is None, self.output
         return ready
 
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
-        """Ask it to stop; its exit status and the seconds it took."""
-        asked = time.monotonic()
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to stop; its exit status."""
         self.process.send_signal(number)
-        return self.wait(), time.monotonic() - asked
+        return self.wait()
 
-    def wait(self, seconds: float = 15.0) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         """Its exit status, once it ends by itself."""
         return self.process.wait(seconds)
 
     def kill(self) -> None:
         """End it at once (SIGKILL), as a crash would."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
 
 
 class UnheardDaemon(Daemon):

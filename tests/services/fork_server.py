@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 from typer.main import get_command
 
 import context_builder
+from tests.services.waiting import PATIENCE
 
 ROOT = Path(context_builder.__file__).parents[1]
 
@@ -52,7 +53,7 @@ class ForkedProcess:
         except (FileNotFoundError, ValueError):  # it is about to be written
             return None
 
-    def wait(self, timeout: float = 15.0) -> int:
+    def wait(self, timeout: float = PATIENCE) -> int:
         deadline = time.monotonic() + timeout
         while (status := self.poll()) is None:
             if time.monotonic() > deadline:

@@ -16,6 +16,7 @@ from redis.exceptions import ResponseError
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.redis_launch import find_servers
+from tests.services.waiting import PATIENCE
 
 HIGHEST_PORT = 55_535
 """A node of a cluster takes a second port, 10,000 above its own."""
@@ -67,7 +68,7 @@ class RedisServer:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
             )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         with Redis.from_url(self.url, password=password, protocol=2) as client:
             while True:
                 with suppress(RedisConnectionError):  # BusyLoadingError is one too
@@ -95,7 +96,7 @@ class RedisServer:
         """End it at once (SIGKILL), as a crash would."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(PATIENCE)
 
     def restart(self) -> None:
         """Kill it and start it again on the same port with the same data."""

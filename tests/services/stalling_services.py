@@ -14,6 +14,7 @@ from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller, caller_of
+from tests.services.waiting import PATIENCE
 
 TENANT = "lab"
 
@@ -44,7 +45,7 @@ class StallingServices:
     async def asked(self) -> None:
         """Wait until the next call is there."""
         assert self.process.stdout is not None
-        assert await asyncio.wait_for(self.process.stdout.readline(), 20) == b"asked\n"
+        assert await asyncio.wait_for(self.process.stdout.readline(), PATIENCE) == b"asked\n"
 
     async def kill(self) -> None:
         """End it at once (SIGKILL)."""
@@ -61,7 +62,7 @@ async def stalling_services() -> AsyncIterator[StallingServices]:
     server = StallingServices(f"grpc://{LOOPBACK}:{port}", process)
     try:
         assert process.stdout is not None
-        assert await asyncio.wait_for(process.stdout.readline(), 20) == b"serving\n"
+        assert await asyncio.wait_for(process.stdout.readline(), PATIENCE) == b"serving\n"
         yield server
     finally:
         await server.kill()

@@ -6,13 +6,16 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
+PATIENCE: Final = 100.0
+"""Seconds after which nothing is waited for any more: a machine may be busy, or stand still for a while."""
+
 
 async def wait_until(
-    predicate: Callable[[], T | Awaitable[T]], description: str, timeout: float = 30.0, poll: float = 0.01
+    predicate: Callable[[], T | Awaitable[T]], description: str, timeout: float = PATIENCE, poll: float = 0.01
 ) -> T:
     """The first truthy value of ``predicate`` (sync or async), asked every ``poll`` seconds.
 

@@ -13,13 +13,14 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from context_builder.knowledge.events import EVENT_STREAM
-from context_builder.session import keys
+from context_builder.session import keys, relays
 from context_builder.session.config import SessionConfig
 from context_builder.session.host import open_host
 from context_builder.session.store import store
 from context_builder.storage.redis import client_for
 from context_builder.testing import ManualClock
 from tests.services.redis_server import RedisServer
+from tests.services.waiting import PATIENCE
 from tests.session.live import TICK, Live
 
 LIVING_WITH_THE_SESSION = re.findall(
@@ -37,6 +38,12 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine is not to be taken for a Redis that stalls."""
+    monkeypatch.setattr(store, "RELEASE_TIMEOUT", PATIENCE)
+
+
 @pytest.fixture
 async def live(
     redis: Redis, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
@@ -44,7 +51,7 @@ async def live(
     """Runs sessions by themselves, or with a host where a test is ``HOSTED_TOO``; afterwards they are stopped, and no
     task and no undocumented key is left.
     """
-    monkeypatch.setattr(store, "RELEASE_TIMEOUT", 10.0)  # a busy machine is not to be taken for a Redis that stalls
+    monkeypatch.setattr(relays, "LONGEST_WAIT", 0.05)  # a receiver that is back is asked soon, however long it was away
     patient = Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3))  # tests restart Redis
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(patient)

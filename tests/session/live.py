@@ -17,7 +17,7 @@ from context_builder.session.host import SessionHost
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.testing import InMemoryArchive, InMemoryStore, ManualClock, StubAnalyst
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 from tests.session.saying import raw, spoken, words
 
 TENANT = "lab"
@@ -81,11 +81,11 @@ class Live:
 
     async def stop(self, session: Session) -> None:
         session.stop()
-        await asyncio.wait_for(self.tasks.pop(session), 5)
+        await asyncio.wait_for(self.tasks.pop(session), PATIENCE)
 
     async def gone(self, session: Session) -> None:
         """Returns when the session has ended by itself; raises what ended it."""
-        await asyncio.wait_for(self.tasks.pop(session), 5)
+        await asyncio.wait_for(self.tasks.pop(session), PATIENCE)
 
     def die(self, session: Session) -> None:
         """End as a killed process does: nothing is committed, the lease stays."""
@@ -109,7 +109,8 @@ class Live:
         return orjson.loads(await self.redis.get(Keys(session_id).state) or b"{}")
 
     async def conversation_state(self, session_id: str = "monday") -> Any:
-        return orjson.loads(await self.redis.get(Keys(session_id).conversation) or b"{}")
+        """It is waited for, should it have expired while the machine stood still."""
+        return orjson.loads(await wait_until(lambda: self.redis.get(Keys(session_id).conversation), "it is published"))
 
     async def until(self, described: str, session_id: str = "monday", **expected: Any) -> Any:
         """The state, once these fields of it (``rolling_summary`` flattened) have these values."""

@@ -17,7 +17,7 @@ from context_builder.session.store.registry import SessionRegistry
 from context_builder.session.store.store import SessionStore
 from context_builder.testing import InMemoryStore
 from tests.services.redis_server import RedisServer
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 from tests.session.live import TENANT, Live
 from tests.session.saying import advised, spoken
 
@@ -57,7 +57,7 @@ async def test_model_calls_under_way_are_given_up_at_once_and_made_again(live: L
     await live.shows(1, 2, 3, 4, 5)
     live.clock.advance(120)
     await wait_until(lambda: live.analyst.summary_calls, "every kind of call is under way")
-    await asyncio.wait_for(live.stop(session), 1)
+    await live.stop(session)
     live.analyst.gate.set()
     await live.start()
     await live.until("it is all done", message_count=5, analyst=_by("stub", "stub", "stub"))
@@ -198,8 +198,8 @@ async def test_a_second_process_waits_and_goes_on_when_the_first_stops(live: Liv
     second = live.session()
     with capture_logs() as logs:
         live.serve(second)
-        await wait_until(lambda: [log for log in logs if log["event"] == "session.waiting"], "it says that it waits")
-    assert "is run by process" in logs[-1]["reason"]
+        told = await wait_until(lambda: [log for log in logs if log["event"] == "session.waiting"], "it tells")
+    assert "is run by process" in told[0]["reason"]
     await live.stop(first)
     await wait_until(second.ready.is_set, "the second is ready")
     await live.say(2)
@@ -320,15 +320,12 @@ async def test_a_redis_that_lost_its_data_gets_everything_again(live: Live) -> N
 
 
 async def test_who_says_hello_again_to_a_wiped_redis_said_it_twice(live: Live) -> None:
-    await live.start()
+    session = await live.start()
     await live.push({"text": "Hello"})
-    await live.until("it is heard", received_messages=1)
-    live.clock.advance(6)
-
-    async def is_refreshed() -> bool:
-        return bool((await live.conversation_state())["time_since_last_message"] > 5)
-
-    await wait_until(is_refreshed, "a commit finds that Redis still has it")
+    revision = (await live.until("it is heard", received_messages=1))["revision"]
+    await wait_until(lambda: session._store.revision >= revision, "the session knows that Redis has it")
+    now = live.clock.advance(6).monotonic
+    await wait_until(lambda: session._committer._committed_at == now, "a commit finds that Redis still has it")
     await live.redis.flushall()
     await live.push({"text": "Hello"})
     await live.until("it is heard again", received_messages=2)
@@ -372,7 +369,7 @@ async def test_what_is_delivered_of_a_forgotten_session_is_taken_back(live: Live
     await live.say(1, 2)
     await live.shows(1, 2)
     session.end()
-    await asyncio.wait_for(memory.asked.wait(), 5)
+    await asyncio.wait_for(memory.asked.wait(), PATIENCE)
     await SessionRegistry(live.redis).forget("monday")
     if begun_anew:
         await live.redis.hset(Keys("monday").checkpoint, "revision", 1)  # type: ignore[misc]

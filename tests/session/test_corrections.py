@@ -342,7 +342,7 @@ async def test_ten_thousand_corrections_of_one_message_leave_the_last(live: Live
     async def last() -> bool:
         return await points(live) == ["Alice says: The pump costs 9999 euros."]
 
-    await wait_until(last, "the last correction is published", timeout=30)
+    await wait_until(last, "the last correction is published")
     await taken_in(live)
     assert remembered(live) == ["Alice: The pump costs 9999 euros."]
     assert len(live.archive.rows) < 200

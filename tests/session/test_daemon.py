@@ -26,6 +26,8 @@ from tests.session.saying import spoken
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
 
+HOUR = 3600.0
+
 
 class Monday:
     """Session ``monday``: its daemons, and what a listener and a reader do with it."""
@@ -41,9 +43,8 @@ class Monday:
     async def say(self, *numbers: int) -> None:
         await self.client.push(*(spoken(number) for number in numbers))
 
-    async def shows(self, *numbers: int, timeout: float = 15) -> dict[str, Any]:
+    async def shows(self, *numbers: int) -> dict[str, Any]:
         """The state, once its buffer has exactly these message numbers."""
-
         heard: list[int] = []
 
         async def seen() -> Any:
@@ -52,7 +53,7 @@ class Monday:
             return state if heard == [*numbers] else None
 
         try:
-            return await wait_until(seen, f"the buffer has {len(numbers)} messages", timeout)
+            return await wait_until(seen, f"the buffer has {len(numbers)} messages")
         except AssertionError as error:
             missing, other = sorted({*numbers} - {*heard}), [one for one in heard if one not in numbers]
             raise AssertionError(f"{error}; {len(heard)} heard, {missing=}, {other=}") from None
@@ -68,8 +69,7 @@ async def test_a_signal_ends_it_in_order_and_loses_nothing(monday: Monday, numbe
     with monday.daemon() as daemon:
         await monday.say(1, 2, 3)
         await monday.shows(1, 2, 3)
-        status, seconds = daemon.stop(number)
-        assert (status, seconds < 5) == (0, True), daemon.output
+        assert daemon.stop(number) == 0, daemon.output
         assert "session.stopped" in daemon.output
         assert "Traceback" not in daemon.output
     assert await monday.client.owner() is None
@@ -81,9 +81,8 @@ async def test_a_hanging_model_does_not_hold_up_the_end(monday: Monday) -> None:
         server.model.fault = Fault.HANG
         with monday.daemon(openai_base_url=server.base_url, openai_api_key="sk-secret") as daemon:
             await monday.say(1, 2, 3, 4, 5)
-            await wait_until(lambda: server.model.requests, "it is asked", 20)
-            status, seconds = daemon.stop()
-            assert (status, seconds < 5) == (0, True), daemon.output
+            await wait_until(lambda: server.model.requests, "it is asked")
+            assert daemon.stop() == 0, daemon.output
             assert "session.cut_off" not in daemon.output
             assert "sk-secret" not in daemon.output
 
@@ -99,13 +98,13 @@ async def test_a_model_that_tells_absurd_figures_of_itself_does_not_end_it(monda
         with monday.daemon(openai_base_url=server.base_url, raw_buffer_time_window=0.5) as daemon:
             for number in range(1, 11):
                 await monday.say(number)
-                await wait_until(lambda n=number: len(server.model.requests) >= n, "it is asked", 20)
+                await wait_until(lambda n=number: len(server.model.requests) >= n, "it is asked")
 
             async def all_summarized() -> dict[str, Any] | None:
                 state = await monday.client.state() or {}
                 return state if state["rolling_summary"]["message_count"] == 10 else None
 
-            state = await wait_until(all_summarized, "all is summarized", 20)
+            state = await wait_until(all_summarized, "all is summarized")
             assert daemon.process.poll() is None, daemon.output
     assert state["analyst"] == {"keywords": "openai", "domains": "openai", "summary": "openai"}
     tasks = state["cost"]["tasks"].values()
@@ -116,21 +115,21 @@ async def test_a_model_that_tells_absurd_figures_of_itself_does_not_end_it(monda
 async def test_killed_at_any_moment_and_started_again_it_loses_and_doubles_nothing(monday: Monday) -> None:
     pushed = 0
     for moments in (7, 20, 33):
-        with monday.daemon() as daemon:
-            await wait_until(partial(getattr, daemon, "is_ready"), "the daemon is ready", 20)
+        with monday.daemon(raw_buffer_time_window=HOUR) as daemon:
+            await wait_until(partial(getattr, daemon, "is_ready"), "the daemon is ready")
             for _ in range(moments):
                 await monday.say(*range(pushed + 1, pushed + 11))
                 pushed += 10
                 await asyncio.sleep(0.001)
             daemon.kill()
-    with monday.daemon():
-        state = await monday.shows(*range(1, pushed + 1), timeout=30)  # the lease of a killed process may last ten
+    with monday.daemon(raw_buffer_time_window=HOUR):
+        state = await monday.shows(*range(1, pushed + 1))
     assert (state["received_messages"], state["messages_since_summary"]) == (pushed, pushed)
 
 
 async def test_a_second_process_that_may_not_wait_names_the_first(monday: Monday) -> None:
     with monday.daemon() as first:
-        await wait_until(lambda: first.is_ready, "the first is ready", 20)
+        await wait_until(lambda: first.is_ready, "the first is ready")
         with monday.daemon("--no-wait") as second:
             assert second.wait() == 3
             last = second.output.splitlines()[-1]
@@ -168,14 +167,14 @@ async def test_a_redis_that_is_away_is_said_so_and_waited_for(tmp_path: Path, en
     server = RedisServer(folder)
     port = free_port()
     with Daemon(tmp_path, "monday", redis_url=server.url, http_port=port) as daemon:
-        await wait_until(lambda: '"retrying"' in daemon.output, "it says what is wrong", 20)
+        await wait_until(lambda: '"retrying"' in daemon.output, "it says what is wrong")
         await wait_until(lambda: _vain_tries(port) > 5, "it tries again and again")
         told = daemon.output
         server.start()
         try:
-            await wait_until(lambda: daemon.is_ready, "it goes on", 10)
+            await wait_until(lambda: daemon.is_ready, "it goes on")
         finally:
-            status, _ = daemon.stop()
+            status = daemon.stop()
             server.kill()
         assert status == 0
         assert "Redis is not available: 127.0.0.1" in told
@@ -192,15 +191,15 @@ def _vain_tries(port: int) -> float:
 
 async def test_it_can_be_stopped_while_redis_is_away(tmp_path: Path) -> None:
     with Daemon(tmp_path, "monday", redis_url=f"redis://{LOOPBACK}:{free_port()}/0") as daemon:
-        await wait_until(lambda: '"retrying"' in daemon.output, "it says what is wrong", 20)
-        status, seconds = daemon.stop()
-        assert (status, seconds < 5) == (0, True), daemon.output
+        await wait_until(lambda: '"retrying"' in daemon.output, "it says what is wrong")
+        assert daemon.stop() == 0, daemon.output
+        assert "session.cut_off" not in daemon.output
 
 
 async def test_metrics_and_health_are_served_when_asked_for(monday: Monday) -> None:
     port = free_port()
     with monday.daemon(http_port=port) as daemon:
-        await wait_until(lambda: daemon.is_ready, "the daemon is ready", 20)
+        await wait_until(lambda: daemon.is_ready, "the daemon is ready")
         await monday.say(1)
         await monday.shows(1)
         async with httpx.AsyncClient(base_url=f"http://{LOOPBACK}:{port}") as web:
@@ -210,7 +209,7 @@ async def test_metrics_and_health_are_served_when_asked_for(monday: Monday) -> N
         assert "context_builder_sessions 1.0" in page
         named = [line for line in page.splitlines() if "monday" in line]
         assert all(line.startswith("context_builder_session_") for line in named)  # the cost of each session
-        assert daemon.stop()[0] == 0
+        assert daemon.stop() == 0
 
 
 def test_a_port_that_is_taken_is_a_wrong_setting(monday: Monday) -> None:

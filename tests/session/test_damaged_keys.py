@@ -7,7 +7,6 @@ from contextlib import suppress
 from itertools import cycle
 from typing import Any, Final, cast
 
-import pytest
 from redis.asyncio import Redis
 
 from context_builder.errors import StoreError
@@ -57,7 +56,6 @@ async def damages(redis: Redis, held: Mapping[bytes, tuple[bytes, int]]) -> Asyn
             yield f"{key.decode()} {field!r} {raw!r}"
 
 
-@pytest.mark.timeout(120)
 async def test_a_session_with_any_damaged_value_goes_on_or_is_named(live: Live, redis: Redis) -> None:
     session = await begun(live)
     await live.say(*range(1, 9))

@@ -59,11 +59,12 @@ async def test_outlived_sessions_are_swept(live: Live) -> None:
 
 @HOSTED_TOO
 async def test_a_running_session_keeps_its_lease_and_its_silence_clock(live: Live) -> None:
-    await live.start(lease=1.0, conversation_state_ttl=1.0)
+    await live.start()
     await live.say(1, 2)
     await live.shows(1, 2)
     async with full(live.redis):
         lease = await live.redis.get(KEYS.owner)
+        await live.redis.expire(KEYS.owner, 8)
         live.clock.advance(5.0)
 
         async def is_silent() -> bool:
@@ -73,6 +74,11 @@ async def test_a_running_session_keeps_its_lease_and_its_silence_clock(live: Liv
         for _ in range(3):
             await live.redis.delete(KEYS.conversation)
             await wait_until(is_silent, "the clock is published again")
+
+        async def is_renewed() -> bool:
+            return await live.redis.pttl(KEYS.owner) > 8_000
+
+        await wait_until(is_renewed, "its lease is renewed")
         assert await live.redis.get(KEYS.owner) == lease
     await live.say(3)
     await live.shows(1, 2, 3)

@@ -21,7 +21,7 @@ from context_builder.storage import multiplexed
 from context_builder.storage.redis import client_for
 from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 from tests.session.conftest import HOSTED
 from tests.session.live import Live
 from tests.session.saying import spoken, words
@@ -53,7 +53,7 @@ async def serve(live: Live, host: SessionHost, *names: str) -> list[Session]:
     for session in sessions:
         live.serve(session)
     for session in sessions:
-        await asyncio.wait_for(session.ready.wait(), 10)
+        await asyncio.wait_for(session.ready.wait(), PATIENCE)
     return sessions
 
 
@@ -73,7 +73,7 @@ async def test_a_message_and_its_keywords_are_one_commit(live: Live, host: Sessi
         parts = SessionDependencies(analyst, analyst, live.archive, words, live.clock)
         session = Session(host, "monday", SessionConfig(tick=TICK), parts)
         live.serve(session)
-        await asyncio.wait_for(session.ready.wait(), 10)
+        await asyncio.wait_for(session.ready.wait(), PATIENCE)
         revision = (await live.state())["revision"]
         await live.push(spoken(1, text="The kelp genome assembly failed overnight"))
         state = await live.shows(1)

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from context_builder.errors import AnalystUnavailable, DatabaseUnavailable, LeaseLost
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 from tests.session.live import Live
 from tests.session.saying import spoken
 
@@ -29,19 +29,18 @@ async def hosted(live: Live, request: pytest.FixtureRequest) -> dict[str, Sessio
     sessions = {name: live.session(name, tick=0.5) for name in NAMES[: request.param]}
     for session in sessions.values():
         live.serve(session)
-    await wait_until(lambda: all(s.ready.is_set() for s in sessions.values()), "all are ready", timeout=30)
+    await wait_until(lambda: all(s.ready.is_set() for s in sessions.values()), "all are ready")
     return sessions
 
 
 async def test_many_sessions_each_publish_their_own(live: Live, hosted: dict[str, Session]) -> None:
-    threads = threading.active_count()
     for name in hosted:
         await live.push(*(spoken(number, f"{name} says {number}") for number in (1, 2, 3)), session_id=name)
     for name in hosted:
         state = await live.shows(1, 2, 3, session_id=name)
         assert [entry["text"] for entry in state["raw_recent_buffer"]] == [f"{name} says {n}" for n in (1, 2, 3)]
         assert (await live.conversation_state(name))["session_id"] == name
-    assert threading.active_count() == threads
+    assert threading.active_count() < len(hosted)
 
 
 async def test_whatever_is_logged_on_behalf_of_a_session_says_of_which(live: Live) -> None:
@@ -68,7 +67,7 @@ def _tellers(logs: Sequence[Mapping[str, Any]], event: str) -> set[str]:
 async def test_sessions_leave_neither_tasks_nor_leases(live: Live, hosted: dict[str, Session]) -> None:
     for session in hosted.values():
         session.stop()
-    await asyncio.wait_for(asyncio.gather(*live.tasks.values()), 10)
+    await asyncio.wait_for(asyncio.gather(*live.tasks.values()), PATIENCE)
     live.tasks.clear()
     await asyncio.sleep(0)
     left = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -80,7 +79,7 @@ async def test_one_session_that_is_taken_away_does_not_disturb_the_others(
     live: Live, hosted: dict[str, Session]
 ) -> None:
     lost = hosted.pop(NAMES[0])
-    await live.redis.set(Keys(NAMES[0]).owner, '{"token":0,"host":"lab-3","pid":4711}', ex=30)
+    await live.redis.set(Keys(NAMES[0]).owner, '{"token":0,"host":"lab-3","pid":4711}', ex=3600)
     with pytest.raises(LeaseLost, match="is now run by process 4711 on lab-3"):
         await live.gone(lost)
     await live.say(1, session_id=NAMES[1])

@@ -81,12 +81,6 @@ FAILURES: list[Callable[[], BaseException]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Couriers try again soon."""
-    monkeypatch.setattr(relays, "LONGEST_WAIT", 0.01)
-
-
 async def summarize(live: Live, *numbers: int, speaker: str = "Alice") -> None:
     """Say messages, and let each be summarized by itself."""
     for number in numbers:

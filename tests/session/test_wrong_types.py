@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -15,6 +18,11 @@ from tests.session.saying import spoken
 KEYS = Keys("monday")
 
 
+def told(logs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What was logged of keys of another type."""
+    return [each["error"] for each in logs if each["event"] == "store.wrong_type"]
+
+
 @pytest.mark.parametrize("key", [KEYS.input, KEYS.seen, KEYS.pending, KEYS.checkpoint, KEYS.outbox, KEYS.control])
 async def test_a_session_waits_until_a_key_of_another_type_is_mended(live: Live, key: str) -> None:
     session = await live.start()
@@ -22,15 +30,15 @@ async def test_a_session_waits_until_a_key_of_another_type_is_mended(live: Live,
     before = (await live.shows(1))["received_messages"]
     kept = await live.redis.dump(key)
     with capture_logs() as logs:
-        await live.redis.delete(key)
-        await (live.redis.hset(key, "a", "b") if key != KEYS.checkpoint else live.redis.set(key, "garbage"))
-        await live.tried_in_vain(4)
-    told = [each for each in logs if each["event"] == "store.wrong_type"]
-    assert [key in each["error"] for each in told] == [True]
+        async with live.redis.pipeline(transaction=True) as replaced:  # at once: that it is gone is another fault
+            replaced.delete(key)
+            replaced.hset(key, "a", "b") if key != KEYS.checkpoint else replaced.set(key, "garbage")
+            await replaced.execute()
+        await wait_until(lambda: told(logs), "it is told")
+        await live.tried_in_vain()
+    assert [key in each for each in told(logs)] == [True]
     assert not live.tasks[session].done()
-    await live.redis.delete(key)
-    if kept:
-        await live.redis.restore(key, 0, kept)
+    await (live.redis.restore(key, 0, kept, replace=True) if kept else live.redis.delete(key))
     await live.push(spoken(2))
     await live.until("it goes on", received_messages=before + 1)
 
@@ -41,8 +49,8 @@ async def test_a_wrong_key_that_is_there_before_the_session_is_waited_for_too(li
     session = live.session()
     with capture_logs() as logs:
         task = live.serve(session)
-        await live.tried_in_vain()
-    assert any(key in each.get("error", "") for each in logs if each["event"] == "store.wrong_type")
+        await wait_until(lambda: told(logs), "it is told")
+    assert any(key in each for each in told(logs))
     await live.redis.delete(key)
     await wait_until(session.ready.is_set, "the session is ready")
     assert not task.done()
@@ -50,9 +58,11 @@ async def test_a_wrong_key_that_is_there_before_the_session_is_waited_for_too(li
 
 async def test_a_published_state_of_another_type_is_overwritten(live: Live) -> None:
     await live.start()
-    for key in (KEYS.state, KEYS.conversation):
-        await live.redis.delete(key)
-        await live.redis.rpush(key, "garbage")
+    async with live.redis.pipeline(transaction=True) as replaced:
+        for key in (KEYS.state, KEYS.conversation):
+            replaced.delete(key)
+            replaced.rpush(key, "garbage")
+        await replaced.execute()
     await live.say(1)
 
     async def are_strings() -> bool:

@@ -135,7 +135,7 @@ async def test_a_session_runs_on_a_redis_that_evicts_and_warns_of_it(
     away = {"supabase_url": "http://127.0.0.1:1", "supabase_key": "sb_secret_x", "feed_memory": "false"}
     try:
         with Daemon(tmp_path, "run", "monday", redis_url=server.url, log_format="json", **away) as daemon:
-            await wait_until(lambda: daemon.is_ready, "the session runs", timeout=60)
+            await wait_until(lambda: daemon.is_ready, "the session runs")
             assert daemon.output.count("redis.evicts") == warns
     finally:
         server.kill()
@@ -201,7 +201,7 @@ async def test_the_address_of_a_sentinel_is_told_from_that_of_a_redis(tmp_path: 
     await asyncio.to_thread(replicated.start)
     try:
         async with client_for(f"redis://{LOOPBACK}:{replicated.port}/0") as client:
-            await wait_until(lambda: _refused(client, "this is a Sentinel"), "it is refused as a sentinel", timeout=30)
+            await wait_until(lambda: _refused(client, "this is a Sentinel"), "it is refused as a sentinel")
     finally:
         replicated.stop()
 

@@ -49,7 +49,7 @@ class Talk:
             buffer = (await self.state()).get("raw_recent_buffer", [])
             return buffer if len(buffer) == len(SAID) + 1 else None
 
-        return await wait_until(seen, "everything said is visible", 20)
+        return await wait_until(seen, "everything said is visible")
 
     async def is_understood(self) -> dict[str, Any]:
         """The state, once keywords are there and the domains were asked about (a small model may find none)."""

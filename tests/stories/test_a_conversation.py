@@ -49,7 +49,7 @@ async def test_what_people_say_becomes_a_memory(
     assert state["consilience_responses"][0]["metadata"] == {"priority": "P0"}
 
     # Nobody speaks for four seconds: silence, the moment for an assistant to come in.
-    await wait_until(talk.is_silent, "silence falls", 6)
+    await wait_until(talk.is_silent, "silence falls")
 
     # The conversation ends. What is worth keeping stays as points that cite their messages.
     assert context_builder("end", "monday", **settings).wait(90) == 0

@@ -60,13 +60,13 @@ async def test_a_session_and_searches_go_on_while_it_migrates(
             await asyncio.sleep(0.02)
 
     daemon = context_builder("run", "monday", database_url=database_url, raw_buffer_time_window=1, summary_keep_last=2)
-    await wait_until(lambda: daemon.is_ready, "it runs", 30)
+    await wait_until(lambda: daemon.is_ready, "it runs")
     talking = asyncio.create_task(talk())
 
     async def archived() -> int:
         return int(await database.fetchval("SELECT count(*) FROM context_summaries"))
 
-    await wait_until(archived, "the first migration is enough for the archive", 30)
+    await wait_until(archived, "the first migration is enough for the archive")
     await migrated_to(database, SEARCHABLE)
     await database.execute(
         "INSERT INTO context_memories (tenant_id, id, kind, session_id, position, text) "
@@ -85,7 +85,7 @@ async def test_a_session_and_searches_go_on_while_it_migrates(
     searching = asyncio.create_task(search())
     before = await archived()
     migrating = context_builder("migrate", database_url=database_url)
-    await wait_until(lambda: migrating.process.poll() is not None, "it is migrated", 60)
+    await wait_until(lambda: migrating.process.poll() is not None, "it is migrated")
     assert migrating.process.poll() == 0, migrating.output
     assert migrating.output.count("applied ") == len(migrations()) - 1 - SEARCHABLE
     migrated.set()
@@ -96,7 +96,7 @@ async def test_a_session_and_searches_go_on_while_it_migrates(
     async def goes_on() -> bool:
         return await archived() > before
 
-    await wait_until(goes_on, "it still archives", 30)
+    await wait_until(goes_on, "it still archives")
     stop.set()
     await talking
     ended = context_builder("end", "monday", database_url=database_url)

@@ -125,16 +125,16 @@ async def test_every_command_of_the_tutorial_does_what_the_page_says(
         if not any(one in command for one in STAYS):
             await wait_until(lambda t=terminal: t.is_done, f"done: {command}", timeout=120, poll=0.1)
         elif "run" in command:
-            await wait_until(lambda t=terminal: "session.ready" in t.output, "the session runs", timeout=30)
+            await wait_until(lambda t=terminal: "session.ready" in t.output, "the session runs")
         if "replay" in command:
             assert "prepared (P" in terminals[PREPARES].output
             assert "Consilience: " in terminals[SPEAKS].output
         if 'send meeting "Consilience' in command:
             for shows, line in printed():
-                await wait_until(lambda n=shows, s=line: s in terminals[n].output, f"{shows} shows: {line}", 60)
+                await wait_until(lambda n=shows, s=line: s in terminals[n].output, f"{shows} shows: {line}")
         if " end " in command:
             for ending in (PREPARES, SPEAKS, "Terminal 1"):
-                await wait_until(lambda n=ending: terminals[n].is_done, f"{ending} has ended", timeout=30)
+                await wait_until(lambda n=ending: terminals[n].is_done, f"{ending} has ended")
     told = terminals[TYPES].output
     assert "Consilience" in told.partition("context-builder")[0], "what the assistant said is part of the summary"
     assert "Forgot session meeting" in told

@@ -17,7 +17,7 @@ from context_builder.memory.preferences import Preference
 from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 MONDAY = datetime(2025, 1, 6, 9, tzinfo=UTC)
 
@@ -231,7 +231,7 @@ async def test_readers_under_way_can_be_cancelled_by_a_program_that_builds_no_la
     made = builder(talk, preference_reader=model, config=AssemblyConfig(deadline=0.1))
     await preferred(made)
     await wait_until(lambda: model.asked, "the model is asked")
-    await asyncio.wait_for(made.cancel_reading(), 5)
-    await asyncio.wait_for(made.drain(), 5)
+    await asyncio.wait_for(made.cancel_reading(), PATIENCE)
+    await asyncio.wait_for(made.drain(), PATIENCE)
     model.gate.set()
     assert await preferred(made) == ["Prefers tea"]

@@ -11,7 +11,7 @@ from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import AT_ONCE
 from context_builder.knowledge.services import VectorDocument, VectorMemory
 from tests.knowledge.packages.conftest import ANN, TRACE, Lab
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 REQUEST = ContextBuildRequest(intent="Which clips are labelled?", token_budget=500)
 
@@ -66,7 +66,7 @@ async def test_one_that_waits_too_long_for_others_is_made_beside_them(lab: Lab) 
     stuck = [asyncio.create_task(service.build(ANN, REQUEST, TRACE)) for _ in range(AT_ONCE)]
     try:
         await wait_until(lambda: slowed.running == AT_ONCE, "as many look for their sources as may")
-        await asyncio.wait_for(service.build(ANN, REQUEST, TRACE), 4)
+        await asyncio.wait_for(service.build(ANN, REQUEST, TRACE), PATIENCE)
         assert not any(one.done() for one in stuck)
     finally:
         released.set()

@@ -11,7 +11,7 @@ from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
 from context_builder.session.keys import Keys
 from context_builder.session.store.deliveries import BEGINNING_BYTES, CutDelivery, ListRead, ListReader, sha1_of
 from context_builder.storage.multiplexed import MultiplexedRedis
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -74,12 +74,12 @@ async def test_who_waits_hears_that_reading_was_ended(redis: Redis, monkeypatch:
     monkeypatch.setattr("context_builder.session.store.deliveries.MOST_LISTS", 1)
     shared = MultiplexedRedis(redis)
     reader = ListReader(shared)
-    await redis.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")  # scripts, but not UNPAUSE
+    await redis.execute_command("CLIENT", "PAUSE", 600_000, "WRITE")  # scripts, but not UNPAUSE
     waiting = [asyncio.create_task(read(reader, name)) for name in ("first", "second")]
     try:
         await wait_until(lambda: len(reader._wanted) == 1 and not shared._waiting, "one is sent, and one waits")
         await shared.aclose()
-        outcomes = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+        outcomes = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), PATIENCE)
     finally:
         await redis.execute_command("CLIENT", "UNPAUSE")
     assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 2

@@ -12,7 +12,7 @@ from context_builder.errors import DataRejected, LeaseLost
 from context_builder.session.client import Ended, SessionClient
 from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQS, Keys
 from context_builder.session.store.registry import LOOKED_AT_ONCE, SessionRegistry
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 from tests.session.live import Live
 from tests.session.saying import spoken
 
@@ -204,7 +204,7 @@ async def test_an_owner_that_learns_that_its_session_was_forgotten_is_seen_to_ha
     await live.say(1)
     await live.shows(1)
     await catalog.forget("monday")
-    assert not await why_late(catalog, "monday", "process 1", within=5)
+    assert not await why_late(catalog, "monday", "process 1", within=PATIENCE)
     with pytest.raises(LeaseLost, match="forgotten"):
         await live.gone(session)
     assert await catalog.owner("monday") is None
