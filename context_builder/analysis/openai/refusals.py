@@ -189,7 +189,7 @@ class ServerError(Exception):
 
 
 def translated(error: Exception, endpoint: Endpoint) -> AnalystError:
-    """Return this package's error for one of the client's that is no answer of the server."""
+    """Return this package's error for one of the client's that is not an answer of the server."""
     import openai
 
     server = endpoint.label

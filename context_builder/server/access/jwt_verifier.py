@@ -62,7 +62,7 @@ class KeySet(Protocol):
 
 
 def read_keys(text: bytes | str) -> Keys:
-    """Return the usable keys of a set by their name. Raises :class:`ValueError` when it is no set, or has none."""
+    """Return the usable keys of a set by their name. Raises :class:`ValueError` when it is not a set, or has none."""
     try:
         listed = orjson.loads(text)["keys"]
         keys = {one.get("kid"): key for one in listed if (key := _verification_key(one)) is not None}

@@ -252,7 +252,7 @@ def _confidence(value: Any) -> float:
 
 
 def _moment(value: Any, now: Instant) -> tuple[str, float]:
-    """Return ``value`` and its epoch seconds, or the arrival time when it is no readable ISO 8601."""
+    """Return ``value`` and its epoch seconds, or the arrival time when it is not readable ISO 8601."""
     if isinstance(value, str) and value.isascii() and value.isprintable():  # fromisoformat takes any separator
         try:
             time = epoch(datetime.fromisoformat(value), near=now.wall)

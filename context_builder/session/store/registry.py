@@ -259,7 +259,7 @@ def _counted(keys: Keys) -> tuple[str, str, str, str]:
 
 
 def _decoded(raw: bytes) -> str:
-    """Return a session's id as Redis holds it; of what is no text, one that no session has."""
+    """Return a session's id as Redis holds it; of what is not text, one that no session has."""
     return raw.decode(errors="replace")
 
 

@@ -1,6 +1,6 @@
 """Logs of IRC, as irssi, WeeChat, ZNC, HexChat and mIRC write them, and chats of LINE and KakaoTalk, which look alike.
 
-Joins, modes and the like are no utterances.
+Joins, modes and the like are not utterances.
 """
 
 from __future__ import annotations
