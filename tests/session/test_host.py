@@ -104,7 +104,7 @@ async def test_without_announcements_and_questions_the_refresher_finds_what_wait
 async def test_pushes_are_asked_for_once_they_are_not_announced_any_more(
     live: Live, host: SessionHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("context_builder.session.host.PROBE_SECONDS", 0.1)
+    monkeypatch.setattr("context_builder.session.arrivals.PROBE_SECONDS", 0.1)
     monkeypatch.setattr(SessionHost, "_refresh_batch", AsyncMock())  # the refresher looks at nothing
     await serve(live, host, "monday")
     await live.redis.config_set("notify-keyspace-events", "")
