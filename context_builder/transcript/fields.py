@@ -87,7 +87,7 @@ def _integer(digits: str) -> int | str:
 
 
 def objects(value: object, name: str) -> Sequence[Object]:
-    """Return a list of objects. Raises :class:`ValueError` naming what is none."""
+    """Return a list of objects. Raises :class:`ValueError` naming what is not one."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is not a list")
     for place, one in enumerate(value):
@@ -97,7 +97,7 @@ def objects(value: object, name: str) -> Sequence[Object]:
 
 
 def each_object(value: object, name: str, source: Source) -> Iterator[tuple[str, Object]]:
-    """Yield the objects of a list with their places; what is none is noted. Raises :class:`ValueError` for no list."""
+    """Yield the objects of a list with their places; others are noted. Raises :class:`ValueError` for no list."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is not a list")
     for place, one in enumerate(value):

@@ -98,7 +98,7 @@ def _chosen(keys: Keys, name: str | None) -> VerificationKey | None:
 
 
 class FileKeySet:
-    """Reads the set from a file, again whenever that changes. Raises :class:`SettingError` at first, if it is none."""
+    """Reads the set from a file, again when that changes. Raises :class:`SettingError` at first for another file."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
