@@ -101,7 +101,7 @@ def day(time: datetime) -> str:
 def day_of(timestamp: object) -> date | None:
     """Return the date of a timestamp where it was written: by its own offset, else on the local calendar.
 
-    A datetime in UTC is a moment alone, of which that is not known. None of what is no timestamp.
+    A datetime in UTC is a moment alone, of which that is not known. None of what is not a timestamp.
     """
     if moment(timestamp) is None:
         return None

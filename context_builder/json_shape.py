@@ -49,7 +49,7 @@ class Shape(Generic[T]):
         return known
 
     def read(self, raw: bytes | str | None) -> dict[str, Any]:
-        """Return what a JSON text holds as :meth:`known` does; an empty object for a text that is no JSON."""
+        """Return what a JSON text holds as :meth:`known` does; an empty object for a text that is not JSON."""
         try:
             return self.known(orjson.loads(raw)) if raw else self.known({})
         except orjson.JSONDecodeError:

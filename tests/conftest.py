@@ -29,6 +29,8 @@ from tests.services.small_model import SmallModelServer, started_or_skipped
 from tests.services.somabrain import SomaBrainServer
 
 os.environ["EMBEDDED_EMBEDDINGS"] = "false"  # tests of that engine turn it on, and stop it
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what the tests start would be compiled anew each time,
+sys.dont_write_bytecode = False  # and all tests in each worker of each run
 
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=100)

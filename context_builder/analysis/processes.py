@@ -81,7 +81,7 @@ class BoundedProcess:
     """Runs functions of modules, one after the other, each for at most ``limit`` seconds of processor time; tenants
     take turns.
 
-    The process starts at the first call, and again after one was ended; it does ``begin`` first, which is no part of
+    The process starts at the first call, and again after one was ended; it does ``begin`` first, which is not part of
     any call's time.
     """
 

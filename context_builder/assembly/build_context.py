@@ -196,7 +196,7 @@ def _written(
 
 
 def _asking(strategy: ContextStrategy, request: StrategyRequest) -> AskStrategy:
-    """Return a function that asks a strategy, and fails if this is no coroutine or offers something else."""
+    """Return a function that asks a strategy, and fails if this is not a coroutine or offers something else."""
 
     async def ask(store: StoreAccess) -> list[Candidate]:
         offered = list(await strategy.candidates(replace(request, store=store)))

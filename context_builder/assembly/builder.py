@@ -151,7 +151,7 @@ class ContextBuilder:
         being the application's own, goes out as it is, and so does the user's message, to the model and as the query to
         the memory, unless the config says ``redact_user_message``. Raises
         :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit, and
-        :class:`~context_builder.errors.ContextError` for a tenant without a name or a history that is no list.
+        :class:`~context_builder.errors.ContextError` for a tenant without a name or a history that is not a list.
         """
         given, limit = Turn.read(turn), token_limit(self._config, max_prompt_tokens)
         return await build_turn(self._services, given, limit, self._overflow, self._find_preferences)

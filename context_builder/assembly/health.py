@@ -11,8 +11,9 @@ DOWN      60 s                  DEGRADED  15 s
 
 Failures count when no success came between them; each one in DEGRADED begins its 15 s anew. Calls that were under way
 at the same time fail for the same reason, so those that began before the last failure do not count again: a burst of
-turns that is too much for a memory is one failure. :func:`gather` asks sources within a deadline, and tells why those
-that gave nothing did not.
+turns that is too much for a memory is one failure. A circuit breaker (:mod:`context_builder.breaker`) refuses calls and
+lets a single one try; here less is asked from the first failure on, and nothing after the fifth. :func:`gather` asks
+sources within a deadline, and tells why those that gave nothing did not.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ class Retriever:
         return {name: replace(query, top_k=count) for name, count in counts.items() if count > 0}
 
     def _why_not(self, query: RetrievalQuery | None, state: HealthState) -> str:
-        """Return why no memory is asked; empty where the query is none, or is asked."""
+        """Return why no memory is asked; empty where there is no query, or it is asked."""
         if query is None:
             return ""
         if not self._memories:

@@ -2,7 +2,7 @@
 
 Tokens are counted as OpenAI bills them: each message costs 3 tokens and those of its values, a name 1 more, and the
 reply is primed with 3 (OpenAI cookbook, "How to count tokens with tiktoken", ``num_tokens_from_messages``). That is
-exact for messages of text; a value that is no text, such as tool calls, is counted as its JSON.
+exact for messages of text; a value that is not text, such as tool calls, is counted as its JSON.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class RankingSignal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """Scores by the similarity that the source gave, clamped to 0..1; what is no number counts as 0."""
+    """Scores by the similarity that the source gave, clamped to 0..1; what is not a number counts as 0."""
 
     weight: float
     name: ClassVar[str] = "similarity"
@@ -99,7 +99,7 @@ def ranking_signals(config: AssemblyConfig) -> tuple[RankingSignal, ...]:
 
 
 def similarity(candidate: Candidate) -> float:
-    """Return the candidate's ``base_score`` clamped to 0..1; what is no number comes to 0."""
+    """Return the candidate's ``base_score`` clamped to 0..1; what is not a number comes to 0."""
     return min(1.0, max(0.0, candidate.base_score))
 
 

@@ -1,6 +1,6 @@
 """A backup file: a ZIP archive whose last member, the manifest, names the others.
 
-Members are written and read as streams. Without its end a ZIP archive is none, so a truncated file is refused at once;
+Members are written and read as streams. A ZIP archive is known by its end, so a truncated file is refused at once;
 the CRC-32 that the archive has of each member tells damage, not forgery.
 """
 

@@ -79,7 +79,7 @@ async def read_table(
 
 
 def check_tables(described: object) -> dict[str, dict[str, Any]]:
-    """Return what a manifest says of the tables. Raises :class:`BackupError` for what is none of ours."""
+    """Return what a manifest says of the tables. Raises :class:`BackupError` for a table that is not ours."""
     if not isinstance(described, dict) or not described.keys() <= {*names()}:
         raise BackupError("it has tables that are not ours")
     for name, one in described.items():

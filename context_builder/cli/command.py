@@ -150,7 +150,7 @@ def no_session(session_id: str) -> StoreError:
 
 
 def legible(text: str | None) -> str | None:
-    """Return typed text with a mark in place of each byte that is no UTF-8; the ``callback`` of texts."""
+    """Return typed text with a mark in place of each byte that is not UTF-8; the ``callback`` of texts."""
     return text and text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

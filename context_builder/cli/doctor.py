@@ -157,7 +157,7 @@ async def _redis(app: App) -> CheckAnswer:
 
 
 async def _pushes(app: App) -> CheckAnswer:
-    from context_builder.session.host import EVENTS_NEEDED, announces_pushes
+    from context_builder.session.arrivals import EVENTS_NEEDED, announces_pushes
 
     if await announces_pushes(app.redis):
         return CheckAnswer(f"{app.redis_is.what} announces them, so a fleet runs a new session at once")

@@ -73,7 +73,7 @@ def _line(source: CitedMessage, colours: SpeakerColours) -> Text:
 
 
 def _said_at(timestamp: str) -> str:
-    """Return when a message was said, in local time; a timestamp that is none as it is."""
+    """Return when a message was said, in local time; a timestamp that cannot be read as it is."""
     said = moment(timestamp)
     return plain(timestamp, 40) if said is None else f"{said.astimezone():%Y-%m-%dT%H:%M:%S}"
 

@@ -88,7 +88,7 @@ async def _of_database(settings: Settings) -> list[Repair]:
 
 
 async def _of_redis(settings: Settings) -> list[Repair]:
-    from context_builder.session.host import EVENTS_NEEDED, announces_pushes
+    from context_builder.session.arrivals import EVENTS_NEEDED, announces_pushes
     from context_builder.wiring.servers import open_redis
 
     found = []

@@ -35,7 +35,7 @@ _GAP: Final = 2
 """Columns between two columns of the list."""
 
 _UNBOUNDED: Final = 1_000
-"""Columns of what is no terminal, such as a pipe: each session is one line."""
+"""Columns of what is not a terminal, such as a pipe: each session is one line."""
 
 _LINES: Final = 4
 """Lines that an id may take in a terminal; of one that needs more, its middle is left out."""

@@ -11,7 +11,7 @@ from context_builder.cli.command import JsonFlag, print_json, run, settings_in_f
 from context_builder.cli.view.palette import plain
 
 CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
-"""In a URL that is no secret as a whole."""
+"""In a URL that is not a secret as a whole."""
 
 
 def settings(

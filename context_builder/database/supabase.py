@@ -40,7 +40,7 @@ def is_token(key: str) -> bool:
 
 
 async def _without_token(request: httpx.Request) -> None:
-    """Leave out the ``Authorization`` that the client makes of a key that is no token: a project that reads it refuses.
+    """Leave out the ``Authorization`` that the client makes of a key that is not a token, which a project refuses.
 
     https://supabase.com/docs/guides/api/api-keys: such keys stand in the header ``apikey`` alone.
     """

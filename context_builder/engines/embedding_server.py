@@ -59,7 +59,7 @@ class Model:
         self._passage = lru_cache(KEPT)(self._passage_now)
 
     def embed(self, text: str, *, is_query: bool) -> bytes:
-        """Return the embedding as 32-bit floats. NUL would end the text, and half of a surrogate pair is no text."""
+        """Return the embedding as 32-bit floats. NUL would end the text, and half of a surrogate pair is not text."""
         text = text.replace("\0", " ").encode("utf-8", "replace").decode()
         done = self._queries.submit(self._query, text) if is_query else self._passages.submit(self._passage, text)
         return done.result()

@@ -161,7 +161,7 @@ _TIMEOUT: Final = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Runs ``initdb``, ``pg_ctl`` and ``psql``; as ``owner``, or as the present user if that is none."""
+    """Runs ``initdb``, ``pg_ctl`` and ``psql``; as ``owner``, or, without one, as the present user."""
 
     binaries: Path
     owner: Owner | None

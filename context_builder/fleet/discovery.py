@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.fleet.sleepers import POSTPONED
-from context_builder.session.host import DEAF_AFTER, Arrivals
+from context_builder.session.arrivals import Arrivals
 from context_builder.session.keys import ARRIVALS, SESSION_ID_RULE, SESSIONS, Keys, is_session_id, split_key
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
@@ -31,6 +31,9 @@ SCAN_PART: Final = 1000
 
 RARER: Final = 60
 """Factor by which scans are rarer while Redis reports pushes: they find what was reported while nobody listened."""
+
+DEAF_AFTER: Final = 2.5
+"""Seconds after a start until it is known whether Redis announces pushes."""
 
 LOOK: Final = 0.25
 """Seconds between two checks that Redis still reports pushes."""

@@ -135,7 +135,7 @@ class Workload:
 
     @classmethod
     def read(cls, raw: bytes | str | None) -> Self:
-        """Return what a worker published; of what is none, a worker without load."""
+        """Return what a worker published; for any other value, a worker without load."""
         try:
             told = orjson.loads(raw or b"")
             return cls(float(told["lag"]), float(told["cpu"]), told["overloaded"] is True)

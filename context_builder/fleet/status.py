@@ -49,7 +49,7 @@ class SessionStatus:
 class FleetStatus:
     """Describes a fleet, and its ``sessions`` by name.
 
-    ``elsewhere`` sessions are run by processes that are no worker, as from a terminal; ``sleeping`` ones run nowhere
+    ``elsewhere`` sessions are run by processes that are not workers, as from a terminal; ``sleeping`` ones run nowhere
     until their next message; ``unowned`` ones have messages waiting, and nobody runs them yet. Redis servers that are
     ``away`` do not answer, so of their sessions nothing is known. ``faults`` name keys that somebody made another type,
     and ``unusable`` is what was pushed to although no session can have it as its id.

@@ -30,9 +30,9 @@ from context_builder.fleet.discovery import Discovery
 from context_builder.fleet.process import WorkloadMeter
 from context_builder.fleet.runner import RunResult, SessionRunner
 from context_builder.fleet.sleepers import Sleepers
+from context_builder.session.arrivals import Arrivals
 from context_builder.session.config import SessionConfig
 from context_builder.session.failures import reason_of
-from context_builder.session.host import Arrivals
 from context_builder.session.session import Session
 from context_builder.storage.redis import GREETING
 from context_builder.storage.redis_availability import translated

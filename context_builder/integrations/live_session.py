@@ -295,7 +295,7 @@ def known_beside(
 ) -> tuple[str, list[T]]:
     """Return what the record knows beside the talk, as a text, and all others of the messages ``together`` with it.
 
-    ``messages`` are the framework's own: instructions among them are none of the record.
+    ``messages`` are the framework's own: instructions among them are not part of the record.
     """
     own = {id(one) for one in messages}
     is_beside = [id(one) not in own and role_and_text(one)[0] not in TALK for one in together]

@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
     class SilenceEmitter(EventEmitter[Literal["silence"]]): ...
 
-else:  # where something stands in for LiveKit, its emitter may be no generic class
+else:  # where something stands in for LiveKit, its emitter may be not a generic class
     SilenceEmitter = EventEmitter
 
 

@@ -162,7 +162,7 @@ def _handed_to(output: str) -> str | None:
 
 
 def text_of(item: Mapping[str, Any]) -> str:
-    """Return the text of a message, which may be in parts; empty for an item that is none."""
+    """Return the text of a message, which may be in parts; empty for any other item."""
     content = item.get("content")
     if isinstance(content, str):
         return content

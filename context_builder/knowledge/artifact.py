@@ -110,7 +110,7 @@ class Sensitivity(StrEnum):
 
 
 def stricter(one: str, other: str) -> str:
-    """Return the stricter of two sensitivities; what is none counts as ``restricted``."""
+    """Return the stricter of two sensitivities; any other value counts as ``restricted``."""
     order = list(Sensitivity)
     places = [order.index(Sensitivity(name)) if name in order else len(order) - 1 for name in (one, other)]
     return order[max(places)].value

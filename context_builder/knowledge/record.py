@@ -270,7 +270,7 @@ def _described(revision: PackageRevision) -> orjson.Fragment:
     """Return the revision as JSON; much faster where PostgreSQL's holds all of it."""
     try:
         text = orjson.dumps(revision)
-    except TypeError:  # half of a surrogate pair, or a mapping that is no dict
+    except TypeError:  # half of a surrogate pair, or a mapping that is not a dict
         text = _NUL
     if _NUL in text:
         body = revision.body

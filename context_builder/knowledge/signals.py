@@ -1,7 +1,7 @@
 """The ranking signals of context packages, each 0..1; a source's score is their weighted mean.
 
-A :class:`~context_builder.assembly.builder.ContextBuilder` may be given them too; what is no node of the graph then is
-of unknown quality, and was never reused.
+A :class:`~context_builder.assembly.builder.ContextBuilder` may be given them too; what is not a node of the graph
+then is of unknown quality, and was never reused.
 """
 
 from __future__ import annotations

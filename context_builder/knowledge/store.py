@@ -367,7 +367,7 @@ def _passage(document: str, ref: str, artifact: Artifact, place: int, passage: P
 
 
 def passage_of(found: SearchResult) -> Part | None:
-    """Return the passage that a search of documents found; None for what is no passage of an artifact."""
+    """Return the passage that a search of documents found; None for what is not a passage of an artifact."""
     memory = found.memory
     if memory.position is None or "headings" not in memory.metadata:
         return None

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from context_builder.errors import DatabaseRejected
-from context_builder.memory.memory import (
-    Memory,
-    MemoryFilter,
-    MemoryQuery,
-    MemoryStore,
-    OnEmbedded,
-    Rating,
-    SearchResult,
-)
+from context_builder.memory.memory import ForwardingMemory, Memory, MemoryFilter, MemoryStore
 
 WAIT: Final = 0.25
 """Seconds that memories wait for others. Longer saves PostgreSQL more, whose counts of words are updated once a call;
@@ -36,28 +28,18 @@ class _Waiting(NamedTuple):
     done: asyncio.Future[None]
 
 
-class JoiningMemory:
+class JoiningMemory(ForwardingMemory):
     """Joins calls that remember little for the same tenant; everything else is passed on as it is.
 
     What is refused in company is sent again alone, so that nobody's fault is another's. What was sent may be remembered
     although its caller was cancelled; to forget waits for what is under way.
-
-    See :class:`~context_builder.memory.memory.MemoryStore`.
     """
 
     def __init__(self, memory: MemoryStore) -> None:
-        self._memory = memory
+        super().__init__(memory)
         self._waiting: dict[str, list[_Waiting]] = {}
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._calls: dict[str, asyncio.Task[None]] = {}
-
-    @property
-    def name(self) -> str:
-        return self._memory.name
-
-    @property
-    def supports_message_feed(self) -> bool:
-        return self._memory.supports_message_feed
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         if len(memories) > SMALL:
@@ -69,19 +51,10 @@ class JoiningMemory:
             self._senders[tenant_id] = asyncio.create_task(self._send_all(tenant_id), name="joining memory")
         await waiting.done
 
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
-        return await self._memory.search(tenant_id, query)
-
-    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
-        await self._memory.rate(tenant_id, ratings)
-
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         if call := self._calls.get(tenant_id):
             await asyncio.wait([call])
         return await self._memory.forget(tenant_id, ids=ids, filter=filter)
-
-    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
-        return await self._memory.embed_missing(tenant_id, on_embedded)
 
     async def close(self) -> None:
         """Close the memory once what is under way is over."""

@@ -218,6 +218,42 @@ class MemoryStore(Protocol):
         ...
 
 
+class ForwardingMemory:
+    """Passes every call on to ``memory``; a subclass overrides what it does otherwise.
+
+    Implements :class:`MemoryStore`.
+    """
+
+    def __init__(self, memory: MemoryStore) -> None:
+        self._memory = memory
+
+    @property
+    def name(self) -> str:
+        return self._memory.name
+
+    @property
+    def supports_message_feed(self) -> bool:
+        return self._memory.supports_message_feed
+
+    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        await self._memory.remember(tenant_id, memories)
+
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
+        return await self._memory.search(tenant_id, query)
+
+    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
+        await self._memory.rate(tenant_id, ratings)
+
+    async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
+        return await self._memory.forget(tenant_id, ids=ids, filter=filter)
+
+    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
+        return await self._memory.embed_missing(tenant_id, on_embedded)
+
+    async def close(self) -> None:
+        await self._memory.close()
+
+
 @dataclass(frozen=True, slots=True)
 class TenantMemory:
     """Calls a memory store on behalf of ``tenant_id``."""

@@ -14,7 +14,7 @@ from context_builder.analysis.analyst import PreferenceKind
 class Pattern:
     """A way to state a preference; its group ``rest`` is what is preferred, or, where it ``withdraws``, no longer is.
 
-    A request may be put as a question. ``but_not`` are beginnings of a ``rest`` that is no lasting wish.
+    A request may be put as a question. ``but_not`` are beginnings of a ``rest`` that is not a lasting wish.
     """
 
     pattern: re.Pattern[str]
@@ -225,9 +225,9 @@ def name_in(rest: str, sentence: str) -> str | None:
 
 
 def cleaned(rest: str, pattern: Pattern) -> str | None:
-    """Return the preference told of a third person; None if it is no lasting one."""
+    """Return the preference told of a third person; None if it is not a lasting one."""
     wish = _TRAILING.sub("", _VOCATIVE.sub("", rest.strip(" ,.!?"))).strip('"“”')
     if not wish or (pattern.but_not is not None and pattern.but_not.match(wish)):
         return None
-    # Regardless of case, "I" matches ı and İ too, and "s" matches ſ: these are no pronouns, and stay.
+    # Regardless of case, "I" matches ı and İ too, and "s" matches ſ: these are not pronouns, and stay.
     return _FIRST_PERSON.sub(lambda one: _IN_THIRD_PERSON.get(one[0].lower(), one[0]), wish)

@@ -10,15 +10,7 @@ from typing import Final
 import structlog
 
 from context_builder.errors import DataRejected
-from context_builder.memory.memory import (
-    Memory,
-    MemoryFilter,
-    MemoryQuery,
-    MemoryStore,
-    OnEmbedded,
-    Rating,
-    SearchResult,
-)
+from context_builder.memory.memory import ForwardingMemory, Memory, MemoryStore
 from context_builder.redaction.redactor import RedactorProtocol, redact_nested
 
 log = structlog.get_logger(__name__)
@@ -27,28 +19,18 @@ _NAMES: Final = frozenset({"user_id", "source_message", "cites", "messages"})
 """Metadata by which memories are found, not read."""
 
 
-class RedactingMemory:
+class RedactingMemory(ForwardingMemory):
     """Sends all that ``memory`` is to remember through ``redactor`` first, in a thread.
 
     What the redactor fails at is not remembered, and counted in the log; ``refuses`` has :class:`DataRejected` raised
     for it, before anything is remembered. A keyword that is no longer in a redacted
     text is dropped from all that is remembered with it. Users' ids stay: by them memories are found.
-
-    See :class:`~context_builder.memory.memory.MemoryStore`.
     """
 
     def __init__(self, memory: MemoryStore, redactor: RedactorProtocol, *, refuses: bool = False) -> None:
-        self._memory = memory
+        super().__init__(memory)
         self._redactor = redactor
         self._refuses = refuses
-
-    @property
-    def name(self) -> str:
-        return self._memory.name
-
-    @property
-    def supports_message_feed(self) -> bool:
-        return self._memory.supports_message_feed
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         redacted = await asyncio.to_thread(self._redacted, memories)
@@ -58,21 +40,6 @@ class RedactingMemory:
                 raise DataRejected("what must not be kept cannot be taken out of it")
         if redacted:
             await self._memory.remember(tenant_id, redacted)
-
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
-        return await self._memory.search(tenant_id, query)
-
-    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
-        await self._memory.rate(tenant_id, ratings)
-
-    async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
-        return await self._memory.forget(tenant_id, ids=ids, filter=filter)
-
-    async def embed_missing(self, tenant_id: str, on_embedded: OnEmbedded | None = None) -> int:
-        return await self._memory.embed_missing(tenant_id, on_embedded)
-
-    async def close(self) -> None:
-        await self._memory.close()
 
     def _redacted(self, memories: Iterable[Memory]) -> list[Memory]:
         pairs = [(memory, redacted) for memory in memories if (redacted := self._allowed(memory)) is not None]

@@ -84,7 +84,7 @@ class Timeline:
 
     ``arrivals`` are the times at which messages were published first, and ``summaries`` those of finished summaries, in
     epoch seconds. ``stopped`` says why this version cannot follow the recording to its end, where that is so.
-    Everything raises :class:`RecordingError` for a file that is no recording.
+    Everything raises :class:`RecordingError` for a file that is not a recording.
     """
 
     def __init__(self, path: Path) -> None:

@@ -228,7 +228,7 @@ class Recording:
         self.path = path
 
     def lines(self) -> Iterator[Line]:
-        """Yield all lines in order. Raises :class:`RecordingError` when the file is no recording."""
+        """Yield all lines in order. Raises :class:`RecordingError` when the file is not a recording."""
         begun = False
         try:
             with self.path.open("rb") as file:

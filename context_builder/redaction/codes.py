@@ -219,7 +219,7 @@ def _codes(line: str, start: int) -> Secret | None:
 
 
 def _is_code(value: str) -> bool:
-    """Return whether a code has digits, and is no word with a number, or has the letters of base32 alone."""
+    """Return whether a code has digits, and is not a word with a number, or has the letters of base32 alone."""
     if len(value) < _LEAST_LENGTH or _WORD_WITH_NUMBER.fullmatch(value):
         return False
     return any(map(str.isdigit, value)) or bool(_BASE32.fullmatch(value))

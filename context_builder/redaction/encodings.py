@@ -59,7 +59,7 @@ def of_lines(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def decoded_base64(encoded: str) -> str:
-    """Return what is encoded in base64, in either alphabet; empty if that is no readable text."""
+    """Return what is encoded in base64, in either alphabet; empty if that is not readable text."""
     digits = encoded.rstrip("=")
     decode = urlsafe_b64decode if "-" in encoded or "_" in encoded else b64decode
     return _readable(decode, digits + "=" * (-len(digits) % 4))

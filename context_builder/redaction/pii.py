@@ -78,7 +78,7 @@ _NO_NAME: Final = re.compile(
     r"|down|here|in|it|live|now|on|out|over|stuff|that|there|things?|this|today|up|was|is|are|were|be|been|good|bad|great",
     re.IGNORECASE,
 )
-"""Words before an ``at`` that tell where something is, and are no name."""
+"""Words before an ``at`` that tell where something is, and are not names."""
 _DOMAIN_ENDS: Final = (
     r"(?:com|org|net|edu|gov|info|biz|io|ai|dev|app|eu|uk|us|de|fr|ch|at|nl|be|es|it|pt|se|no|dk|fi|pl|cz"
     r"|ie|in|jp|cn|ru|br|mx|au|nz|ca|za|example|test)"
@@ -254,7 +254,7 @@ class PiiRedactor:
 
 
 def _is_phone(written: str) -> bool:
-    """Return whether a number that has the form of a phone number is no date and long enough."""
+    """Return whether a number that has the form of a phone number is long enough, and not a date."""
     return sum(map(str.isdigit, written)) >= _LEAST_PHONE_DIGITS and not _DATE.fullmatch(written)
 
 

@@ -225,7 +225,7 @@ def _separated(text: str) -> Iterator[tuple[int, int, str]]:
 def _in_groups(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield words whose letters are in groups of one length, the last one of which may be shorter.
 
-    People's words of one length are none: something has a digit or a sign among them, and is no number.
+    Words that happen to have one length are left out: something has a digit or a sign among them, and is not a number.
     """
     if not _TELLING.search(text):
         return

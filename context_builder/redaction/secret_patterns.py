@@ -227,7 +227,7 @@ _BEFORE: Final = 110
 
 
 def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
-    """Return the secrets of one line in order, none overlapping another; placeholders are none.
+    """Return the secrets of one line in order, none overlapping another; placeholders do not count.
 
     ``without_context`` also finds those that only look random.
     """

@@ -92,7 +92,7 @@ _NAME_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+")
 
 @lru_cache(maxsize=8192)
 def kind_of_name(name: str) -> NameKind:
-    """Return what a name says of its value; a word beside the telling one may say that it is no secret."""
+    """Return what a name says of its value; a word beside the telling one may say that it is not a secret."""
     words = [word.lower() for word in _NAME_WORDS.findall(_PASSWORD_DISGUISED.sub("password", name))]
     kinds = [_kind_of_word(words, place) for place in range(len(words))]
     last = max((place for place, kind in enumerate(kinds) if kind), default=None)

@@ -52,7 +52,7 @@ _GOES_ON: Final = re.compile(
     r"[\s>|#*-]{0,16}((?=\S{0,999}(?:\d|[a-z][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9_+/.~-]{4,1000}={0,2})"
     r"(?P<alone>[.,;:!?]?\s{0,8}$)?"
 )
-"""What a line begins with that is no word: the rest of a secret that ended the line before."""
+"""What a line begins with that is not a word: the rest of a secret that ended the line before."""
 _ENDS_MASKED: Final = re.compile(r"§§secret\((?!PRIVATE_KEY)[^)\s]{0,64}\)\s{0,8}$")
 _PUBLIC_BLOCK: Final = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}(?:CERTIFICATE|PUBLIC KEY|MESSAGE|SIGNATURE)")
 

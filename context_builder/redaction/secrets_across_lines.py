@@ -59,7 +59,7 @@ class _Break(NamedTuple):
 
 
 def broken_secrets(text: str) -> list[Secret]:
-    """Return the secrets that are none without what is behind a line break."""
+    """Return the secrets that are recognized only with what is behind a line break."""
     found: list[Secret] = []
     breaks = list(_breaks(text))
     for number, first in enumerate(breaks):

@@ -48,7 +48,7 @@ class Columns:
         self._codes: frozenset[int] = frozenset()
 
     def secrets(self, line: str) -> Iterator[Secret]:
-        """Yield the secrets of the next line, in order; one that is no row ends the table."""
+        """Yield the secrets of the next line, in order; one that is not a row ends the table."""
         rows = [*_ELEMENT_ROW.finditer(line)] if "<t" in line else []
         for row in rows:
             yield from self._in_row(_ELEMENT, [(one.start("cell"), one["cell"]) for one in _cells_of(line, row)])

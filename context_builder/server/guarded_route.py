@@ -106,7 +106,7 @@ def _read(body: bytes) -> Any:
 
 
 def _no_json(error: orjson.JSONDecodeError) -> Problem:
-    """Return the answer to what is no JSON, with the place; what stands there is not quoted."""
+    """Return the answer to what is not JSON, with the place; what stands there is not quoted."""
     place = f"line {error.lineno}, column {error.colno}"
     what = f"is not JSON in UTF-8: {place}"
     found = [{"at": "body", "problem": what}]

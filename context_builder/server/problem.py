@@ -145,7 +145,7 @@ def as_problem(error: Exception) -> Problem:
 
 
 def _of_framework(error: HTTPException) -> Problem:
-    """Return the answer to an address that is none, a method that is not for it, and the like."""
+    """Return the answer to an unknown address, a method that is not for it, and the like."""
     if error.status_code == HTTPStatus.NOT_FOUND:
         return not_found(Missing.ADDRESS)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

@@ -134,7 +134,7 @@ def _message(
 ) -> JsonObject:
     """Return a remembered message under the names of the published state.
 
-    What earlier versions did not remember of it has its usual value, and it came when it was said.
+    What is not remembered of it has its usual value, and it came when it was said.
     """
     is_consilience = bool(metadata.get("consilience"))
     time = moment(said_at)

@@ -59,7 +59,7 @@ class _Connection(h11.Connection):
 
 
 class Protocol(H11Protocol):
-    """Answers a request that is none with a problem, too, and hangs up on who does not come to its end."""
+    """Answers what is not HTTP with a problem, too, and hangs up on who does not come to the end of a request."""
 
     _late: asyncio.TimerHandle | None = None
 

@@ -87,7 +87,7 @@ def encoded_session_id(session_id: str) -> str:
 
 
 def decoded_session_id(encoded: str) -> str:
-    """Return the id that was encoded so. Raises :class:`SessionIdError` for what is none, or not encoded like that."""
+    """Return the id that was encoded so. Raises :class:`SessionIdError` for any other text."""
     session_id = validate_session_id(unquote(encoded, errors="replace"))
     if encoded_session_id(session_id) != encoded:
         raise SessionIdError(f"{encoded[:_LONGEST]!r} is not how a session id is encoded")

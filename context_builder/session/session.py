@@ -244,7 +244,6 @@ class Session:
         count_tokens = self._dependencies.count_tokens
         self.conversation = restore(self.session_id, snapshot.fields, snapshot.pending, self._rules, now, count_tokens)
         self._inbox.continue_from(self.conversation.last_id, self.conversation.highest_number)
-        self.conversation.index_at_least()  # of what an earlier version took in
         self.conversation.resume()
         _show_totals(self.session_id, self.conversation.usage_totals)
         self._uncommitted.messages += self.conversation.buffer.ordered()  # the last process may not have fed them

@@ -217,7 +217,7 @@ def _suggestion(name: str) -> str:
 
 
 class Misspelt(NamedTuple):
-    """Names what is set but is no setting, where that is, and the setting that it looks like."""
+    """Names what is set but is not a setting, where that is, and the setting that it looks like."""
 
     where: str
     name: str
@@ -228,7 +228,7 @@ class Misspelt(NamedTuple):
 
 
 def misspelt() -> list[Misspelt]:
-    """Return names in ``.env`` and in the environment that are no setting but look like one, or begin as only our
+    """Return names in ``.env`` and in the environment that are not settings but look like one, or begin as only our
     settings do.
     """
     places = ((".env", read_values(Path(".env"))), ("environment", os.environ))

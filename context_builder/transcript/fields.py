@@ -35,14 +35,14 @@ _EDITED: Final = re.compile(
 )
 
 _DIGITS: Final = 300
-"""Most digits of an integer: a longer one is no floating-point number, and Python refuses to read some thousands."""
+"""Most digits of an integer: a longer one is not a floating-point number, and Python refuses to read some thousands."""
 
 
 def parse(text: str | bytes) -> Any:
     """Return what a JSON text holds, also NaN, infinities and control characters, which Python's programs write, JSON5
     and comments, which people do.
 
-    Raises :class:`ValueError` that says where it is no JSON.
+    Raises :class:`ValueError` that says where it is not JSON.
     """
     try:
         return orjson.loads(text)
@@ -87,7 +87,7 @@ def _integer(digits: str) -> int | str:
 
 
 def objects(value: object, name: str) -> Sequence[Object]:
-    """Return a list of objects. Raises :class:`ValueError` naming what is none."""
+    """Return a list of objects. Raises :class:`ValueError` naming what is not one."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is not a list")
     for place, one in enumerate(value):
@@ -97,7 +97,7 @@ def objects(value: object, name: str) -> Sequence[Object]:
 
 
 def each_object(value: object, name: str, source: Source) -> Iterator[tuple[str, Object]]:
-    """Yield the objects of a list with their places; what is none is noted. Raises :class:`ValueError` for no list."""
+    """Yield the objects of a list with their places; others are noted. Raises :class:`ValueError` for no list."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is not a list")
     for place, one in enumerate(value):
@@ -108,7 +108,7 @@ def each_object(value: object, name: str, source: Source) -> Iterator[tuple[str,
 
 
 def some_objects(value: object, most: int | None = None) -> list[dict[str, Any]]:
-    """Return the objects in a list, or among its first ``most`` entries; none where it is no list."""
+    """Return the objects in a list, or among its first ``most`` entries; none where it is not a list."""
     return [one for one in value[:most] if isinstance(one, dict)] if isinstance(value, list) else []
 
 
@@ -172,7 +172,7 @@ def number(entry: Object, key: str, name: str) -> float | None:
 
 
 def seconds(entry: Object, key: str, name: str, source: Source, unit: float = 1.0) -> float | None:
-    """Return a time that is given in units of so many seconds; None of what is no number, which is noted."""
+    """Return a time that is given in units of so many seconds; None of what is not a number, which is noted."""
     try:
         found = number(entry, key, name)
     except ValueError as error:

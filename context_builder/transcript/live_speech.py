@@ -40,11 +40,15 @@ _INTERIM: Final = frozenset({"partial", "interim", "realtime"})
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service: ``matches`` tells whether a message is one of its, ``read`` returns what the message completes."""
+    """A service: ``matches`` tells whether a message is one of its, ``read`` returns what the message completes.
+
+    ``in_files`` says that lines of a file are recognized by it, too; the formats of files have others of their own.
+    """
 
     name: str
     matches: Callable[[Message], bool]
     read: Callable[[Message, Stream], Iterable[Heard]]
+    in_files: bool = True
 
 
 SERVICES: Final = (
@@ -56,22 +60,27 @@ SERVICES: Final = (
     Service("AssemblyAI", lambda message: message.get("type") == "Begin", revised.begin_turns),
     Service("ElevenLabs", finals.is_elevenlabs, finals.read_elevenlabs),
     Service("AssemblyAI", lambda message: isinstance(message.get("message_type"), str), revised.read_final_transcript),
-    Service("a service with a wrapper", nested.is_nested, nested.read_nested),
-    Service("Yandex", nested.is_yandex, nested.read_yandex),
-    Service("Retell", segments.is_conversation, segments.read_conversation),
+    Service("a service with a wrapper", nested.is_nested, nested.read_nested, in_files=False),
+    Service("Yandex", nested.is_yandex, nested.read_yandex, in_files=False),
+    Service("Retell", segments.is_conversation, segments.read_conversation, in_files=False),
     Service("Rev", finals.is_rev, finals.read_rev),
     Service("Amazon Transcribe", finals.is_amazon, finals.read_amazon),
     Service("Azure", finals.is_azure, finals.read_azure),
-    Service("a call", finals.is_call, finals.read_call),
-    Service("WhisperLiveKit", segments.is_lines, segments.read_lines),
-    Service("Soniox", finals.is_soniox, finals.read_soniox),
-    Service("Discord", chats.is_discord, chats.read_discord),
-    Service("Telegram", chats.is_telegram, chats.read_telegram),
+    Service("a call", finals.is_call, finals.read_call, in_files=False),
+    Service("WhisperLiveKit", segments.is_lines, segments.read_lines, in_files=False),
+    Service("Soniox", finals.is_soniox, finals.read_soniox, in_files=False),
+    Service("Discord", chats.is_discord, chats.read_discord, in_files=False),
+    Service("Telegram", chats.is_telegram, chats.read_telegram, in_files=False),
     Service("Zulip", chats.is_zulips_edit, chats.read_zulips_edit),
-    Service("another chat", lambda message: chats.messenger_message(message) is not None, chats.read_messenger),
+    Service(
+        "another chat",
+        lambda message: chats.messenger_message(message) is not None,
+        chats.read_messenger,
+        in_files=False,
+    ),
     Service("Recall.ai", finals.is_recall, finals.read_recall),
-    Service("Slack", chats.is_slack, chats.read_slack),
-    Service("Matrix", chats.is_matrix, chats.read_matrix),
+    Service("Slack", chats.is_slack, chats.read_slack, in_files=False),
+    Service("Matrix", chats.is_matrix, chats.read_matrix, in_files=False),
     Service("Speechmatics", lambda message: _is_speechmatics(message), revised.read_speechmatics),
     Service("Gemini Live", voice_models.is_gemini, voice_models.read_gemini),
     Service("Google", finals.is_google, finals.read_google),
@@ -84,32 +93,13 @@ OTHERS: Final = (
         lambda message: voice_models.is_realtime(message.get("type")),
         voice_models.read_realtime,
     ),
-    Service("Whisper's servers", lambda message: "segments" in message, segments.read_segments),
+    Service("Whisper's servers", lambda message: "segments" in message, segments.read_segments, in_files=False),
     Service("Gladia", lambda message: message.get("type") == "transcript" and "data" in message, revised.read_gladia),
     Service("Gladia", revised.is_after_session, revised.read_after_session),
     Service("Ultravox", segments.is_ordinal, segments.read_ordinal),
-    Service("plain", lambda message: _is_plain(message), segments.read_plain),
-    Service("another program", others.is_other, others.read_other),
+    Service("plain", lambda message: _is_plain(message), segments.read_plain, in_files=False),
+    Service("another program", others.is_other, others.read_other, in_files=False),
 )
-
-
-_CHATS: Final = (
-    "Discord",
-    "Telegram",
-    "another chat",
-    "Slack",
-    "Matrix",
-    "a call",
-    "Soniox",
-    "WhisperLiveKit",
-    "a service with a wrapper",
-    "Yandex",
-    "Retell",
-    "plain",
-    "Whisper's servers",
-    "another program",
-)
-"""What is told otherwise of lines in a file."""
 
 
 def is_of_service(raw: str) -> bool:
@@ -120,8 +110,7 @@ def is_of_service(raw: str) -> bool:
         return False
     if isinstance(message, dict) and "final_audio_proc_ms" in message and finals.is_soniox(message):
         return True
-    services = [one for one in (*SERVICES, *OTHERS) if one.name not in _CHATS]
-    return isinstance(message, dict) and any(one.matches(message) for one in services)
+    return isinstance(message, dict) and any(one.in_files and one.matches(message) for one in (*SERVICES, *OTHERS))
 
 
 class LiveSpeech:
@@ -165,7 +154,7 @@ class LiveSpeech:
         raise ValueError("not a JSON object")
 
     def _read_line(self, raw: str | bytes, wrong: str) -> list[Heard]:
-        """Return what a line says that is no JSON, or carries some. Raises :class:`ValueError`."""
+        """Return what a line says that is not JSON, or carries some. Raises :class:`ValueError`."""
         line = (raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw).rstrip("\r\n")
         line = plain_lines.with_few_blanks(line)
         line, is_redrawn = plain_lines.last_state(line)

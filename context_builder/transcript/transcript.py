@@ -241,7 +241,7 @@ _KNOWN: Final = (
     (b"SQLite format 3", "a database"),
     (b"PK\x03\x04", "a packed file"),
 )
-"""What is no text, by its first bytes."""
+"""What is not text, by its first bytes."""
 
 _VECTOR_GRAPHIC: Final = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<svg[\s>]", re.IGNORECASE)
 

@@ -108,7 +108,7 @@ def moment_of(written: WrittenDate, order: str) -> datetime:
 
 
 def named_date(text: str, **settings: Any) -> datetime | None:
-    """Return the moment of a date in words and numbers; None of what is none, or longer than any date is.
+    """Return the moment of a date in words and numbers; None for another text, or one longer than any date is.
 
     Every language's dates are tried, which takes a fraction of a second, and of long texts minutes.
     """

@@ -166,7 +166,7 @@ def assumed_encoding(settings: Settings) -> str | None:
 
 
 def summarizer_of(analyst: Analyst) -> Summarizer:
-    """Return a function that sums up chat messages in the analyst's points; what is no text is passed over."""
+    """Return a function that sums up chat messages in the analyst's points; what is not text is passed over."""
 
     async def summarized(messages: Sequence[ChatMessage]) -> str:
         said = [

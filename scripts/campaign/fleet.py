@@ -20,11 +20,11 @@ from scripts.campaign.audit import Places
 from scripts.campaign.daemon import ROOT, SETTINGS, Daemon, command
 from scripts.campaign.deck import Deck
 from scripts.campaign.lane import Stuck
-from scripts.campaign.link import Link
 from scripts.campaign.ownership import OwnershipWatch
 from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.tally import Tally
 from scripts.campaign.world import World
+from tests.services.link import Link
 
 PATIENCE = 60.0
 """Seconds within which everything must have recovered: a busy machine starts workers slowly."""
@@ -114,12 +114,7 @@ class Fleet:
         """All workers, whose processes are gone afterwards."""
         async with AsyncExitStack() as stack:
             for number in range(self._plan.workers):
-                links = []
-                for host in self.hosts:
-                    link = Link(host.port)
-                    await link.open()
-                    stack.push_async_callback(link.close)
-                    links.append(link)
+                links = [await stack.enter_async_context(Link(host.port).opened()) for host in self.hosts]
                 name = f"worker-{number + 1}"
                 daemon = Daemon(name, command(self._plan.mutation, "fleet"), self._environ(links), self.world.folder)
                 stack.push_async_callback(daemon.kill)

@@ -18,10 +18,10 @@ from scripts.campaign.account import Account, hostile_name
 from scripts.campaign.audit import Places
 from scripts.campaign.daemon import CROWDED, ROOT, SETTINGS, Daemon, command
 from scripts.campaign.deck import Decks
-from scripts.campaign.link import Link
 from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.tally import Tally
 from scripts.campaign.world import World
+from tests.services.link import Link
 
 PATIENCE = 40.0
 """Seconds within which everything must have recovered; more than any pause that the daemon makes on purpose."""

@@ -16,7 +16,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ConstantBackoff, NoBackoff
 
 from context_builder.engines.engine import LOOPBACK
-from scripts.campaign.link import Link
+from tests.services.link import Link
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 

@@ -19,7 +19,7 @@ import httpx
 from context_builder.database.migrations import apply
 from context_builder.engines.engine import LOOPBACK, free_port
 from scripts.campaign.daemon import ROOT
-from scripts.campaign.link import Link
+from tests.services.link import Link
 from tests.services.postgres_server import PostgresServer
 from tests.services.waiting import wait_until
 

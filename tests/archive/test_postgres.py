@@ -15,8 +15,8 @@ from context_builder.database.migrations import apply
 from context_builder.database.postgres import PostgresDatabase
 from context_builder.errors import DatabaseRejected, DatabaseUnavailable
 from tests.archive.rows import ORIGINAL_TABLE, summary
+from tests.services.link import Link
 from tests.services.postgres_server import PostgresServer
-from tests.services.proxy import Proxy
 
 pytestmark = pytest.mark.engines
 
@@ -102,16 +102,15 @@ async def test_a_database_that_does_not_answer_does_not_hang_the_archive() -> No
 async def test_a_network_that_goes_dead_does_not_hang_the_archive_and_is_survived(
     postgres_server: PostgresServer, migrated_url: str
 ) -> None:
-    async with Proxy(postgres_server.port).serving() as proxy:
+    async with Link(postgres_server.port).opened() as link:
         archive = PostgresArchive(
-            PostgresDatabase(migrated_url.replace(str(postgres_server.port), str(proxy.port)), timeout=1.0)
+            PostgresDatabase(migrated_url.replace(str(postgres_server.port), str(link.port)), timeout=1.0)
         )
         await archive.deliver(summary(1))
-        proxy.flowing.clear()
-        for _ in range(3):  # more than it has connections
-            with pytest.raises(DatabaseUnavailable, match="does not answer in time"):
-                await archive.deliver(summary(2))
-        proxy.flowing.set()
+        async with link.stalled():
+            for _ in range(3):  # more than it has connections
+                with pytest.raises(DatabaseUnavailable, match="does not answer in time"):
+                    await archive.deliver(summary(2))
         await archive.deliver(summary(2))
         assert await archive.forget("session-1") == 2
         await archive.close()

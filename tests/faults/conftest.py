@@ -13,8 +13,8 @@ from redis.backoff import NoBackoff
 
 from context_builder.engines.engine import LOOPBACK
 from context_builder.storage.redis import client_for
-from scripts.campaign.link import Link
 from tests.faults.forgetful import ForgetfulRedis
+from tests.services.link import Link
 from tests.services.redis_server import RedisServer
 from tests.session.live import Live
 
@@ -22,10 +22,8 @@ from tests.session.live import Live
 @pytest.fixture
 async def link(redis: Redis, redis_server: RedisServer) -> AsyncIterator[Link]:
     """The network between the sessions and Redis."""
-    link = Link(redis_server.port)
-    await link.open()
-    yield link
-    await link.close()
+    async with Link(redis_server.port).opened() as link:
+        yield link
 
 
 @pytest.fixture

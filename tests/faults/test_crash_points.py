@@ -13,12 +13,12 @@ from context_builder.session.keys import RECEIVERS, Keys, Receiver
 from context_builder.session.store.dead_letters import DeadLetters
 from scripts.campaign.audit import Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import SETTINGS
-from scripts.campaign.link import Link
 from scripts.campaign.listener import Sent
 from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.world import World
 from tests.faults.forks import Forks
 from tests.faults.resp import Frames
+from tests.services.link import Link
 from tests.services.waiting import wait_until
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]

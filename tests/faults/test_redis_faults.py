@@ -16,8 +16,8 @@ from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.session.keys import Keys
 from context_builder.storage.redis import client_for
 from context_builder.storage.redis_availability import COMMAND_TIMEOUT
-from scripts.campaign.link import Link
 from tests.faults.resp import Frames
+from tests.services.link import Link
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import PATIENCE, wait_until
 from tests.session.live import Live
@@ -66,9 +66,10 @@ async def test_connections_that_break_at_any_time_lose_and_double_nothing(live: 
 async def test_a_connection_that_breaks_at_any_command_of_the_start_is_replaced(
     redis: Redis, redis_server: RedisServer, at: int, instead: str
 ) -> None:
-    link = BreakingLink(redis_server.port, at, instead)
-    await link.open()
-    async with client_for(f"redis://{LOOPBACK}:{link.port}/0") as client:
+    async with (
+        BreakingLink(redis_server.port, at, instead).opened() as link,
+        client_for(f"redis://{LOOPBACK}:{link.port}/0") as client,
+    ):
         live = Live(client, redis)
         session = await live.start()
         await live.say(1)
@@ -77,7 +78,6 @@ async def test_a_connection_that_breaks_at_any_command_of_the_start_is_replaced(
         await live.shows(1, 2)
         assert link.passed >= at
         await live.stop(session)
-    await link.close()
 
 
 async def test_commits_whose_answers_are_lost_count_once(live: Live, link: Link) -> None:

@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 
 from context_builder.fleet.discovery import Discovery
 from context_builder.fleet.sleepers import POSTPONED
-from context_builder.session import host as hosts
 from context_builder.session.config import SessionConfig
 from context_builder.session.host import open_host
 from context_builder.session.keys import SESSIONS, Keys
@@ -72,8 +71,8 @@ async def test_a_session_that_somebody_owns_is_started_once_however_often_it_is_
 async def test_when_redis_begins_to_report_pushes_what_came_before_is_looked_for(
     redis: Redis, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts, "DEAF_AFTER", 0.3)
-    monkeypatch.setattr(hosts, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr("context_builder.fleet.discovery.DEAF_AFTER", 0.3)
+    monkeypatch.setattr("context_builder.session.arrivals.PROBE_SECONDS", 0.1)
     await redis.config_set("notify-keyspace-events", "")
     with capture_logs() as logs:
         await wait_until(lambda: "fleet.scans" in events(logs), "it hears no pushes any more")

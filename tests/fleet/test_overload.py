@@ -25,7 +25,7 @@ NORMAL, OVERLOADED = Workload(), Workload(lag=1.0, cpu=1.0, overloaded=True)
 
 
 class Sessions:
-    """Holds the ids of the sessions that the worker runs."""
+    """The ids of the sessions that the worker runs."""
 
     def __init__(self) -> None:
         self.running: set[str] = set()

@@ -342,7 +342,7 @@ async def test_a_hostile_query_breaks_nothing(api: ApiServer, lab: dict[str, str
 
 
 class Looking(NamedTuple):
-    """Holds who looks for the artifact of project ``kelp``, or for what was said about it, and the package's id."""
+    """Those who look for the artifact of project ``kelp``, or for what was said about it, and the package's id."""
 
     admin: httpx.AsyncClient
     writer: httpx.AsyncClient

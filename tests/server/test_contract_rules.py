@@ -27,8 +27,8 @@ from context_builder.server.access.caller import Role
 from context_builder.tokens.counter import count_tokens
 from tests.server.test_contract import BUILD, built, put, tenant, writer
 from tests.services.api_server import ApiServer
+from tests.services.link import Link
 from tests.services.problems import problem
-from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 
@@ -352,42 +352,40 @@ async def test_without_redis_packages_are_built_and_served(
     assert (again["contextPackageId"], again["rebuilt"]) == (before["contextPackageId"], True)
 
 
-class Proxied(NamedTuple):
-    """A server that reaches its database through a proxy, and a client of it."""
+class Linked(NamedTuple):
+    """A server that reaches its database over a link, and a client of it."""
 
     server: ApiServer
-    proxy: Proxy
+    link: Link
     client: httpx.AsyncClient
 
 
 @pytest.fixture
-async def proxied(tmp_path: Path, redis: Redis, redis_server: RedisServer, migrated_url: str) -> AsyncIterator[Proxied]:
+async def linked(tmp_path: Path, redis: Redis, redis_server: RedisServer, migrated_url: str) -> AsyncIterator[Linked]:
     where = urlsplit(migrated_url)
-    proxy = Proxy(where.port or 5432)
-    async with proxy.serving():
-        url = where._replace(netloc=f"postgres@127.0.0.1:{proxy.port}").geturl()
+    async with Link(where.port or 5432).opened() as link:
+        url = where._replace(netloc=f"postgres@127.0.0.1:{link.port}").geturl()
         server = await asyncio.to_thread(ApiServer, tmp_path, redis_server.url, url)
         try:
             async with server.client(server.local_token) as client:
-                yield Proxied(server, proxy, client)
+                yield Linked(server, link, client)
         finally:
             await asyncio.to_thread(server.close)
 
 
-async def test_without_the_database_there_is_no_answer_until_it_is_back(proxied: Proxied) -> None:
-    _, proxy, client = proxied
+async def test_without_the_database_there_is_no_answer_until_it_is_back(linked: Linked) -> None:
+    _, link, client = linked
     await put(client)
     package = await built(client)
-    proxy.hang_up()
-    for answer in (
-        await client.post(BUILD, json={"intent": "clips", "tokenBudget": 100}),
-        await client.get(path(package)),
-        await client.get("/knowledge/artifacts/artifact:protocol"),
-    ):
-        assert answer.status_code == 503
-        assert problem(answer)["type"] == "urn:context-builder:unavailable"
-        assert "127.0.0.1" not in answer.text
-    proxy.take_up()
+    async with link.refusing():
+        for answer in (
+            await client.post(BUILD, json={"intent": "clips", "tokenBudget": 100}),
+            await client.get(path(package)),
+            await client.get("/knowledge/artifacts/artifact:protocol"),
+        ):
+            assert answer.status_code == 503
+            assert problem(answer)["type"] == "urn:context-builder:unavailable"
+            assert "127.0.0.1" not in answer.text
 
     async def answers() -> bool:
         return (await client.get(path(package))).status_code == 200
@@ -397,9 +395,9 @@ async def test_without_the_database_there_is_no_answer_until_it_is_back(proxied:
 
 
 async def test_what_is_answered_while_the_database_comes_and_goes_is_recorded(
-    proxied: Proxied, redis: Redis, migrated_url: str
+    linked: Linked, redis: Redis, migrated_url: str
 ) -> None:
-    server, proxy, client = proxied
+    server, link, client = linked
     await put(client)
     answers: list[httpx.Response] = []
 
@@ -411,9 +409,8 @@ async def test_what_is_answered_while_the_database_comes_and_goes_is_recorded(
     async def come_and_go() -> None:
         for answered in (10, 25, 40, 55):
             await wait_until(lambda answered=answered: len(answers) >= answered, f"{answered} answers")
-            proxy.hang_up()
-            await asyncio.sleep(0.05)
-            proxy.take_up()
+            async with link.refusing():
+                await asyncio.sleep(0.05)
 
     await asyncio.gather(come_and_go(), *(build(caller) for caller in range(6)))
     assert {answer.status_code for answer in answers} <= {200, 503}

@@ -37,7 +37,7 @@ class _Anybody:
 
 @dataclass(frozen=True, slots=True)
 class StallingServices:
-    """Holds the process and where it is."""
+    """The process, and where it is."""
 
     url: str
     process: Process

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.session.host import GATHER_SECONDS, Arrivals, Gathering
+from context_builder.session.arrivals import GATHER_SECONDS, Arrivals, Gathering
 from tests.services.waiting import wait_until
 
 

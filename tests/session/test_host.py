@@ -12,14 +12,13 @@ from redis.asyncio import Redis
 
 from context_builder.analysis.text import TextAnalyst
 from context_builder.errors import AnalystUnavailable, LeaseLost
-from context_builder.session import host as hosts
 from context_builder.session.config import SessionConfig
 from context_builder.session.host import SessionHost, open_host
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.storage import multiplexed
 from context_builder.storage.redis import client_for
-from tests.services.proxy import Proxy
+from tests.services.link import Link
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import PATIENCE, wait_until
 from tests.session.conftest import HOSTED
@@ -105,7 +104,7 @@ async def test_without_announcements_and_questions_the_refresher_finds_what_wait
 async def test_pushes_are_asked_for_once_they_are_not_announced_any_more(
     live: Live, host: SessionHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr("context_builder.session.arrivals.PROBE_SECONDS", 0.1)
     monkeypatch.setattr(SessionHost, "_refresh_batch", AsyncMock())  # the refresher looks at nothing
     await serve(live, host, "monday")
     await live.redis.config_set("notify-keyspace-events", "")
@@ -119,8 +118,8 @@ async def test_what_is_said_while_the_network_loses_its_connections_is_seen(
     monkeypatch.setattr(multiplexed, "SILENT_SECONDS", 60.0)
     await redis.config_set("notify-keyspace-events", "El")
     async with (
-        Proxy(redis_server.port).serving() as proxy,
-        client_for(f"redis://127.0.0.1:{proxy.port}/0") as client,
+        Link(redis_server.port).opened() as link,
+        client_for(f"redis://127.0.0.1:{link.port}/0") as client,
         open_host(client, SessionConfig(tick=0.1)) as host,
     ):
         live = Live(client, redis, host)
@@ -129,7 +128,7 @@ async def test_what_is_said_while_the_network_loses_its_connections_is_seen(
         for number in range(1, 6):
             await live.say(number)
             await live.shows(*range(1, number + 1))
-            proxy.lose()
+            link.strand()
         await live.stop(session)
 
 

@@ -29,7 +29,7 @@ from context_builder.testing import ManualClock
 
 
 class Store:
-    """Holds ``deliveries`` and knows no identity; ``asked`` is how many each question was about.
+    """Has ``deliveries`` and knows no identity; ``asked`` is how many each question was about.
 
     They come after those that it has ``acknowledged``.
     """

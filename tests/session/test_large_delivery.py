@@ -13,7 +13,7 @@ from context_builder.session.keys import Keys
 from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.session.store.deliveries import BEGINNING_BYTES
 from context_builder.storage.redis import client_for
-from tests.services.proxy import Proxy
+from tests.services.link import Link
 from tests.services.redis_server import RedisServer
 from tests.session.live import Live
 from tests.session.saying import raw, spoken
@@ -28,8 +28,8 @@ PACE = 0.04
 @pytest.mark.parametrize("hosted", [True, False])
 async def test_what_follows_is_seen_at_once(redis: Redis, redis_server: RedisServer, hosted: bool) -> None:
     async with AsyncExitStack() as stack:
-        proxy = await stack.enter_async_context(Proxy(redis_server.port, PACE).serving())
-        client = await stack.enter_async_context(client_for(f"redis://127.0.0.1:{proxy.port}/0"))
+        link = await stack.enter_async_context(Link(redis_server.port, pace=PACE).opened())
+        client = await stack.enter_async_context(client_for(f"redis://127.0.0.1:{link.port}/0"))
         host = await stack.enter_async_context(open_host(client, SessionConfig(tick=0.1))) if hosted else None
         await _check(Live(client, redis, host), redis)
 

@@ -14,7 +14,7 @@ from context_builder.session.store.scripts import script
 from context_builder.storage import multiplexed
 from context_builder.storage.multiplexed import MultiplexedRedis, PackedStart
 from context_builder.storage.redis import client_for
-from tests.services.proxy import Proxy
+from tests.services.link import Link
 from tests.services.redis_server import RedisServer
 
 
@@ -103,14 +103,14 @@ async def test_a_connection_that_the_network_lost_is_told_from_a_redis_that_is_s
 ) -> None:
     monkeypatch.setattr(multiplexed, "SILENT_SECONDS", 60.0)
     async with (
-        Proxy(redis_server.port).serving() as proxy,
-        client_for(f"redis://127.0.0.1:{proxy.port}/0") as client,
+        Link(redis_server.port).opened() as link,
+        client_for(f"redis://127.0.0.1:{link.port}/0") as client,
         client_for(redis_server.url) as direct,
     ):
         shared = MultiplexedRedis(client)
         try:
             await asyncio.gather(shared.ping(), shared.ping())
-            proxy.lose()
+            link.strand()
             async with asyncio.timeout(20):
                 lost = await asyncio.gather(shared.ping(), shared.ping(), return_exceptions=True)
                 assert any(isinstance(answer, RedisConnectionError) for answer in lost)

@@ -23,8 +23,8 @@ from context_builder.storage.redis import check_server, client_for, host_url
 from context_builder.storage.redis_availability import translated
 from context_builder.wiring.servers import open_servers
 from tests.services.daemon import Daemon
+from tests.services.link import Link
 from tests.services.poor_proxy import PoorProxy
-from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer, redis_binary
 from tests.services.running import published, push, running
 from tests.services.tls import Authority
@@ -114,8 +114,8 @@ async def test_a_session_runs_over_tls_and_strangers_certificates_are_refused(
     mine.mkdir()
     strangers.mkdir()
     authority, stranger = Authority(mine), Authority(strangers)
-    async with Proxy(guarded.port).serving(authority.context()) as proxy:
-        url = host_url(LOOPBACK, proxy.port, PASSWORD).replace("redis://", "rediss://")
+    async with Link(guarded.port, tls=authority.context()).opened() as link:
+        url = host_url(LOOPBACK, link.port, PASSWORD).replace("redis://", "rediss://")
         async with client_for(f"{url}?ssl_ca_certs={authority.ca}") as client, running(client):
             await push(client, spoken())
             await wait_until(published(client, lambda s: s["received_messages"] == 1), "the message is heard")
@@ -180,15 +180,16 @@ async def test_a_session_runs_behind_a_proxy_that_knows_few_commands_and_the_log
 
 @pytest.mark.engines
 async def test_a_blocking_read_survives_a_connection_that_is_cut_off(redis_server: RedisServer, redis: Redis) -> None:
-    proxy = Proxy(redis_server.port)
-    async with proxy.serving(), client_for(f"redis://{LOOPBACK}:{proxy.port}/0") as client:
+    async with (
+        Link(redis_server.port).opened() as link,
+        client_for(f"redis://{LOOPBACK}:{link.port}/0") as client,
+    ):
         oldest = OldestDelivery(client, "context_builder:monday:input")
         with capture_logs() as logs:
             for _ in range(2):
                 waiting = asyncio.create_task(oldest.wait(1))
                 await wait_until(lambda: _is_blocked(redis), "it waits")
-                proxy.hang_up()
-                proxy.take_up()
+                link.cut()
                 with pytest.raises(StoreUnavailable):
                     await waiting
             assert await oldest.wait(1) is None
@@ -212,8 +213,8 @@ async def test_a_session_runs_over_tls_with_a_clients_certificate(tmp_path: Path
     server = RedisServer(tmp_path)
     server.start()
     try:
-        async with Proxy(server.port).serving(authority.context(wants_certificate=True)) as proxy:
-            url = f"rediss://{LOOPBACK}:{proxy.port}/0?ssl_ca_certs={authority.ca}"
+        async with Link(server.port, tls=authority.context(wants_certificate=True)).opened() as link:
+            url = f"rediss://{LOOPBACK}:{link.port}/0?ssl_ca_certs={authority.ca}"
             mine = f"{url}&ssl_certfile={authority.certificate}&ssl_keyfile={authority.certificate}"
             async with client_for(url_of(mine)) as client, running(client):
                 await push(client, spoken())

@@ -86,7 +86,7 @@ _CLOCK: Final = regex.compile(
 
 
 def _clock_time(found: regex.Match[str]) -> tuple[int, int] | None:
-    """Return the hour and the minute of a time as it is told by the clock's face; None where it is none."""
+    """Return the hour and the minute of a time as it is told by the clock's face; None for another text."""
     told = found["hour"]
     hour = int(told) if told.isdecimal() else value_of(told)
     is_of_year = found["quarter"] == "quarter" and not found["after"]

@@ -79,7 +79,7 @@ class _Talk:
 
     @cached_property
     def _past_fillers(self) -> list[int]:
-        """The first place, at or after each one, of what is no filler of one word."""
+        """The first place, at or after each one, of what is not a filler of one word."""
         past = [*range(len(self.words) + 1)]
         for place in reversed(range(len(self.words))):
             if (self.words[place],) in _FILLERS:

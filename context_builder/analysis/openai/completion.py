@@ -23,7 +23,7 @@ _REASONS: Final = ("finish_reason", "native_finish_reason", "finish_details")
 
 
 def joined(body: bytes) -> Any:
-    """Return the completion in a body of events; one that is no stream is read as JSON. Raises :class:`ValueError`."""
+    """Return the completion in a body of events; any other body is read as JSON. Raises :class:`ValueError`."""
     if body.lstrip()[:1] in (b"{", b"[") or b"data:" not in body:
         return from_json(body)
     pieces: dict[str, list[Any]] = {"content": []}

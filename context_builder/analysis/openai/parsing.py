@@ -66,10 +66,10 @@ MAX_PREFERENCE_LENGTH: Final = 160
 """Characters of what is preferred; what is longer is a story."""
 
 MAX_POINT_LENGTH: Final = 600
-"""Characters of a point; what is longer is no sentence, and none is ever shortened."""
+"""Characters of a point; what is longer is not a sentence, and none is ever shortened."""
 
 MIN_POINT_LETTERS: Final = 4
-"""Letters and digits of a point; what is shorter is no sentence in any script: "N/A", "-"."""
+"""Letters and digits of a point; what is shorter is not a sentence in any script: "N/A", "-"."""
 
 MOST_WORDS_REWRITTEN: Final = 48
 """Words of a sentence that says several points; a fifth more than are asked for. What is longer nobody takes in."""

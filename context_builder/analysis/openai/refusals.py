@@ -1,4 +1,4 @@
-"""What a server says when it does not answer, and what that means: in HTTP, or in an answer that is none.
+"""What a server says when it does not answer, and what that means: in HTTP, or in place of an answer.
 
 A server's own text may quote the request, so it is searched for what it is about and not passed on, but for what it
 says of a key that it refuses: no error holds the key, or what anybody said.
@@ -189,7 +189,7 @@ class ServerError(Exception):
 
 
 def translated(error: Exception, endpoint: Endpoint) -> AnalystError:
-    """Return this package's error for one of the client's that is no answer of the server."""
+    """Return this package's error for one of the client's that is not an answer of the server."""
     import openai
 
     server = endpoint.label

@@ -155,7 +155,7 @@ def _translated() -> Iterator[None]:
     except CedarFailure:
         raise
     except BaseException as error:
-        # A panic of the library is no Exception: PyO3 derives it from BaseException, as Python does Ctrl-C's.
+        # A panic of the library is not an Exception: PyO3 derives it from BaseException, as Python does Ctrl-C's.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise CedarFailure(f"Cedar failed with {type(error).__name__}") from None

@@ -229,7 +229,7 @@ _COMMENT: Final = re.compile(r"^\s*(?:#|//|/\*|\*|--|;|<!--|%|\(\*|\"\"\")")
 
 
 def why_unfit(path: str, text: str) -> str:
-    """Return why a file is no source: a picture, a lock file, minified or generated; empty for one that is."""
+    """Return why a file is not a source: a picture, a lock file, minified or generated; empty for one that is."""
     name = PurePosixPath(path.lower()).name
     suffix = PurePosixPath(name).suffix
     if suffix in _PICTURES or text.lstrip()[:5].lower() == "<svg ":

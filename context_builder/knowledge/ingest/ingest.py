@@ -59,7 +59,7 @@ _MARKS: Final = re.compile(r"[\[\]!*_`<&(]")
 _BESIDE_PROSE: Final = re.compile(
     r"<!--.{0,2000}?-->|<[^<>]{1,500}>|!?\[[^\[\]]{0,200}\](?:\([^()\n]{0,500}\)|\[[^\[\]\n]{0,200}\])", re.DOTALL
 )
-"""Comments, tags, links and pictures: where only these stand before a heading, they are no introduction."""
+"""Comments, tags, links and pictures: where only these stand before a heading, they are not an introduction."""
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 _MOST_PAIRS: Final = 30_000_000
 """Pairs of marks in the same block of a Markdown file that is parsed: its parser compares each with each."""

@@ -74,6 +74,6 @@ def subject_of(key_id: str) -> str:
 
 
 def key_id_of(secret: str) -> str | None:
-    """Return the id that is part of an API key; None for what is none."""
+    """Return the id that is part of an API key; None where a text is not a key."""
     parts = _KEY.fullmatch(secret)
     return None if parts is None else parts[1]

@@ -33,7 +33,7 @@ class Caller:
 
 
 def caller_of(tenant_id: str, sub: str, roles: frozenset[str], policy_roles: frozenset[str] | None = None) -> Caller:
-    """Return the caller; role names that are no :class:`Role` count for policies alone."""
+    """Return the caller; role names that are not a :class:`Role` count for policies alone."""
     highest = max((place for place, role in enumerate(Role) if role.value in roles), default=-1)
     known = frozenset(list(Role)[: highest + 1])
     agent = Agent(tenant_id, roles if policy_roles is None else policy_roles, sub, oversees=Role.ADMIN in known)

@@ -62,7 +62,7 @@ class KeySet(Protocol):
 
 
 def read_keys(text: bytes | str) -> Keys:
-    """Return the usable keys of a set by their name. Raises :class:`ValueError` when it is no set, or has none."""
+    """Return the usable keys of a set by their name. Raises :class:`ValueError` when it is not a set, or has none."""
     try:
         listed = orjson.loads(text)["keys"]
         keys = {one.get("kid"): key for one in listed if (key := _verification_key(one)) is not None}
@@ -98,7 +98,7 @@ def _chosen(keys: Keys, name: str | None) -> VerificationKey | None:
 
 
 class FileKeySet:
-    """Reads the set from a file, again whenever that changes. Raises :class:`SettingError` at first, if it is none."""
+    """Reads the set from a file, again when that changes. Raises :class:`SettingError` at first for another file."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

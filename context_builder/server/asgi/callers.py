@@ -27,7 +27,7 @@ PUBLIC: Final = ("/docs", "/openapi.json", "/livez", "/readyz")
 """Paths that anybody may read: they hold nobody's data."""
 
 PAGE: Final = "/ui"
-"""Paths of the page, which lets people in by its own logins: a cookie is no credential anywhere else."""
+"""Paths of the page, which lets people in by its own logins: a cookie is not a credential anywhere else."""
 
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
 _SCHEME: Final = b"bearer "

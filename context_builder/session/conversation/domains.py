@@ -74,7 +74,7 @@ class Topic:
     Domains that are found side by side belong to one ``subject``, which changes slowly; which of them leads does not
     matter to it. The talk has gone on to another one when a domain that does not belong to it has clearly led for
     :data:`LASTING`, with other keywords; ``changed_at`` (epoch seconds) is then the first moment of that. The first
-    subject is no change.
+    subject is not a change.
     """
 
     confidence: Mapping[str, float] = field(default_factory=dict)

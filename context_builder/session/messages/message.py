@@ -136,7 +136,7 @@ def is_assistants(fields: Mapping[str, Any]) -> bool:
 
 
 def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
-    """Return the message in a parsed delivery. Raises :class:`MessageError` with the reason it is none."""
+    """Return the message in a parsed delivery. Raises :class:`MessageError` with the reason where there is none."""
     text, named, corrects = fields.get("text"), fields.get("speaker"), _corrects(fields)
     if corrects is not None and text is None and _speaker(named) != UNKNOWN_SPEAKER:
         text = ""
@@ -252,7 +252,7 @@ def _confidence(value: Any) -> float:
 
 
 def _moment(value: Any, now: Instant) -> tuple[str, float]:
-    """Return ``value`` and its epoch seconds, or the arrival time when it is no readable ISO 8601."""
+    """Return ``value`` and its epoch seconds, or the arrival time when it is not readable ISO 8601."""
     if isinstance(value, str) and value.isascii() and value.isprintable():  # fromisoformat takes any separator
         try:
             time = epoch(datetime.fromisoformat(value), near=now.wall)

@@ -217,7 +217,7 @@ if not written and to_revision ~= from_revision then
   at = dead_at + dead_items
   local index_parts = tonumber(take())
   send('HSET', message_index, index_parts)
-  for _ = 1, tonumber(take()) / 2 do -- what an earlier version did not write
+  for _ = 1, tonumber(take()) / 2 do -- what a commit wrote that Redis has lost
     redis.call('HSETNX', message_index, take(), take())
   end
   if index_parts > 0 then

@@ -44,7 +44,7 @@ def has_died(holder: Mapping[str, Any]) -> bool:
 
 
 def is_forgotten(holder: Mapping[str, Any]) -> bool:
-    """Return whether this is no holder but the mark of a forgotten session."""
+    """Return whether this is not a holder but the mark of a forgotten session."""
     return bool(holder.get("forgotten"))
 
 

@@ -178,7 +178,7 @@ class SessionRegistry:
         return [_registered(name, at, look) for (name, at), look in zip(last_active.items(), looks, strict=True)]
 
     async def owner(self, session_id: str) -> dict[str, Any] | None:
-        """Return who runs the session, if anybody does: nobody holds a lease that is none."""
+        """Return who runs the session, if anybody does: a value that is not a lease is nobody's."""
         try:
             async with translated():
                 value = await self._client.get(Keys(session_id).owner)
@@ -259,12 +259,12 @@ def _counted(keys: Keys) -> tuple[str, str, str, str]:
 
 
 def _decoded(raw: bytes) -> str:
-    """Return a session's id as Redis holds it; of what is no text, one that no session has."""
+    """Return a session's id as Redis holds it; of what is not text, one that no session has."""
     return raw.decode(errors="replace")
 
 
 def _count_of(raw: bytes | None) -> int:
-    """Return a counter; 0 in place of what is none."""
+    """Return a counter; 0 for any other value."""
     return int(raw) if raw and len(raw) < 16 and raw.isdigit() else 0
 
 

@@ -33,7 +33,7 @@ _LISTS: Final = ("messages", "chunk", "events", "value", "posts", "zerver_messag
 
 
 def read_chat(document: Any, source: Source) -> Transcript | None:
-    """Return what was said in a chat; None where a document is none that is known."""
+    """Return what was said in a chat; None for a document of an unknown form."""
     people = document.get("zerver_userprofile") if isinstance(document, dict) else None  # Zulip's export
     for one in some_objects(people):
         if name := optional_text(one, "full_name"):

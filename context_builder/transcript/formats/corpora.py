@@ -29,7 +29,7 @@ _NOT_SPEECH: Final = ("IGNORE_TIME_SEGMENT_IN_SCORING", "<NA>")
 
 
 def read_stm(source: Source) -> Transcript:
-    """Return the segments of an .stm file; a line that is none is noted."""
+    """Return the segments of an .stm file; any other line is noted."""
     said: list[Utterance] = []
     for number, line in _segments(source):
         found = _STM.fullmatch(line)
@@ -42,7 +42,7 @@ def read_stm(source: Source) -> Transcript:
 
 
 def read_ctm(source: Source) -> Transcript:
-    """Return the words of a .ctm file as what each speaker says; a line that is none is noted."""
+    """Return the words of a .ctm file as what each speaker says; any other line is noted."""
     words: list[SpokenWord] = []
     channels = {line.split()[1] for _, line in _segments(source) if len(line.split()) > 1}
     for number, line in _segments(source):

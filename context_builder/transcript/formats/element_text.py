@@ -25,7 +25,7 @@ _STAMP: Final = re.compile(
 _NAMED_DAY: Final = re.compile(r"(?=.*(?<!\d)(?:19|20)\d\d(?!\d))(?=.*[^\W\d_]).*")
 _DOTTED: Final = re.compile(r"\d\.\s?\d{1,2}\.")
 _MOST_UNREAD: Final = 20
-"""Texts that look like a day and are none, after which no more are tried: it takes long to find that out."""
+"""Texts that look like a day without being one, after which no more are tried: it takes long to find that out."""
 
 _WEEKDAY: Final = re.compile(r"^[^\W\d_]+\.?,?\s+")
 _SENDER: Final = re.compile(r"(?P<name>[^:\n]{1,120}):\s(?P<text>.*)", re.DOTALL)

@@ -1,6 +1,6 @@
 """Logs of IRC, as irssi, WeeChat, ZNC, HexChat and mIRC write them, and chats of LINE and KakaoTalk, which look alike.
 
-Joins, modes and the like are no utterances.
+Joins, modes and the like are not utterances.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ _OTHER: Final = re.compile(r"(\d{1,2}[./]\d{1,2}[./]\d{4})")
 
 
 def _either(date: str) -> Iterator[datetime | None]:
-    """Yield the day of a date with the day first, and with the month first; None where it is none."""
+    """Yield the day of a date with the day first, and with the month first; None where that is not a day."""
     first, second, year = (int(one) for one in re.split(r"[./]", date))
     for day, month in ((first, second), (second, first)):
         try:

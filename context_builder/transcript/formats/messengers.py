@@ -321,7 +321,7 @@ def _people(messages: Iterator[Object]) -> Iterator[tuple[str, str]]:
 
 
 def _moment(value: Any, where: str) -> float:
-    """Return the epoch seconds of a moment. Raises :class:`ValueError` where it is none."""
+    """Return the epoch seconds of a moment. Raises :class:`ValueError` for any other value."""
     if isinstance(value, dict):  # MongoDB's
         value = value.get("$date")
         value = value.get("$numberLong") if isinstance(value, dict) else value

@@ -104,7 +104,7 @@ def _kind(text: str) -> _Kind | None:
 
 
 def read_library_subtitles(source: Source) -> Transcript:
-    """Return what is said in the subtitles; a line that is none is noted. Raises :class:`ValueError`."""
+    """Return what is said in the subtitles; any other line is noted. Raises :class:`ValueError`."""
     kind = _kind(source.text)
     if kind is None:
         raise ValueError("not subtitles")
@@ -159,12 +159,12 @@ def is_ebu(raw: bytes) -> bool:
 
 
 def read_scenarist(source: Source) -> Transcript:
-    """Return what is said in Scenarist's captions. Raises :class:`ValueError` for what is none."""
+    """Return what is said in Scenarist's captions. Raises :class:`ValueError` for another text."""
     return transcript_of(bounded(_of_scenarist, source.text))
 
 
 def read_ebu(raw: bytes) -> Transcript:
-    """Return what is said in subtitles of EBU STL. Raises :class:`ValueError` for what is none."""
+    """Return what is said in subtitles of EBU STL. Raises :class:`ValueError` for another file."""
     return transcript_of(bounded(_of_ebu, raw.decode("latin-1")))
 
 

@@ -49,7 +49,7 @@ def is_slack(messages: object) -> bool:
 
 
 def read_slack(messages: object, source: Source) -> Transcript:
-    """Return what was said in a channel. Raises :class:`ValueError` for what is no list of messages."""
+    """Return what was said in a channel. Raises :class:`ValueError` for what is not a list of messages."""
     return of_chat(said_in(messages, source))
 
 

@@ -240,7 +240,7 @@ def _figures(seconds: int) -> str:
 
 
 def _seconds(words: str) -> int | None:
-    """Return the seconds of words such as ``1 hour 2 minutes 30 seconds``; None where that is no time."""
+    """Return the seconds of words such as ``1 hour 2 minutes 30 seconds``; None where that is not a time."""
     parts = [(int(number), _unit(unit)) for number, unit in re.findall(rf"(\d+) ?({_UNIT})", words, re.IGNORECASE)]
     in_order = all(large > small for (_, large), (_, small) in pairwise(parts))
     in_range = all(number < _UNIT_ENDS for number, _ in parts[1:])
@@ -304,7 +304,7 @@ def _without_words_between(headings: list[_Heading]) -> list[_Heading]:
 
 
 def _headings(lines: Sequence[str]) -> list[_Heading]:
-    """Return the headings in the form that most of them have; none where it is no file of blocks."""
+    """Return the headings in the form that most of them have; none where it is not a file of blocks."""
     best: list[_Heading] = []
     for place, form in enumerate(_FORMS):
         found = [*_of_form(lines, form)]

@@ -82,7 +82,7 @@ def _deepgram_channel(channel: Object, place: int | None, where: str, source: So
 
 
 def deepgram_words(entries: object, where: str, source: Source, channel: object = None) -> Iterator[SpokenWord]:
-    """Yield the words of an alternative. Raises :class:`ValueError` where they are no list."""
+    """Yield the words of an alternative. Raises :class:`ValueError` where they are not a list."""
     for name, one in each_object(entries if entries is not None else [], where, source):
         if word := optional_text(one, "punctuated_word", "word"):
             start, end = span(one, _START_END, name, source)

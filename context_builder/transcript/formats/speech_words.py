@@ -103,7 +103,7 @@ def read_speechmatics(document: Object, source: Source) -> Transcript:
 
 
 def speechmatics_words(results: object, source: Source, *, blankless: bool = False) -> Iterator[tuple[str, SpokenWord]]:
-    """Yield the words of results with their channels. Raises :class:`ValueError` where they are no list."""
+    """Yield the words of results with their channels. Raises :class:`ValueError` where they are not a list."""
     last: dict[str, str] = {}
     opens: set[str] = set()  # channels whose last mark is attached to the next word, as an opening question mark is
     for where, one in each_object(results, "results", source):
@@ -195,7 +195,7 @@ def is_soniox(document: Object) -> bool:
 
 
 def read_soniox(document: Object, source: Source) -> Transcript:
-    """Return what the tokens say; those of a translation are no speech."""
+    """Return what the tokens say; those of a translation are not speech."""
     words: list[SpokenWord] = []
     for where, one in each_object(document["tokens"], "tokens", source):
         text = one.get("text")
@@ -235,7 +235,7 @@ def is_three_play(document: Object) -> bool:
 
 
 def read_three_play(document: Object, source: Source) -> Transcript:
-    """Return the transcript; words that are no pair are noted."""
+    """Return the transcript; words that are not a pair are noted."""
     return Transcript([*runs(_three_play_words(document, source))])
 
 

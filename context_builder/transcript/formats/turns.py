@@ -223,7 +223,7 @@ class _Turn:
 
 
 def _spoken(entries: Sequence[Any]) -> Sequence[Any]:
-    """Return a list without what is no speech: where some entries are of the type transcript, what is of another."""
+    """Return a list without what is not speech: where some entries are of the type transcript, what is of another."""
     spoken = [one for one in entries if isinstance(one, dict) and one.get("event") in ("user", "bot")]
     if len({one["event"] for one in spoken}) > 1:  # what a bot's program notes between is none
         return spoken

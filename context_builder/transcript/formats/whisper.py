@@ -32,7 +32,7 @@ _ALONE: Final = frozenset({"text", "language", "usage", "logprobs", "task", "dur
 
 
 _TOKEN: Final = re.compile(r"<\|[^<>|\s]{1,40}\|>")
-"""A token of the model that is no word, such as of a language or a time."""
+"""A token of the model that is not a word, such as of a language or a time."""
 
 
 def is_whisper(document: Object) -> bool:
@@ -41,7 +41,7 @@ def is_whisper(document: Object) -> bool:
 
 
 def read_whisper(document: Object, source: Source) -> Transcript:
-    """Return the transcript. Raises :class:`ValueError` where its segments are no list."""
+    """Return the transcript. Raises :class:`ValueError` where its segments are not a list."""
     for key in ("speakers", "speaker_segments", "segments", "chunks"):
         entries = document.get(key)
         is_listed = any("text" in one for one in some_objects(entries))
@@ -103,7 +103,7 @@ def is_whisper_cpp(document: Object) -> bool:
 
 
 def read_whisper_cpp(document: Object, source: Source) -> Transcript:
-    """Return the transcript. Raises :class:`ValueError` where ``transcription`` is no list."""
+    """Return the transcript. Raises :class:`ValueError` where ``transcription`` is not a list."""
     said: list[Utterance] = []
     for where, one in each_object(document["transcription"], "transcription", source):
         if words := optional_text(one, "text"):

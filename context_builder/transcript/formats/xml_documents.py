@@ -34,7 +34,7 @@ _DEEPEST: Final = 5
 
 
 def read_xml(source: Source) -> Transcript:
-    """Return the transcript in an XML document. Raises :class:`ValueError` for what is no XML, or has none."""
+    """Return the transcript in an XML document. Raises :class:`ValueError` for what is not XML, or has none."""
     root = parse_xml(source.text, source)
     read = ROOTS.get(local(root), _read_elements)
     return read(root, source)

@@ -1,6 +1,6 @@
 """Zoom's chat of a meeting, as it is saved (``09:00:12 From Ida to Everyone:``) or recorded (``00:05:12\\tIda:\\t…``).
 
-Reactions are no utterances, and a reply is heard without what it quotes.
+Reactions are not utterances, and a reply is heard without what it quotes.
 """
 
 from __future__ import annotations

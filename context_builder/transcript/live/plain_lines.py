@@ -91,7 +91,7 @@ def _lasts(found: re.Match[str]) -> bool:
 
 
 class PlainLines:
-    """Reads lines that are no JSON; who spoke last goes on on a line that names nobody."""
+    """Reads lines that are not JSON; who spoke last goes on on a line that names nobody."""
 
     def __init__(self) -> None:
         self._last = ""

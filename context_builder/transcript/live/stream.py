@@ -31,7 +31,7 @@ Message = Mapping[str, Any]
 
 
 def time_in(entry: Message, key: str, unit: float = 1.0) -> float | None:
-    """Return a time from the beginning of a stream, given in units of so many seconds; None of what is none."""
+    """Return a time from the beginning of a stream, given in units of so many seconds; None for any other value."""
     value = entry.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

@@ -41,7 +41,7 @@ TRACE = TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 
 @dataclass
 class Lab:
-    """Holds a package service and everything that it stands on."""
+    """A package service, and everything that it stands on."""
 
     service: PackageService
     services: KnowledgeServices

@@ -26,7 +26,7 @@ Sort = Annotated[str, Query(max_length=20, description="The column that the list
 
 
 class Column(NamedTuple):
-    """Heads a column; ``sort`` is empty where nothing sorts by it. Of what is no number, the least comes first."""
+    """Heads a column; ``sort`` is empty where nothing sorts by it. Of what is not a number, the least comes first."""
 
     name: str
     sort: str = ""

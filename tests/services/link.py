@@ -1,11 +1,13 @@
-"""The network between a program and a service: a loopback port that can stall, go deaf, break and refuse."""
+"""The network between a program and a service: a loopback port that can be slow, stall, go deaf, break and refuse."""
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Self
 
 from context_builder.engines.engine import LOOPBACK
 
@@ -15,12 +17,15 @@ CHUNK = 65536
 class Link:
     """Passes bytes on to the service at port ``target``, for as long as nothing goes wrong.
 
-    Its own ``port`` stays the same when it refuses connections for a while.
+    Its own ``port`` stays the same when it refuses connections for a while. With ``tls``, programs speak TLS, and what
+    is passed on is plain; with ``pace``, a connection rests so many seconds after 64 KiB.
     """
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, *, tls: ssl.SSLContext | None = None, pace: float = 0.0) -> None:
         self.port = 0
         self._target = target
+        self._tls = tls
+        self._pace = pace
         self._server: asyncio.Server | None = None
         self._writers: set[StreamWriter] = set()
         self._passing: set[asyncio.Task[None]] = set()
@@ -29,9 +34,17 @@ class Link:
         self._deaf = False
         self._breaks_inside = False
 
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Self]:
+        await self.open()
+        try:
+            yield self
+        finally:
+            await self.close()
+
     async def open(self) -> None:
         """Accept connections."""
-        self._server = await asyncio.start_server(self._connect, LOOPBACK, self.port)
+        self._server = await asyncio.start_server(self._connect, LOOPBACK, self.port, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
@@ -116,6 +129,8 @@ class Link:
                 while data := await source.read(CHUNK):
                     await flowing.wait()
                     await self.forward(data, sink, inward=inward)
+                    if self._pace:
+                        await asyncio.sleep(self._pace * len(data) / CHUNK)
         finally:
             self._writers.discard(sink)
             sink.transport.abort()
