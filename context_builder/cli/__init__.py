@@ -88,13 +88,23 @@ def load(name: str) -> Any:
         return _group(name, command, panel)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(name, help=_unwrapped(command.__doc__), rich_help_panel=panel)(command)
-    return get_command(alone)
+    return _without_types_of_flags(get_command(alone))
+
+
+def _without_types_of_flags(command: Any) -> Any:
+    """Return the command, whose help names no type beside its flags, as if a value followed them."""
+    for one in command.params:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return command
 
 
 def _group(name: str, commands: typer.Typer, panel: str) -> Any:
     for one in commands.registered_commands:
         one.help = _unwrapped((one.callback and one.callback.__doc__) or "")
     group: Any = get_command(commands)
+    for one in group.commands.values():
+        _without_types_of_flags(one)
     group.name = name
     group.rich_help_panel = panel
     alone = commands.registered_callback  # what the group does without a command of its own

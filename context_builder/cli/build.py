@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -160,7 +160,7 @@ async def _build(
             margin = assembly_rules_of(settings).margin or 0.0
             show(built, console, f"{assumed}; {margin:.0%} of its window is kept free" if assumed else "")
             if explain:
-                console.print(explanation(built))
+                console.print(explanation(built, console.width))
             console.print(memory_line(built, memory_is.what, memory_is.hint))
         await builder.cancel_reading()  # asked again, or about older messages: nobody waits for it
 
@@ -221,23 +221,21 @@ def show(built: BuiltContext, console: Console, assumed: str = "") -> None:
         console.print(Text(f"counted as {plain(assumed, 120)}", style="yellow"))
 
 
-def explanation(built: BuiltContext) -> RenderableType:
-    """Return what became of each candidate, and what more tokens would add."""
+def explanation(built: BuiltContext, columns: int) -> RenderableType:
+    """Return what became of each candidate, and what more tokens would add, for so many columns of a terminal."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("candidate", overflow="ellipsis")  # gives way to the reason where there is little room
+    table.add_column("candidate", no_wrap=True, overflow="ellipsis", max_width=columns // 4)
     table.add_column("outcome", no_wrap=True)
-    weighed = (signal for one in built.receipts for signal in one.signals if signal.weight)
-    signals = list(dict.fromkeys(signal.name for signal in weighed))
-    for heading in ("tokens", "score", *signals):
+    for heading in ("tokens", "score"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("why, and how it begins")
+    table.add_column("signals; why; how it begins")
     for (is_shown, *_), group in groupby(built.receipts, key=lambda one: (bool(one.text), one.section, one.reason)):
         alike = list(group)
         if is_shown or len(alike) < 3:
             for one in alike:
-                table.add_row(*_row(one, signals))
+                table.add_row(*_row(one))
         else:
-            table.add_row(Text(f"{len(alike)} of {alike[0].section}"), *list(_row(alike[0], signals))[1:])
+            table.add_row(Text(f"{len(alike)} of {alike[0].section}"), *list(_row(alike[0]))[1:])
     return Group(table, added_line(built.added_by(MORE)))
 
 
@@ -252,14 +250,14 @@ def memory_line(built: BuiltContext, name: str, hint: str = "") -> Text:
     return Text(f"memory: nothing, {plain(outcome)}", style="yellow")
 
 
-def _row(one: Receipt, signals: Sequence[str]) -> Iterable[Text]:
-    about = ((one.reason, "yellow"), (plain(one.text, 45), "dim"))
-    scores = [one.score, *map(one.signal, signals)] if one.signals else [None] * (1 + len(signals))
+def _row(one: Receipt) -> Iterable[Text]:
+    signals = ", ".join(f"{signal.name} {signal.score:.2f}" for signal in one.signals if signal.weight)
+    about = ((signals, ""), (one.reason, "yellow"), (plain(one.text, 45), "dim"))
     return (
         Text(plain(_name(one), 40)),
         Text(one.outcome.value, style=COLOURS[one.outcome.value]),
         Text(f"{one.tokens:,}" if one.tokens else ""),
-        *(Text("" if score is None else f"{score:.2f}") for score in scores),
+        Text(f"{one.score:.2f}" if one.signals else ""),
         Text("; ", style="dim").join(Text(plain(part), style) for part, style in about if part),
     )
 
@@ -269,4 +267,6 @@ def _name(one: Receipt) -> str:
     if one.id.startswith(one.section):
         return one.id
     _, is_point, number = one.id.rpartition(":point:")
-    return f"{one.section} {f'point {number}' if is_point and one.section == 'summary' else one.id}"
+    if is_point and one.section == "summary":
+        return f"summary point {number.partition(':')[0]}"
+    return f"{one.section} {one.id}"

@@ -162,5 +162,6 @@ async def _done_here(client: SessionClient, session: Session, running: asyncio.T
 
 def _late(session_id: str) -> str:
     return (
-        f"session {session_id} is told, but not all that is kept of it follows yet; it will once all receivers are back"
+        f"session {session_id} knows, but what is stored of it is not all changed yet; "
+        "that follows once archive and memory answer again"
     )

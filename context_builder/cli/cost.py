@@ -73,5 +73,5 @@ def bill(spent: JsonObject) -> RenderableType:
         return table
     names = ", ".join(plain(model) for model in spent["unpriced"])
     return Group(
-        table, Text(f"The price of {names} is not known and not in the dollars; set LLM_PRICES.", style="yellow")
+        table, Text(f"The dollars leave out {names}, whose price is not known; set LLM_PRICES.", style="yellow")
     )

@@ -77,8 +77,8 @@ def doctor(
 def _mend(*, yes: bool) -> None:
     """Mend what can be mended; what fails, or is not wanted, is told and left."""
     for repair in run(_repairs()):
-        if repair.asks and not yes and not (sys.stdin.isatty() and typer.confirm(f"{plain(repair.what)}. Mend it?")):
-            typer.echo(f"left  {plain(repair.what)}" + ("" if sys.stdin.isatty() else "; --yes mends it"), err=True)
+        if repair.asks and not yes and not (sys.stdin.isatty() and typer.confirm(f"{plain(repair.what)}. Fix it?")):
+            typer.echo(f"left  {plain(repair.what)}" + ("" if sys.stdin.isatty() else "; --yes fixes it"), err=True)
             continue
         try:
             typer.echo(f"fixed {plain(repair.what)}: {plain(asyncio.run(repair.mend()))}", err=True)
@@ -254,7 +254,9 @@ async def _embedder(app: App) -> CheckAnswer:
         return CheckAnswer("none: there is no memory to search")
     embedder = None if app.settings.somabrain.base_url else embedder_of(app.settings)
     if embedder is None:
-        return CheckAnswer("none of ours" if app.settings.somabrain.base_url else f"none: memories are {WORDS_ALONE}")
+        return CheckAnswer(
+            "SomaBrain's own" if app.settings.somabrain.base_url else f"none: memories are {WORDS_ALONE}"
+        )
     try:
         await embedder.embed_query("doctor")  # which starts an embedded engine, and makes connections
         started = time.perf_counter()
@@ -299,7 +301,7 @@ async def _clock(app: App) -> CheckAnswer:
     from context_builder.storage.redis import clock_skew
 
     skew = await clock_skew(app.redis)
-    advice = "set the clocks by NTP: ages and silence are this machine's" if abs(skew) > SKEW else ""
+    advice = "set both clocks by NTP: this machine's measures silence and ages" if abs(skew) > SKEW else ""
     return CheckAnswer(f"{abs(skew):.2f} s apart from Redis' clock", advice)
 
 

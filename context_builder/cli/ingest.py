@@ -129,7 +129,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, w
                 "background, or `ingest --wait` now. Until then they are found by words."
             )
         if projected:
-            typer.echo(f"{projected:,} summarized by the model, for packages that they are too long for.")
+            typer.echo(f"{projected:,} summarized by the model, for packages without room for them whole.")
     if embedded.hint:
         typer.echo(f"Documents are found by words alone: {plain(embedded.hint, 200)}", err=True)
 

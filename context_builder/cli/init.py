@@ -149,7 +149,7 @@ def _secret(name: str, what: str) -> str:
     if value := os.environ.get(name):
         return value
     if not sys.stdin.isatty():
-        raise SettingError(f"{name}: set it in the environment, from where it is taken")
+        raise SettingError(f"{name}: set it in the environment, because there is no terminal to ask on")
     return str(typer.prompt(f"  {what}", hide_input=True))
 
 

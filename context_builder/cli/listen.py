@@ -54,9 +54,9 @@ def listen(
         my-transcriber --json | context-builder listen monday
     """
     if source is not None and port is not None:
-        raise typer.BadParameter("excludes --port; give one of them", param_hint="--from")
+        raise typer.BadParameter("--from and --port exclude each other")
     if source is None and port is None and sys.stdin.isatty():
-        raise typer.BadParameter("or --port, or messages on standard input, are needed", param_hint="--from")
+        raise typer.BadParameter("one of --from, --port and messages on standard input is needed")
     run(_listen(session_id, source, port))
 
 

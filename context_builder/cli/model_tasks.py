@@ -68,7 +68,7 @@ async def _summary(analyst: Analyst) -> str:
 
 async def _verification(analyst: Analyst) -> str:
     if not isinstance(analyst, OpenAIAnalyst):
-        return "not asked for: a small model is not asked about its own sentences"
+        return "not used: a small model does not check its own sentences"
     quotes = [(message.speaker, message.text) for message in TALK]
     verdicts, _ = await analyst.verify(
         [DoubtedSentence("The polymerase copies each strand of the helix.", PointKind.CLAIM, quotes)]
@@ -80,7 +80,7 @@ async def _verification(analyst: Analyst) -> str:
 
 async def _compaction(analyst: Analyst) -> str:
     if (compact := analyst.compact) is None:
-        return "not asked for: whole points leave a summary that is too long"
+        return "not used: a summary that is too long loses whole points"
     quotes = [Quote(message.id, message.text, message.speaker) for message in TALK]
     points = [KnownPoint(quote.message, quote.text, PointKind.CLAIM, (quote.speaker,), (quote,)) for quote in quotes]
     result = await compact(CompactionRequest(points, 30))

@@ -160,7 +160,7 @@ def replay_command(
         context-builder replay interview.jsonl monday --speed 0
     """
     if as_now and started_at is not None:
-        raise typer.BadParameter("excludes --as-now; give one of them", param_hint="--started-at")
+        raise typer.BadParameter("--started-at and --as-now exclude each other")
     how = _How(speed, skip, channel, strict, as_now, started_at)
     run(_replay_file(file, session_id, how, None if started_at is None else _moment(started_at), live_console()))
 

@@ -13,15 +13,13 @@ from context_builder.cli.command import JsonFlag, print_json, run, settings_in_f
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import FAILING
 from context_builder.clock import ago
+from context_builder.session.activity import activity_of
 from context_builder.session.keys import SESSION_ID_RULE
 
 if TYPE_CHECKING:
     from context_builder.session.servers import SessionsFound
     from context_builder.session.store.registry import RegisteredSession
 
-
-_STATUS: Final = {"new": "not running", "stored": "not running"}
-"""What people are told of each status, where that is another word; the page says the same."""
 
 _WIDE: Final = 80
 """Columns of a terminal from which it is told who runs a session, unless its id needs them."""
@@ -107,7 +105,8 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _UNBOUNDED
-    rows = [_row(session) for session in listed]
+    now = time.time()
+    rows = [_row(session, now) for session in listed]
     longest, *others, waiting, _ = (max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True))
     rest = console.width - sum(others) - _GAP * (len(others) + 1)  # for the ids and what waits
     is_wide = console.width >= _WIDE and rest >= longest + waiting + _NARROW + _GAP
@@ -127,12 +126,12 @@ def _print(listed: Sequence[RegisteredSession]) -> None:
         typer.echo("Long ids are shortened here; --json prints them whole.", err=True)
 
 
-def _row(session: RegisteredSession) -> tuple[str, ...]:
+def _row(session: RegisteredSession, now: float) -> tuple[str, ...]:
     from context_builder.session.store.lease import describe
 
-    said = "–" if session.last_active is None else ago(session.last_active, time.time())
+    said = "–" if session.last_active is None else ago(session.last_active, now)
     owner = plain(describe(session.owner), 60) if session.owner else "–"
-    return session.session_id, _status(session), said, str(session.messages), _waiting(session), owner
+    return session.session_id, _status(session, now), said, str(session.messages), _waiting(session), owner
 
 
 def without_middle(text: str, most: int) -> str:
@@ -143,12 +142,17 @@ def without_middle(text: str, most: int) -> str:
     return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
 
 
-def _status(session: RegisteredSession) -> str:
-    if session.asleep:
-        return "asleep"
+def _status(session: RegisteredSession, now: float) -> str:
     if session.owner is not None and (task := _failing_task(session)):
         return FAILING[task]
-    return _STATUS.get(session.status, session.status)
+    return activity_of(
+        is_owned=session.owner is not None,
+        is_asleep=session.asleep,
+        has_ended=session.ended_at is not None,
+        last_spoke=session.last_active if session.messages else None,
+        waiting=session.waiting,
+        now=now,
+    )
 
 
 def _waiting(session: RegisteredSession) -> str:

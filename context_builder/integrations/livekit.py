@@ -88,7 +88,8 @@ else:  # where something stands in for LiveKit, its emitter may be not a generic
 class ConversationFeed(SilenceEmitter):
     """Sends what is said in one or several of LiveKit's sessions to one of ours, in the background and in order.
 
-    ``names`` are those of participants by identity, of speakers whom a transcriber tells apart, and of agents by id.
+    ``names`` are those of participants by identity, of speakers whom a transcriber tells apart, and of agents by id;
+    that of ``""`` is for who speaks or types where nothing tells who, as in LiveKit's console.
     The only agent speaks as the assistant; after a handoff each has its name, else its id. Of a reply that was
     interrupted, what was spoken is kept, with a dash after it where it stops within a sentence.
 
@@ -154,7 +155,7 @@ class ConversationFeed(SilenceEmitter):
             self._silence = None
 
     def _named(self, speaker: str | None) -> str | None:
-        return self._names.get(speaker, speaker) if speaker is not None else None
+        return self._names.get(speaker or "", speaker)
 
     def _transcribed(
         self,

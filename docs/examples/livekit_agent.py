@@ -17,7 +17,7 @@ server = AgentServer()
 
 def joined(live: LiveSession, session: AgentSession) -> tuple[ConversationAgent, ConversationFeed]:
     """Return an agent that knows the conversation, and what says in it what the session hears."""
-    feed = ConversationFeed(live)
+    feed = ConversationFeed(live, names={"": "Ida"})  # in the console; in a room, by identity: {"ida-1": "Ida"}
     feed.follow(session)
     return ConversationAgent(live, instructions=INSTRUCTIONS), feed
 

@@ -132,3 +132,17 @@ def test_the_list_says_which_sessions_sleep_and_of_which_the_summary_fails(store
     assert all(" summary fails " in told[name] for name in ("bad", "worse"))
     (why,) = done.stderr.splitlines()
     assert why in [f"session {one} and 1 more: summary fails: Incorrect API key provided" for one in ("bad", "worse")]
+
+
+def test_the_list_tells_of_each_session_what_the_page_does(store: Redis) -> None:
+    spoke = {"live": 1, "idle": 3600, "stopped": 3600, "ended": 3600}
+    for name, seconds in spoke.items():
+        counters = {"received_messages": 1, "ended_at": 1.0 if name == "ended" else None}
+        store.hset(f"context_builder:{name}:checkpoint", "head", json.dumps({"counters": counters}))
+        store.zadd("context_builder:sessions", {name: time.time() - seconds})
+    for name in ("live", "idle"):
+        store.set(f"context_builder:{name}:owner", json.dumps({"host": "here", "pid": 1}))
+    _, *lines = CliRunner().invoke(app, ["sessions"]).stdout.splitlines()
+    told = {line.split()[0]: line for line in lines}
+    assert all(f" {name} " in told[name] for name in ("live", "idle", "ended"))
+    assert " not running " in told["stopped"]

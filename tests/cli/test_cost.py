@@ -48,7 +48,7 @@ def test_a_session_that_called_no_model_has_no_bill() -> None:
 
 def test_models_without_a_price_are_pointed_out() -> None:
     assert "LLM_PRICES" not in shown(spent())
-    assert "The price of mystery is not known" in shown(spent(Usage("mystery", 10, 0, 1, 1, unpriced=1)))
+    assert "mystery, whose price is not known" in shown(spent(Usage("mystery", 10, 0, 1, 1, unpriced=1)))
 
 
 def test_the_view_shows_it_once_a_model_was_asked() -> None:

@@ -40,7 +40,7 @@ def test_without_leave_only_files_are_mended(store: Redis, database_url: str) ->
     assert "fixed .env is missing" in done.stderr
     assert Path(".env").stat().st_mode & 0o777 == 0o600
     assert "left  the database lacks 001_summaries" in done.stderr
-    assert "--yes mends it" in done.stderr
+    assert "--yes fixes it" in done.stderr
     assert asyncio.run(lacking(database_url)) == [*migrations()][1:]
     assert store.config_get("maxmemory-policy")["maxmemory-policy"] == "allkeys-lru"
     assert done.exit_code == 1

@@ -35,3 +35,11 @@ def test_help_fills_the_lines_of_a_wide_terminal() -> None:
 def test_help_names_every_command() -> None:
     shown = CliRunner().invoke(cli.app, ["--help"], env={"COLUMNS": "120"}).output
     assert {line.strip("│ ").partition(" ")[0] for line in shown.splitlines()} >= set(cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["run", "package build"])
+def test_help_names_no_value_behind_a_flag(command: str) -> None:
+    shown = CliRunner().invoke(cli.app, [*command.split(), "--help"], env={"COLUMNS": "120"}).output
+    flags = [line for line in shown.splitlines() if re.search("--(takeover|no-wait|explain|json|prompt) ", line)]
+    assert flags
+    assert not any("<bool>" in line for line in flags)

@@ -175,7 +175,7 @@ def test_without_a_redis_a_package_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
     told = package("build", "-i", "hydrophone clips")
     assert told.exit_code == 0, told.output
-    assert "not everything answered: " in told.stdout
+    assert "not every search was complete: " in told.stdout
     assert "cache: unavailable" in told.stdout
 
 

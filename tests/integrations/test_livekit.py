@@ -167,6 +167,17 @@ async def test_participants_are_told_apart_by_identity(feed: ConversationFeed, r
     ]
 
 
+async def test_who_speaks_and_types_where_nothing_tells_has_a_name(live: LiveSession, redis: Redis) -> None:
+    feed = ConversationFeed(live, names={"": "Ida"})
+    session = AgentSession(llm=ScriptedLLM())  # as in the console: there is no room
+    feed.follow(session)
+    session.emit("conversation_item_added", added("user", "This was typed."))
+    session.emit("user_input_transcribed", final("This was spoken."))
+    session.emit("user_input_transcribed", final("Told apart.", speaker_id="S1"))
+    await feed.close()
+    assert [one["speaker"] for one in await queued(redis)] == ["Ida", "Ida", "S1"]
+
+
 async def test_what_is_transcribed_is_said_once_and_what_is_typed_too(feed: ConversationFeed, redis: Redis) -> None:
     session = AgentSession(llm=ScriptedLLM())
     feed.follow(session, "ida")
@@ -368,3 +379,5 @@ async def test_the_example_takes_part(
         (one.role, one.text_content) for one in model.asked[0].messages()
     ]
     await wait_until(lambda: heard(meeting, "How are clips labelled?"), "the question is heard")
+    (asked,) = [one for one in (await state(meeting))["raw_recent_buffer"] if one["text"] == "How are clips labelled?"]
+    assert asked["speaker"] == "Ida"

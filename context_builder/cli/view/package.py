@@ -94,7 +94,8 @@ def _figures(package: ContextPackage) -> list[Text]:
         Text(f"{package.context_package_id}, revision {package.revision}", style="dim"),
     ]
     if package.coverage.reduced:
-        lines.append(Text(f"not everything answered: {plain('; '.join(package.coverage.reasons))}", style="yellow"))
+        reasons = plain("; ".join(package.coverage.reasons)).replace("semantic: found", "found")
+        lines.append(Text(f"not every search was complete: {reasons}", style="yellow"))
     if package.stale:
         lines.append(Text(f"there are newer versions of {plain(', '.join(package.stale))}", style="yellow"))
     return lines

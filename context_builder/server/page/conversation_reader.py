@@ -14,10 +14,11 @@ from redis.asyncio import Redis
 from context_builder.clock import epoch
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
-from context_builder.server.page.session_status import status_of, troubles_of, undelivered
+from context_builder.server.page.session_status import troubles_of, undelivered
 from context_builder.server.page.summary_view import in_order, shown_point
 from context_builder.server.seen_session import SeenSession
 from context_builder.server.shared_look import Changes
+from context_builder.session.activity import activity_of
 from context_builder.session.client import JsonObject
 from context_builder.session.keys import SLEEPERS, Keys
 from context_builder.session.messages.message import is_assistants
@@ -166,7 +167,7 @@ class ConversationReader:
         return change
 
     def _status(self, head: JsonObject, *, is_asleep: bool) -> JsonObject:
-        status = status_of(
+        status = activity_of(
             is_owned=bool(head["owner"]),
             is_asleep=is_asleep,
             has_ended=bool(head.get("ended_at")),

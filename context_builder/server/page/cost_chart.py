@@ -10,13 +10,15 @@ from context_builder.session.conversation.usage_history import MOST_STEPS, STEPS
 
 _STEPS: Final = dict(zip(STEPS, ("minute", "5 minutes", "15 minutes", "hour", "6 hours", "day"), strict=True))
 
+FEWEST_PLACES: Final = 12
+"""Places that a chart has at least; the more time it shows, the more it has."""
+
 
 @dataclass(frozen=True, slots=True)
 class CostBar:
     """What was spent from ``begin`` to ``end`` in epoch seconds.
 
-    ``height`` is a part of the highest bar's, 0 to 1; ``place`` counts from the left, and the newest bar is at
-    :data:`~context_builder.session.conversation.usage_history.MOST_STEPS` less one.
+    ``height`` is a part of the highest bar's, 0 to 1; ``place`` counts from the left, where the newest bar is the last.
     """
 
     place: int
@@ -42,12 +44,13 @@ def cost_bars(history: UsageHistory) -> list[CostBar]:
     highest = max((one.dollars if in_dollars else one.tokens for one in steps), default=0)
     if highest <= 0:
         return []
-    places = [(one.begin - steps[-1].begin) // history.seconds + MOST_STEPS - 1 for one in steps]
-    if places[0] < 0:
-        places = [*range(MOST_STEPS - len(steps), MOST_STEPS)]
+    places = [(one.begin - steps[0].begin) // history.seconds for one in steps]
+    if places[-1] >= MOST_STEPS:
+        places = [*range(len(steps))]
+    before = max(FEWEST_PLACES - 1 - places[-1], 0)
     return [
         CostBar(
-            place=place,
+            place=before + place,
             begin=one.begin,
             end=one.begin + history.seconds,
             tokens=one.tokens,

@@ -13,9 +13,10 @@ from redis.asyncio import Redis
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
-from context_builder.server.page.session_status import SessionActivity, failing_tasks, status_of
+from context_builder.server.page.session_status import failing_tasks
 from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import Services
+from context_builder.session.activity import SessionActivity, activity_of
 from context_builder.session.keys import SLEEPERS, Keys
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.commit import MARK_BYTES
@@ -228,7 +229,7 @@ def _row(
     last_spoke = number_of(conversation.get("last_message_time")) or state.get("last") or one.last_active
     return SessionRow(
         session_id=one.session_id,
-        status=status_of(
+        status=activity_of(
             is_owned=one.owner is not None,
             is_asleep=is_asleep,
             has_ended=one.ended_at is not None,

@@ -78,9 +78,10 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, adm
     await page.goto("/ui/packages")
     await page.get_by_role("link", name="Outcomes").click()
     await expect(page.get_by_role("row").filter(has_text="at most 500 tokens")).to_contain_text("1.00")
+    await expect(page.get_by_role("row", name="Protocol")).to_be_visible()  # where there is room
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     assert await page.evaluate("document.documentElement.scrollHeight") < 1.6 * PHONE["height"]  # others are closed
-    await page.get_by_text("By source").click()
+    await page.locator("section", has_text="By source").get_by_text("Show them").click()
     await expect(page.get_by_role("row", name="Protocol")).to_contain_text("0.21 – 1.00")
     await page.get_by_label("Feedback of").select_option("the last 7 days")
     await page.get_by_role("button", name="Show").click()

@@ -335,8 +335,8 @@ async def _costs(servers: SessionServers, rows: Sequence[SessionRow]) -> Costs:
         history = UsageHistory()
         history.restore(cost.get("history"))
         costs.history.absorb(history)
-        dollars, bars = row.dollars or cost["dollars"], cost_bars(history)
-        costs.sessions.append(SessionCost(row.session_id, dollars, row.tokens, cost["tasks"], bars))
+        tokens = sum(one["prompt_tokens"] + one["completion_tokens"] for one in cost["tasks"].values())
+        costs.sessions.append(SessionCost(row.session_id, cost["dollars"], tokens, cost["tasks"], cost_bars(history)))
         costs.unpriced.update(map(str, cost.get("unpriced", ())))
         for task, spent in cost["tasks"].items():
             total = costs.tasks.setdefault(task, dict.fromkeys(spent, 0.0))
