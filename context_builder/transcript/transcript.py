@@ -41,7 +41,7 @@ from context_builder.transcript.formats import (
     xml_documents,
     zoom_chat,
 )
-from context_builder.transcript.moments import in_file_name
+from context_builder.transcript.moments import in_file_name, in_heading
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript
 
@@ -114,11 +114,15 @@ PLAIN: Final = (
 
 def read_text(source: Source) -> Transcript:
     """Return the transcript in a text, in the format that it shows by itself."""
-    source.text = markdown.unmarked(_with_few_spaces(source.text))
-    if known := next((one for one in TEXTS if one.matches(source.text)), None):
-        return known.read(source)
-    source.text = speaker_blocks.without_words(with_clocks(source.text))
-    return next(one for one in PLAIN if one.matches(source.text)).read(source)
+    around, text = markdown.transcript_in(_with_few_spaces(source.text))
+    source.text = markdown.unmarked(text)
+    known = next((one for one in TEXTS if one.matches(source.text)), None)
+    if known is None:
+        source.text = speaker_blocks.without_words(with_clocks(source.text))
+        known = next(one for one in PLAIN if one.matches(source.text))
+    found = known.read(source)
+    source.left_out(len(around), "line", "around the transcript")
+    return replace(found, started=found.started or in_heading(around[:20]))
 
 
 def _below_log(text: str) -> int:

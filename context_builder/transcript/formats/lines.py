@@ -32,10 +32,11 @@ _NAMED_FORMS: Final = (
     re.compile(rf"{_WHO}\[{_OFFSET}\]{_COLON}(?P<text>\S.*)"),
     re.compile(rf"{_WHO}[(\uff08]{_OFFSET}[)\uff09]{_COLON}(?P<text>\S.*)"),
     re.compile(rf"{_WHO},\s?{_OFFSET}:\s+(?P<text>\S.*)"),
+    re.compile(rf"\s*\[(?P<who>[^\[\]:\n]{{1,78}})\]\s+{_OFFSET}\s+[-–—|]\s+(?P<text>\S.*)"),
     _NAMED_RANGE,
 )
 """``SPEAKER_00 [0.00s - 2.50s]: …``, also in brackets,
-``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
+``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``, ``[Ida] 00:03 - …``"""
 
 _BEFORE: Final = re.compile(
     r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:;,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\)|"
@@ -72,7 +73,9 @@ _COLUMNS: Final = (
 _SURE: Final = 3
 """Lines of columns from which on some name comes again; without, they are items of a programme."""
 
-_PROGRAMS: Final = re.compile(r"(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):")
+_PROGRAMS: Final = re.compile(
+    r"(?:#{1,6} )?(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):"
+)
 """Stands above what was said, in what is copied of pages of models."""
 
 _TIME_BEFORE: Final = re.compile(r"\s{0,80}¤<(\d{1,9})>")
@@ -122,10 +125,12 @@ _FRAME: Final = re.compile(
     r"\s*(?:\{[^{}\n]{1,200}\}\s*)+|\s*\*{4,} (?:START|END) SCRIPT \*{4,}\s*|\s*\[END\]\s*|"
     r"\s*### Transcription \d+ (?:START|END)\b.*|Session (?:Close|Ident|Time): .*|"
     r"\s*\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) \*{3} .{1,120} \*{3}\s*|"
-    r"\s*\*{3} .{1,80} (?:joined|left|closed|ended)\b.{0,40} \*{3}\s*"
+    r"\s*\*{3} .{1,80} (?:joined|left|closed|ended)\b.{0,40} \*{3}\s*|"
+    r"[\s#*_-]*This editable transcript was computer generated.*|\s*(?:-{3,}|={3,}|\*{3,}|_{3,}|─{3,}|═{3,})\s*"
 )
 """Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version, and around
-what whisper.cpp's stream hears; what chats say of who comes, and when they end (Zendesk, Trillian)."""
+what whisper.cpp's stream hears; what chats say of who comes, and when they end (Zendesk, Trillian); what Google Meet
+says of its transcript; and rules."""
 
 _PAGE: Final = re.compile(
     r"\s*(?:Page|Seite|Página|Pagina|Side|Sida|Strona|Страница) (?P<number>\d{1,4})"
@@ -140,10 +145,7 @@ _SHIFT: Final = re.compile(r"\s*\[offset:\s*([+-]?\d{1,9})\]\s*", re.IGNORECASE)
 _WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
 _MEET_BEGINS: Final = re.compile(r"\W*Transcript\W*|.* \\?[-–] Transcript\s*")
 _MEET_ENDS: Final = re.compile(r"[\s#*]*(?:Meeting|Transcription) ended (?:after|at) .*")
-_MEET_UNSAID: Final = re.compile(
-    r"[\s#*]*(?:This editable transcript was computer generated.*|Attendees|Invited "
-    r".*|Attachments .*|Meeting started .*)"
-)
+_MEET_UNSAID: Final = re.compile(r"[\s#*]*(?:Attendees|Invited .*|Attachments .*|Meeting started .*)")
 _SHARE: Final = 0.5
 
 

@@ -22,15 +22,16 @@ from context_builder.transcript.utterance import Transcript, Utterance, name_of,
 
 _TIME: Final = rf"(?P<time>(?:\d{{1,2}}:)?\d{{1,3}}:\d{{2}}(?:[.,:;]\d{{1,6}})?{HALF}?)"
 _END: Final = r"(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,:;]\d{1,6})?"
+_UNTIL: Final = rf"(?:\s?(?:[-–—→]|-+>)\s?{_END})?"
 _NAME: Final = r"(?P<name>[^\s\[(:][^\n\[\]:]{0,79}?|[^\s:][^\n:]{0,79}?)"
 _FORMS: Final = tuple(
     re.compile(form)
     for form in (
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
+        rf"\[(?P<name>[^\n\[\]]{{1,80}})\]:?\s+[\[(]?{_TIME}{_UNTIL}[\])]?\s*:?",
         rf"{_NAME}[:\uff1a]?\s*(?:[(\uff08]{_TIME}(?:\s?[-–—]\s?{_END})?[)\uff09]"
         rf"|\[{_TIME.replace('<time>', '<time2>')}\])\s*[:\uff1a]?",
-        rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
-        rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}\s*:?",
+        rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}{_UNTIL}\s*:?",
         rf"{_NAME}\s{_TIME}",
         rf"[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
@@ -62,7 +63,7 @@ _UNSAID: Final = re.compile(
     r".{1,80} hat die Transkription (?:gestartet|beendet)|"
     r".{1,80} a (?:démarré|commencé|arrêté) la transcription|.{1,80} (?:inició|detuvo) la transcripción|"
     r"(?:https?://)?clovanote\.(?:naver\.com|line\.me)\S{0,80}|"
-    r"(?:SUMMARY KEYWORDS|SPEAKERS|Transcript|Transkript)",
+    r"(?:SUMMARY KEYWORDS|SPEAKERS|Transcript|Transkript)|-{3,}|={3,}|\*{3,}|_{3,}|─{3,}|═{3,}",
     re.IGNORECASE,
 )
 

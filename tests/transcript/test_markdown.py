@@ -1,0 +1,73 @@
+"""Notes in Markdown, as meeting tools, scripts and pages of models write them around what was said."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.transcript.reading import heard, transcript
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Ida Lind | 00:13**\nShall we\nsail?\n\n**Bo Berg | 01:11**\nNo.\n",
+        "**Ida Lind** _[00:00:13]_\n\nShall we sail?\n\n**Bo Berg** _[00:01:11]_\n\nNo.\n",
+        "**Ida Lind** · [00:13 – 00:15]\n\nShall we sail?\n\n**Bo Berg** · [01:11 – 01:13]\n\nNo.\n",
+        "- [00:13 – 00:15] **Ida Lind**: Shall we sail?\n- [01:11 – 01:13] **Bo Berg**: No.\n",
+        "**Ida Lind** *(00:13)*: Shall we sail?\n**Bo Berg** *(01:11)*: No.\n",
+        "**Ida Lind:** [00:00:13] Shall we sail?\n\n**Bo Berg:** [00:01:11] No.\n",
+        "### Ida Lind (00:13)\n\nShall we sail?\n\n### Bo Berg (01:11)\n\nNo.\n",
+        "[00:13](javascript:show(13);) Ida Lind: Shall we sail?\n\n[01:11](javascript:show(71);) Bo Berg: No.\n",
+        "Ida Lind | 00:13 - 00:15\nShall we sail?\n\nBo Berg | 01:11 - 01:13\nNo.\n",
+        "[Ida Lind] (00:13)\nShall we sail?\n\n[Bo Berg] (01:11)\nNo.\n",
+        "[Ida Lind] 00:00:13 → 00:00:15\nShall we sail?\n\n[Bo Berg] 00:01:11 → 00:01:13\nNo.\n",
+        "[Ida Lind] 00:13 - Shall we sail?\n[Bo Berg] 01:11 - No.\n",
+    ],
+)
+def test_who_and_when_in_marks_of_any_kind(tmp_path: Path, text: str) -> None:
+    told = transcript(tmp_path, "talk.md", text).utterances
+    assert [(one.speaker, one.text, one.at) for one in told] == [
+        ("Ida Lind", "Shall we sail?", 13), ("Bo Berg", "No.", 71),
+    ]  # fmt: skip
+
+
+def test_a_transcript_within_a_note(tmp_path: Path) -> None:
+    text = (
+        "---\ntitle: Crossing\ndate: 2026-05-14\nspeakers:\n- name: Ida\n---\n\n# Crossing\n\n## Summary\n\n"
+        "- Bo's idea: sail on Monday\n\n## Full transcript\n\nIda: Shall we sail?\n\nBo: No.\n\n---\n\n"
+        "## Metadata\n\n- **meeting_time**: 15:01\n- **owner**: Ida\n"
+    )
+    told = transcript(tmp_path, "note.md", text)
+    assert [(one.speaker, one.text) for one in told.utterances] == [("Ida", "Shall we sail?"), ("Bo", "No.")]
+    assert told.started is not None
+    assert told.started.astimezone(UTC).date() in {datetime(2026, 5, 13).date(), datetime(2026, 5, 14).date()}
+    assert told.notes == ("13 lines around the transcript not read",)
+
+
+def test_headings_below_that_of_a_transcript_are_part_of_it(tmp_path: Path) -> None:
+    text = (
+        "# **📝 Notes**\n\n* **Sails**: Ida has them ([00:00:50](#00:00:50)).\n\n# **📖 Transcript**\n\nMay 14, 2026\n"
+        "\n## **Crossing \\- Transcript**\n\n### **00:00:50**\n\n**Ida:** Shall we sail?\n\n**Bo:** No.\n\n"
+        "### **Transcription ended after 01:27:23**\n\n*This editable transcript was computer generated.*\n"
+    )
+    assert heard(tmp_path, "note.md", text) == ["Ida | Shall we sail?", "Bo | No."]
+
+
+@pytest.mark.parametrize("marks", ["", "### ", "###### "])
+def test_what_is_copied_of_a_model_s_page(tmp_path: Path, marks: str) -> None:
+    text = "".join(
+        f"{marks}{who} said:\n\n{said}\n\n" for who, said in (("You", "When is high tide?"), ("ChatGPT", "At nine."))
+    )
+    assert heard(tmp_path, "page.md", text) == ["You | When is high tide?", "ChatGPT | At nine."]
+
+
+def test_a_chat_with_an_agent_is_read_without_what_it_thinks(tmp_path: Path) -> None:
+    text = (
+        "# Tides (2025-12-02 12:49Z)\n\n_**User (2025-12-02 12:49Z)**_\n\nWhen is high tide?\n\n---\n\n"
+        "_**Agent (model m, mode Agent)**_\n\n<think><details><summary>Thought Process</summary>\nLook it up.\n"
+        "</details></think>\n\n---\n\nAt nine.\n\n---\n\n_**User (2025-12-02 12:50Z)**_\n\nThanks.\n"
+    )
+    assert heard(tmp_path, "chat.md", text) == ["User | When is high tide?", "Agent | At nine.", "User | Thanks."]
