@@ -33,7 +33,7 @@ _FORMS: Final = tuple(
         rf"|\[{_TIME.replace('<time>', '<time2>')}\])\s*[:\uff1a]?",
         rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}{_UNTIL}\s*:?",
         rf"{_NAME}\s{_TIME}",
-        rf"[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
+        rf"@?[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
 )
 _SURE: Final = 3
@@ -132,10 +132,18 @@ def _with_figures(lines: list[str]) -> list[str]:
             continue
         time = _figures(one.seconds or 0)
         if not one.name and kept and _may_be_name(kept[above]):
-            kept[above:] = [f"{kept[above].strip()}  {time}"]
+            before = next((place for place in range(above - 1, -1, -1) if kept[place].strip()), above)
+            above_all = before if kept[before].strip() == _initials(kept[above]) else above
+            kept[above_all:] = [f"{kept[above].strip()}  {time}"]
         elif not (kept and kept[above] == f"{one.name}  {time}"):
             kept.append(f"{one.name}  {time}".strip())
     return kept
+
+
+def _initials(name: str) -> str:
+    """Return what stands in place of a picture above a name: ``IL`` for Ida Lind."""
+    words = name.split()
+    return "".join(word[0] for word in (words[0], *words[1:][-1:])).upper() if words else ""
 
 
 def without_words(text: str) -> str:
@@ -184,9 +192,12 @@ def _sure(found: Sequence[_InWords | None], lines: Sequence[str]) -> list[_InWor
         return named if None not in times and times == sorted(time for time in times if time is not None) else []
     heads = _with_those_between(found, names, heads)
     last: int | None = None
+    who = ""
     kept: list[_InWords | None] = []
-    for one, is_head in zip(found, heads, strict=True):
-        last = one.seconds if one and is_head else last
+    for one, name, is_head in zip(found, names, heads, strict=True):
+        goes_on = bool(one and who and one.name == who and last is not None and (one.seconds or 0) >= last)
+        if one and (is_head or goes_on):
+            last, who = one.seconds, name
         kept.append(one if one and last is not None and one.seconds == last and (is_head or one.name) else None)
     return kept
 
