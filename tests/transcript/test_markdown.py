@@ -71,3 +71,19 @@ def test_a_chat_with_an_agent_is_read_without_what_it_thinks(tmp_path: Path) -> 
         "</details></think>\n\n---\n\nAt nine.\n\n---\n\n_**User (2025-12-02 12:50Z)**_\n\nThanks.\n"
     )
     assert heard(tmp_path, "chat.md", text) == ["User | When is high tide?", "Agent | At nine.", "User | Thanks."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Crossing\n\n| Time | Speaker | Text |\n|---|---|---|\n"
+        "| 0:13 | Ida | Shall we \\| sail? |\n| 1:11 | Bo | No. |\n",
+        "- Model: `large`\n\n| Time | Turn | Role | Speaker | Transcript |\n| --- | --- | --- | --- | --- |\n"
+        "| 00:00:13 → 00:00:15 | 1 | guest | Ida | Shall we \\| sail? |\n"
+        "| 00:01:11 → 00:01:13 | 2 | host | Bo | No. |\n\nEnd.\n",
+        "Time | Speaker | Transcription\n00:00:13 | Ida | Shall we \\| sail?\n00:01:11 | Bo | No.\n",
+    ],
+)
+def test_a_table_within_a_note_and_one_with_bars(tmp_path: Path, text: str) -> None:
+    told = transcript(tmp_path, "talk.md", text).utterances
+    assert [(one.speaker, one.text, one.at) for one in told] == [("Ida", "Shall we | sail?", 13), ("Bo", "No.", 71)]
