@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from context_builder.transcript.formats.markdown import transcript_in, unmarked
+from tests.growth import is_linear
 from tests.transcript.reading import heard, transcript
 
 
@@ -25,6 +27,11 @@ from tests.transcript.reading import heard, transcript
         "[Ida Lind] (00:13)\nShall we sail?\n\n[Bo Berg] (01:11)\nNo.\n",
         "[Ida Lind] 00:00:13 → 00:00:15\nShall we sail?\n\n[Bo Berg] 00:01:11 → 00:01:13\nNo.\n",
         "[Ida Lind] 00:13 - Shall we sail?\n[Bo Berg] 01:11 - No.\n",
+        "[00:00:13 - Ida Lind] Shall we sail?\n[00:01:11 - Bo Berg] No.\n",
+        "**[00:00:13 - Ida Lind]** Shall we sail?\n\n**[00:01:11 - Bo Berg]** No.\n",
+        "### Ida Lind — 00:13\nShall we sail?\n\n### Bo Berg — 01:11\nNo.\n",
+        "*Ida Lind* (00:13): Shall we sail?\n\n*Bo Berg* (01:11): No.\n",
+        "🗣️ **Ida Lind** [00:13]: Shall we sail?\n🗣️ **Bo Berg** [01:11]: No.\n",
     ],
 )
 def test_who_and_when_in_marks_of_any_kind(tmp_path: Path, text: str) -> None:
@@ -87,3 +94,24 @@ def test_a_chat_with_an_agent_is_read_without_what_it_thinks(tmp_path: Path) -> 
 def test_a_table_within_a_note_and_one_with_bars(tmp_path: Path, text: str) -> None:
     told = transcript(tmp_path, "talk.md", text).utterances
     assert [(one.speaker, one.text, one.at) for one in told] == [("Ida", "Shall we | sail?", 13), ("Bo", "No.", 71)]
+
+
+@pytest.mark.parametrize("heading", ["# Crossing, 2026-04-03 10:00", "---\ncreated_at: 2026-04-03T10:00:00\n---"])
+def test_times_of_the_day_are_not_counted_from_when_it_began(tmp_path: Path, heading: str) -> None:
+    text = f"{heading}\n\n**Ida** `10:00:05`\nShall we sail?\n\n**Bo** `10:00:09`\nNo.\n"
+    found = transcript(tmp_path, "talk.md", text)
+    moments = [moment for one in found.utterances if (moment := found.said_at(one)) is not None]
+    assert [moment.strftime("%Y-%m-%d %H:%M:%S") for moment in moments] == [
+        "2026-04-03 10:00:05", "2026-04-03 10:00:09",
+    ]  # fmt: skip
+
+
+def test_where_nobody_was_named_in_a_call_it_is_said_all_the_same(tmp_path: Path) -> None:
+    text = "@0:00 -\nShall we sail?\n\n@0:13 - Bo Berg\nNo.\n\n@0:15 - Ida Lind\nFine.\n"
+    assert heard(tmp_path, "call.txt", text) == ["Unknown | Shall we sail?", "Bo Berg | No.", "Ida Lind | Fine."]
+
+
+@pytest.mark.parametrize("repeated", ["a ", "**a ", "_**", "[0:13](", "# transcript ", "**a** 0:13 - ", "\n# a"])
+@pytest.mark.parametrize("before", ["", "---\n"])
+def test_what_is_never_closed_takes_time_in_proportion_to_its_length(before: str, repeated: str) -> None:
+    assert is_linear(lambda text: unmarked(transcript_in(text)[1]), repeated, before=before, most=16_000)

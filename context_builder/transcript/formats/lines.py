@@ -67,6 +67,7 @@ _COLUMNS: Final = (
         for first, second in ((_TIME_CELL, _NAME_CELL), (_NAME_CELL, _TIME_CELL))
     ),
     re.compile(rf"\[(?P<who>[^\W\d][^\[\]:]{{0,59}}?)(?:,| [-–—|]) {_CELL_OF_TIME}\]:? (?P<text>\S.*)"),
+    re.compile(rf"\[{_CELL_OF_TIME}(?:,| [-–—|]) (?P<who>[^\W\d][^\[\]:]{{0,59}}?)\]:? (?P<text>\S.*)"),
 )
 """When and who, in either order, and what, with tabs, bars, semicolons or dashes between; or both in brackets."""
 

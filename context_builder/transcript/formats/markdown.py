@@ -41,29 +41,31 @@ _TIME: Final = (
     rf"(?P<open>{_MARKS}[\[(]?{_MARKS})(?P<time>{_CLOCK}{HALF}?)(?:\s?(?:[-–—→]|-+>)\s?(?P<end>{_CLOCK}))?"
     rf"{_MARKS}[\])]?{_MARKS}"
 )
-_FIRST: Final = r"\s*(?:[-*+]\s+|#{1,6}\s+)?"
+_FIRST: Final = r"\s*(?:[-*+]\s+|#{1,6}\s+)?(?:[^\w\s*\[(`#|-]{1,3}\s+)?"
 _NAME: Final = r"(?P<name>[^*\n]{1,80}?)(?P<colon>:?)"
 _SIGN: Final = r"\s*(?P<sign>[-–—|•·,@]?)\s*"
 _REST: Final = r"(?P<behind>:?)(?!\*)(?P<rest>.*)"
 _NAMED_AND_TIMED: Final = tuple(
     re.compile(f"{_FIRST}{form}")
     for form in (
-        rf"_?\*\*{_NAME}\*\*_?(?P<between>:?){_SIGN}{_TIME}{_REST}",
-        rf"{_TIME}{_SIGN}_?\*\*{_NAME}\*\*_?{_REST}",
+        rf"_?\*{{1,2}}{_NAME}\*{{1,2}}_?(?P<between>:?){_SIGN}{_TIME}{_REST}",
+        rf"{_TIME}{_SIGN}_?\*{{1,2}}{_NAME}\*{{1,2}}_?{_REST}",
         rf"_?\*\*{_NAME}{_SIGN}{_TIME}:?\*\*_?{_REST}",
         rf"_?\*\*{_TIME}{_SIGN}{_NAME}\*\*_?{_REST}",
     )
 )
-"""Who speaks, in bold, and when, in either order, in one pair of marks or two: ``**Ida** _[0:03]_``,
+"""Who speaks, in bold or italics, and when, in either order, in one pair of marks or two: ``**Ida** _[0:03]_``,
 ``- [0:03 - 0:05] **Ida**: …``, ``**Ida | 0:03**``, ``**[0:03] Ida:** …``."""
 
 _WITHIN: Final = 2
 """The form with a name and a time behind it in one pair of marks."""
 
 _TIMED_HEADING: Final = re.compile(
-    rf"^#{{1,6}} +(?P<name>[^#*\n]{{1,60}}?) +[\[(](?P<time>{_CLOCK})[\])]:?[ \t]*$", re.MULTILINE
+    rf"^#{{1,6}} +(?P<name>[^#*\n]{{1,60}}?) +[\[(](?P<time>{_CLOCK})[\])]:?[ \t]*$|"
+    rf"^#{{1,6}} +(?P<who>[^#*\n]{{1,60}}?) +[-–—|·•@] +(?P<when>{_CLOCK})[ \t]*$",
+    re.MULTILINE,
 )
-"""``### Ida (0:03)``."""
+"""``### Ida (0:03)``, ``### Ida — 0:03``."""
 
 _DATED: Final = re.compile(r"_\*\*(?P<name>[^*\n()]{1,40}?)(?: \([^*\n()]{1,80}\))?\*\*_\s*")
 """Above each message of a chat with an agent that programs: ``_**User (2025-12-02 12:49Z)**_``, ``_**Assistant**_``."""
@@ -75,7 +77,7 @@ _RULE: Final = re.compile(r"^---\s*$", re.MULTILINE)
 _HEADING: Final = re.compile(r"#{1,6}\s+(?P<name>[^#\n]{1,60}?):?\s*#*")
 
 
-_FRONT: Final = re.compile(r"\s*---[ \t]*\n(?:[^\n]*\S[^\n]*\n){1,60}?---[ \t]*\n")
+_FRONT: Final = re.compile(r"\s*---[ \t]*\n(?:(?=[^\n]*\S)[^\n]*\n){1,60}?---[ \t]*\n")
 """YAML that tells of a note, above it."""
 
 _TRANSCRIPT: Final = re.compile(
@@ -126,11 +128,13 @@ def unmarked(text: str) -> str:
         text = "\n".join(_QUOTED.sub("", line, count=1) for line in text.split("\n"))
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)
-    text = _TIMED_HEADING.sub(r"\g<name>  \g<time>", text)
+    text = _TIMED_HEADING.sub(lambda one: f"{one['name'] or one['who']}  {one['time'] or one['when']}", text)
     if "_**" in text and len(dated := _DATED.findall(text)) > len(set(dated)):
         text = _DATED.sub(r"\g<name>:\n", _said(text))
+    if "*" in text:
+        text = "\n".join(_line(line) if "*" in line else line for line in text.split("\n"))
     if "**" in text:
-        return "\n".join(_line(line) for line in text.split("\n"))
+        return text
     return _headings_as_labels(text) if text.lstrip().startswith("#") or "\n#" in text else text
 
 
@@ -150,10 +154,11 @@ def _said(text: str) -> str:
 
 
 def _line(line: str) -> str:
+    """Return a line with its name and its time as others write them, without marks."""
     line = _BEFORE.sub("", line, count=1) if _BEFORE.match(line) else line
     for place, form in enumerate(_NAMED_AND_TIMED):
         found = form.fullmatch(line)
-        if found is None or ":" in (name := found["name"].strip()) or not any(map(str.isalpha, name)):
+        if found is None or ":" in (name := found["name"].strip(" ])")) or not any(map(str.isalpha, name)):
             continue
         rest, has_colon = found["rest"].strip(), bool(found["colon"] or found["behind"])
         is_bare = not found["open"]

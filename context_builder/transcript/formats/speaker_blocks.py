@@ -273,8 +273,16 @@ _BOLD: Final = re.compile(
 """A heading in Markdown."""
 
 
+_NAMELESS: Final = re.compile(r"@(?P<time>(?:\d{1,2}:)?\d{1,3}:\d{2})\s*[-–—]\s*")
+"""A heading of Fathom's, where nobody was named."""
+
+
 def _lines(text: str) -> list[str]:
     lines = _with_figures(text.split("\n"))
+    lines = [
+        f"@{one['time']} - Unknown speaker" if line[:1] == "@" and (one := _NAMELESS.fullmatch(line)) else line
+        for line in lines
+    ]
     if "**" not in text:
         return lines
     return [
