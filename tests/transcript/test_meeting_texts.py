@@ -475,3 +475,28 @@ def test_links_in_rich_text_are_their_words(tmp_path: Path) -> None:
         (one.speaker, one.text, one.at)
         for one in transcript(tmp_path, "call.rtf", (r"{\rtf1\ansi " + text + "}").encode()).utterances
     ] == [("Ida", "Shall we sail?", 13), ("Bo", "No.", 71), ("Ida", "Good.", 73)]
+
+
+def test_titles_above_what_sonix_and_pauses_that_trint_writes_are_not_said(tmp_path: Path) -> None:
+    sonix = "Crossing.mp3\nMonday\n\nIda: [00:00:03] Shall we sail?\n\nBo: [00:00:09] No.\n\nIda: [00:00:12] Fine.\n"
+    trint = (
+        "Ida [00:00:03] Shall we sail? [00:00:05][4.1]\n\nBo [00:00:09] No. [00:00:10][1.2]\n\nIda [00:00:12] Fine.\n"
+    )
+    for text in (sonix, trint):
+        assert [(one.speaker, one.text, one.at) for one in transcript(tmp_path, "talk.txt", text).utterances] == [
+            ("Ida", "Shall we sail?", 3), ("Bo", "No.", 9), ("Ida", "Fine.", 12),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seconds", ["", ":03"])
+def test_reactions_in_signal_export_s_text_are_not_said(tmp_path: Path, seconds: str) -> None:
+    text = "".join(
+        f"[2024-05-05 10:0{minute}{seconds}] {who}: {said}  \n(- Ida: 👍, Bo: ❤️ -)\n"
+        for minute, (who, said) in enumerate((("Ida", "Shall we sail?"), ("Me", "No."), ("Ida", "Fine.")))
+    )
+    assert heard(tmp_path, "chat.md", text) == ["Ida | Shall we sail?", "Me | No.", "Ida | Fine."]
+
+
+def test_names_in_bold_before_dates(tmp_path: Path) -> None:
+    text = "**Ida Lind** 2024-05-05 10:00\nShall we sail?\n\n**Bo Berg** 2024-05-05 10:02\nNo.\n"
+    assert heard(tmp_path, "talk.md", text) == ["Ida Lind | Shall we sail?", "Bo Berg | No."]

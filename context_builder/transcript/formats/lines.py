@@ -119,6 +119,13 @@ _EMITTED: Final = re.compile(r"\d{1,9}\.\d{4} (?P<start>\d{1,9}) (?P<end>\d{1,9}
 _ITEM_OF_SPEAKER: Final = re.compile(r"(?:^|(?<=\s))\[(\d{1,3}:\d{2}:\d{2})\] - ")
 """Begins what was said at a time, below its speaker, in aTrain's texts."""
 
+_LENGTH: Final = re.compile(r"\s{0,4}\[\d{1,2}:\d{2}:\d{2}\]\[\d{1,5}\.\d{1,3}\]")
+"""When a pause begins behind what is said, and how long it is, in Trint's texts."""
+
+_MOST_TITLES: Final = 4
+"""Lines of titles above what was said, at most."""
+
+_FEWEST_NAMED: Final = 2
 _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 """A time as f4, MAXQDA and others write it, behind a paragraph or before it: ``#00:01:02-5#``."""
 
@@ -352,6 +359,7 @@ def _with_speakers_above(lines: list[str]) -> list[str]:
 
 def _mark_before(line: str) -> str:
     """Return a line with the time of its mark before it, where one stands before or behind what is said."""
+    line = _LENGTH.sub("", line) if "][" in line else line
     line = _FISHER.sub(r"[\1 --> \2] ", line, count=1) if _FISHER.match(line) else line
     if "#" not in line or not (marks := [*_MARK.finditer(line)]):
         return line
@@ -418,6 +426,21 @@ def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
     return lines[:first], kept, first + 1
 
 
+def _without_titles(lines: list[str]) -> list[str]:
+    """Return lines without the few above the first one with a name and a time, where none of these names anybody."""
+    first = next(
+        (
+            place
+            for place, line in enumerate(lines[: _MOST_TITLES + 1])
+            if any(form.fullmatch(line) for form in _NAMED_FORMS)
+        ),
+        0,
+    )
+    titles = lines[:first]
+    is_said = any(_NAMES.match(line) or _SENTENCE.search(line) for line in titles)
+    return lines if is_said or len(lines) - first < _FEWEST_NAMED else lines[first:]
+
+
 def _are_most(lines: Sequence[str], form: re.Pattern[str]) -> bool:
     """Return whether most lines have a form with a time, also the first one, and the others go on with them."""
     found = sum(bool(form.fullmatch(line)) for line in lines)
@@ -429,8 +452,7 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
     pending: float | None = None
     above = ""
     told = [line for line in written if line.strip()]
-    title = told[0] if len(told) > 2 and not _NAMES.match(told[0]) and not _SENTENCE.search(told[0]) else ""
-    told = told[1:] if title else told
+    told = _without_titles(told)
     named = next(
         (
             form

@@ -67,6 +67,10 @@ _TIMED_HEADING: Final = re.compile(
 )
 """``### Ida (0:03)``, ``### Ida — 0:03``."""
 
+_NAME_BEFORE_DATE: Final = re.compile(
+    r"^\*\*(?P<name>[^*\n]{1,60})\*\*(?=\s{0,3}[-–—|·•,(\[]?\s?(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b)",
+    re.MULTILINE,
+)
 _DATED: Final = re.compile(r"_\*\*(?P<name>[^*\n()]{1,40}?)(?: \([^*\n()]{1,80}\))?\*\*_\s*")
 """Above each message of a chat with an agent that programs: ``_**User (2025-12-02 12:49Z)**_``, ``_**Assistant**_``."""
 
@@ -129,6 +133,7 @@ def unmarked(text: str) -> str:
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)
     text = _TIMED_HEADING.sub(lambda one: f"{one['name'] or one['who']}  {one['time'] or one['when']}", text)
+    text = _NAME_BEFORE_DATE.sub(r"\g<name>", text) if "**" in text else text
     if "_**" in text and len(dated := _DATED.findall(text)) > len(set(dated)):
         text = _DATED.sub(r"\g<name>:\n", _said(text))
     if "*" in text:

@@ -63,7 +63,8 @@ _UNSAID: Final = re.compile(
     r".{1,80} hat die Transkription (?:gestartet|beendet)|"
     r".{1,80} a (?:démarré|commencé|arrêté) la transcription|.{1,80} (?:inició|detuvo) la transcripción|"
     r"(?:https?://)?clovanote\.(?:naver\.com|line\.me)\S{0,80}|"
-    r"(?:SUMMARY KEYWORDS|SPEAKERS|Transcript|Transkript)|-{3,}|={3,}|\*{3,}|_{3,}|─{3,}|═{3,}",
+    r"(?:SUMMARY KEYWORDS|SPEAKERS|Transcript|Transkript)|"
+    r"\d{1,4} (?:repl(?:y|ies)|Antwort(?:en)?|réponses?|respuestas?)|-{3,}|={3,}|\*{3,}|_{3,}|─{3,}|═{3,}",
     re.IGNORECASE,
 )
 
