@@ -152,6 +152,14 @@ def unedited(text: str) -> str:
     return _EDITED.sub("", text) if text.endswith(")") else text
 
 
+_REACTED: Final = re.compile(r"\s*\(- [^()\n]{1,200}: \S{1,20}(?:, [^()\n]{1,200}: \S{1,20}){0,20} -\)\s*")
+
+
+def is_reaction(line: str) -> bool:
+    """Return whether a line tells how people reacted to the message above: ``(- Ida: 👍 -)`` (signal-export)."""
+    return _REACTED.fullmatch(line) is not None
+
+
 def number(entry: Object, key: str, name: str) -> float | None:
     """Return a finite number, also of a text that is one; None where there is none, or NaN or an infinity.
 

@@ -41,7 +41,7 @@ from context_builder.transcript.formats import (
     xml_documents,
     zoom_chat,
 )
-from context_builder.transcript.moments import in_file_name
+from context_builder.transcript.moments import in_file_name, in_heading
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript
 
@@ -114,11 +114,28 @@ PLAIN: Final = (
 
 def read_text(source: Source) -> Transcript:
     """Return the transcript in a text, in the format that it shows by itself."""
-    source.text = markdown.unmarked(_with_few_spaces(source.text))
-    if known := next((one for one in TEXTS if one.matches(source.text)), None):
-        return known.read(source)
-    source.text = speaker_blocks.without_words(with_clocks(source.text))
-    return next(one for one in PLAIN if one.matches(source.text)).read(source)
+    around, text = markdown.transcript_in(_with_few_spaces(source.text))
+    source.text = markdown.unmarked(text)
+    known = next((one for one in TEXTS if one.matches(source.text)), None)
+    if known is None:
+        source.text = speaker_blocks.without_words(with_clocks(source.text))
+        known = next(one for one in PLAIN if one.matches(source.text))
+    found = known.read(source)
+    source.left_out(len(around), "line", "around the transcript")
+    return _of_day(replace(found, started=found.started or in_heading(around[:20])))
+
+
+def _of_day(found: Transcript) -> Transcript:
+    """Return a transcript whose times are those of the day, where the first one is the hour at which it began.
+
+    They count from the midnight before.
+    """
+    first = next((one.at for one in found.utterances if one.at is not None), 0.0)
+    for started in (found.started, found.started.astimezone()) if found.started and first >= _HOUR else ():
+        midnight = started.replace(hour=0, minute=0, second=0, microsecond=0)
+        if midnight != started and abs((started - midnight).total_seconds() - first) <= _HOUR / 2:
+            return replace(found, started=midnight)
+    return found
 
 
 def _below_log(text: str) -> int:
@@ -248,6 +265,7 @@ _VECTOR_GRAPHIC: Final = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<svg[\s>]", re.IGNOR
 _SPACES: Final = re.compile(r"[^\S\n]{257,}")
 """More blanks in a line than anybody writes, which patterns would look through again and again."""
 
+_HOUR: Final = 3600.0
 _MOST_SPACES: Final = 256
 _PROBE: Final = 4096
 _CONTROL: Final = 0.05

@@ -181,6 +181,40 @@ def test_what_tools_did_is_not_said_and_is_counted() -> None:
     assert source.notes == ["2 lines of tools and settings, not said, not read"]
 
 
+def test_what_an_agent_tells_once_more_is_said_once() -> None:
+    lines = [
+        {"type": "Welcome", "request_id": "x"},
+        {"type": "ConversationText", "role": "user", "content": "Why?"},
+        {"type": "History", "role": "user", "content": "Why?"},
+        {"type": "ConversationText", "role": "assistant", "content": "So."},
+        {"type": "History", "role": "assistant", "content": "So."},
+        {"type": "AgentAudioDone"},
+    ]
+    source = Source("x", "\n".join(map(json.dumps, lines)))
+    assert [(one.speaker, one.text) for one in read_json_lines(source).utterances] == [
+        ("user", "Why?"), ("assistant", "So."),
+    ]  # fmt: skip
+    assert source.problems == []
+
+
+def test_commands_and_thoughts_of_programs_that_write_code_are_not_said() -> None:
+    lines = [
+        {"type": "mode", "mode": "normal"},
+        {"type": "user", "message": {"role": "user", "content": "Why?"}},
+        {"type": "user", "isMeta": True, "message": {"role": "user", "content": "<command-name>/clear</command-name>"}},
+    ]
+    rollout = [
+        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"text": "Why?"}]}},
+        {"type": "response_item", "payload": {"type": "reasoning", "encrypted_content": "x"}},
+        {"type": "response_item", "payload": {"type": "function_call", "name": "shell", "arguments": "{}"}},
+    ]
+    for kind in (lines, rollout):
+        source = Source("x", "\n".join(map(json.dumps, kind)))
+        assert [one.text for one in read_json_lines(source).utterances] == ["Why?"]
+        assert source.problems == []
+        assert source.notes == ["2 lines of tools and settings, not said, not read"]
+
+
 @pytest.mark.parametrize("times", [("1683104400.25", "1683104410"), ("1683104400250", "1683104410000")])
 def test_epoch_seconds_as_text_are_moments(tmp_path: Path, times: tuple[str, str]) -> None:
     entries = [{"speaker": "ida", "text": "The pump came.", "timestamp": time} for time in times]

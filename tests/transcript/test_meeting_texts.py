@@ -437,3 +437,66 @@ def test_headings_of_east_asia_say_when_it_was(tmp_path: Path, heading: str, mom
     assert found.started is not None
     assert found.started.isoformat().startswith(moment)
     assert [(one.text, one.at) for one in found.utterances] == [("The pump came.", 3.0), ("Which one?", 3670.0)]
+
+
+def test_a_chat_that_is_copied_of_webex(tmp_path: Path) -> None:
+    text = (
+        "from Ida Lind (Guest) to Everyone:    11:58  AM\nShall we sail?\nTo the island?\n"
+        "from Bo Berg (Acme) to Everyone:    12:03  PM\nNo.\n"
+    )
+    assert [(one.speaker, one.text, one.at) for one in transcript(tmp_path, "chat.txt", text).utterances] == [
+        ("Ida Lind (Guest)", "Shall we sail? To the island?", 0), ("Bo Berg (Acme)", "No.", 300),
+    ]  # fmt: skip
+
+
+def test_further_words_of_somebody_on_a_page_of_teams_have_their_own_times(tmp_path: Path) -> None:
+    text = (
+        "IL\nIda Lind\n1 minute 3 seconds1:03\nIda Lind 1 minute 3 seconds\nShall we sail?\n"
+        "Ida Lind 1 minute 8 seconds\nNow?\n"
+        "BB\nBo Berg\n1 minute 10 seconds1:10\nBo Berg 1 minute 10 seconds\nNo.\n"
+        "IL\nIda Lind\n1 minute 12 seconds1:12\nIda Lind 1 minute 12 seconds\nGood.\n"
+    )
+    assert [(one.speaker, one.text, one.at) for one in transcript(tmp_path, "page.txt", text).utterances] == [
+        ("Ida Lind", "Shall we sail?", 63), ("Ida Lind", "Now?", 68), ("Bo Berg", "No.", 70), ("Ida Lind", "Good.", 72),
+    ]  # fmt: skip
+
+
+def test_links_in_rich_text_are_their_words(tmp_path: Path) -> None:
+    link = r'{\field{\*\fldinst{HYPERLINK "https://example.org/?t=%s"}}{\fldrslt @%s}} - %s\line '
+    text = "".join(
+        link % (second, time, who) + rf"{said}\line "
+        for second, time, who, said in (
+            (13, "0:13", "Ida", "Shall we sail?"),
+            (71, "1:11", "Bo", "No."),
+            (73, "1:13", "Ida", "Good."),
+        )
+    )
+    assert [
+        (one.speaker, one.text, one.at)
+        for one in transcript(tmp_path, "call.rtf", (r"{\rtf1\ansi " + text + "}").encode()).utterances
+    ] == [("Ida", "Shall we sail?", 13), ("Bo", "No.", 71), ("Ida", "Good.", 73)]
+
+
+def test_titles_above_what_sonix_and_pauses_that_trint_writes_are_not_said(tmp_path: Path) -> None:
+    sonix = "Crossing.mp3\nMonday\n\nIda: [00:00:03] Shall we sail?\n\nBo: [00:00:09] No.\n\nIda: [00:00:12] Fine.\n"
+    trint = (
+        "Ida [00:00:03] Shall we sail? [00:00:05][4.1]\n\nBo [00:00:09] No. [00:00:10][1.2]\n\nIda [00:00:12] Fine.\n"
+    )
+    for text in (sonix, trint):
+        assert [(one.speaker, one.text, one.at) for one in transcript(tmp_path, "talk.txt", text).utterances] == [
+            ("Ida", "Shall we sail?", 3), ("Bo", "No.", 9), ("Ida", "Fine.", 12),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seconds", ["", ":03"])
+def test_reactions_in_signal_export_s_text_are_not_said(tmp_path: Path, seconds: str) -> None:
+    text = "".join(
+        f"[2024-05-05 10:0{minute}{seconds}] {who}: {said}  \n(- Ida: 👍, Bo: ❤️ -)\n"
+        for minute, (who, said) in enumerate((("Ida", "Shall we sail?"), ("Me", "No."), ("Ida", "Fine.")))
+    )
+    assert heard(tmp_path, "chat.md", text) == ["Ida | Shall we sail?", "Me | No.", "Ida | Fine."]
+
+
+def test_names_in_bold_before_dates(tmp_path: Path) -> None:
+    text = "**Ida Lind** 2024-05-05 10:00\nShall we sail?\n\n**Bo Berg** 2024-05-05 10:02\nNo.\n"
+    assert heard(tmp_path, "talk.md", text) == ["Ida Lind | Shall we sail?", "Bo Berg | No."]

@@ -278,3 +278,24 @@ def test_questions_and_answers_told_as_details_or_requests(tmp_path: Path) -> No
     response += [{"kind": "inlineReference", "inlineReference": {"path": "/w/a.py"}}, {"value": ".", "kind": None}]
     request = {"requestId": "1", "message": {"text": "Why?"}, "response": response, "timestamp": 1710234060000}
     assert heard(tmp_path, "chat.json", {"requests": [request]}) == ["user | Why?", "GitHub Copilot | So a.py."]
+
+
+def test_an_export_of_teams_has_the_fields_of_its_interface_with_capitals(tmp_path: Path) -> None:
+    def message(who: str | None, text: str, minute: int, kind: str = "message") -> dict[str, object]:
+        sender = {"Application": None, "User": {"Id": "1", "DisplayName": who}} if who else None
+        body = {"ContentType": "html", "Content": text}
+        at = f"2025-08-05T13:{minute}:24.606+00:00"
+        return {"Id": "1", "Body": body, "CreatedDateTime": at, "From": sender, "MessageType": kind}
+
+    found = transcript(
+        tmp_path,
+        "messages_1.json",
+        [
+            message("Bo", '<p>No, <at id="0">Ida</at>.</p>', 20),
+            message("Ida", "<p>Shall we <b>sail</b>?</p>", 14),
+            message(None, "<systemEventMessage/>", 30, "systemEventMessage"),
+        ],
+    )
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("Ida", "Shall we sail?", 0), ("Bo", "No, Ida.", 360),
+    ]  # fmt: skip

@@ -219,3 +219,11 @@ def test_a_time_that_somebody_says_at_the_end_stays(tmp_path: Path) -> None:
     cue = "1\n00:00:01,000 --> 00:00:03,000\nIt stopped at\n"
     for end in ("00:00:05", "\n10:30", "\n00:00:05\n"):
         assert heard(tmp_path, "a.srt", cue + end) == [f"Unknown | It stopped at {end.strip()}"]
+
+
+def test_a_voice_goes_on_where_cues_have_one_at_changes_alone() -> None:
+    cues = ("<v Ida>Shall we", "sail to the", "island?", "<v Bo>Not now,", "it rains.", "<v Ida>Then", "tomorrow.")
+    text = "".join(f"00:0{n}.000 --> 00:0{n + 1}.000\n{line}\n\n" for n, line in enumerate(cues))
+    assert [one.speaker for one in read(f"WEBVTT\n\n{text}")[0]] == ["Ida", "Ida", "Ida", "Bo", "Bo", "Ida", "Ida"]
+    again = text.replace("sail to the", "<v Ida>sail to the")
+    assert [one.speaker for one in read(f"WEBVTT\n\n{again}")[0]][2] == "Unknown"

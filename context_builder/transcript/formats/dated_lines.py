@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from context_builder.transcript.fields import plain
+from context_builder.transcript.fields import is_reaction, plain
 from context_builder.transcript.labels import LabelledLine, Labels, is_written_as_name
 from context_builder.transcript.moments import epoch_seconds, iso, of_chat
 from context_builder.transcript.source import Source
@@ -90,6 +90,7 @@ def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
         found = _STAMP.match(line)
         return (found["when"], line[found.end() :]) if found else None
 
+    source.text = "\n".join("" if is_reaction(line) else line for line in source.text.split("\n"))
     entries = source.entries(begins, "text without a date before it")
     rests = [lines[0] for *_, lines in entries]
     named = _split_names(rests) or [(None, rest) for rest in rests]
@@ -137,7 +138,9 @@ def _stamped(source: Source) -> Iterator[tuple[float, Utterance]]:
         found = _MOMENT.match(line)
         return (found, found["rest"]) if found else None
 
-    source.text = "\n".join("" if _is_of_server(line) else line for line in source.text.split("\n"))
+    source.text = "\n".join(
+        "" if _is_of_server(line) or is_reaction(line) else line for line in source.text.split("\n")
+    )
     entries = source.entries(begins, "text without a moment before it")
     first = [lines[0] for *_, lines in entries]
     labels = Labels(first)

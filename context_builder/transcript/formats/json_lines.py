@@ -23,8 +23,18 @@ _TEXT: Final = ("content", "transcript", "message")
 _WHO: Final = ("speaker_name", "name", "role", "user")
 """How other programs call ``text`` and ``speaker``."""
 
-_UNSAID: Final = frozenset({"summary", "system", "file-history-snapshot", "session_meta", "tool", "user", "assistant"})
-"""Types of lines of programs for chats with models in which nothing is said."""
+_UNSAID: Final = frozenset(
+    (
+        "summary", "system", "file-history-snapshot", "session_meta", "tool", "user", "assistant", "mode",
+        "permission-mode", "last-prompt", "attachment", "queue-operation", "progress", "response_item", "turn_context",
+        "Welcome", "SettingsApplied", "AgentStartedSpeaking", "AgentThinking", "AgentAudioDone", "UserStartedSpeaking",
+        "FunctionCallRequest", "FunctionCallResponse", "History",
+    )
+)  # fmt: skip
+"""Types of lines of programs for chats with models, and of Deepgram's agent, in which nothing is said."""
+
+_AGAIN: Final = "History"
+"""Type of a line in which Deepgram's agent tells once more what was said, behind each ``ConversationText``."""
 
 _PROBE: Final = 20
 """Lines by which a saved stream is known."""
@@ -46,6 +56,7 @@ def read_json_lines(source: Source) -> Transcript:
     started: datetime | None = None
     unsaid = 0
     is_rollout = '"response_item"' in source.text  # Codex', which tells events of what is said, too
+    is_agent = '"ConversationText"' in source.text
     for number, line in enumerate(source.text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -53,6 +64,9 @@ def read_json_lines(source: Source) -> Transcript:
             entry = _object(line)
             if is_about(entry) or chat_of([entry]) is not None:
                 events.append(entry)
+                continue
+            if entry.get("isMeta") is True or (is_agent and entry.get("type") == _AGAIN):
+                unsaid += 1
                 continue
             if entry.get("is_final") is False or (is_rollout and entry.get("type") == "event_msg"):
                 continue

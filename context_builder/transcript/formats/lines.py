@@ -32,10 +32,11 @@ _NAMED_FORMS: Final = (
     re.compile(rf"{_WHO}\[{_OFFSET}\]{_COLON}(?P<text>\S.*)"),
     re.compile(rf"{_WHO}[(\uff08]{_OFFSET}[)\uff09]{_COLON}(?P<text>\S.*)"),
     re.compile(rf"{_WHO},\s?{_OFFSET}:\s+(?P<text>\S.*)"),
+    re.compile(rf"\s*\[(?P<who>[^\[\]:\n]{{1,78}})\]\s+{_OFFSET}\s+[-–—|]\s+(?P<text>\S.*)"),
     _NAMED_RANGE,
 )
 """``SPEAKER_00 [0.00s - 2.50s]: …``, also in brackets,
-``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``"""
+``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``, ``[Ida] 00:03 - …``"""
 
 _BEFORE: Final = re.compile(
     r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:;,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\)|"
@@ -66,13 +67,16 @@ _COLUMNS: Final = (
         for first, second in ((_TIME_CELL, _NAME_CELL), (_NAME_CELL, _TIME_CELL))
     ),
     re.compile(rf"\[(?P<who>[^\W\d][^\[\]:]{{0,59}}?)(?:,| [-–—|]) {_CELL_OF_TIME}\]:? (?P<text>\S.*)"),
+    re.compile(rf"\[{_CELL_OF_TIME}(?:,| [-–—|]) (?P<who>[^\W\d][^\[\]:]{{0,59}}?)\]:? (?P<text>\S.*)"),
 )
 """When and who, in either order, and what, with tabs, bars, semicolons or dashes between; or both in brackets."""
 
 _SURE: Final = 3
 """Lines of columns from which on some name comes again; without, they are items of a programme."""
 
-_PROGRAMS: Final = re.compile(r"(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):")
+_PROGRAMS: Final = re.compile(
+    r"(?:#{1,6} )?(?P<who>You|ChatGPT|Claude|Gemini|Copilot|Grok) (?:said|responded|replied):"
+)
 """Stands above what was said, in what is copied of pages of models."""
 
 _TIME_BEFORE: Final = re.compile(r"\s{0,80}¤<(\d{1,9})>")
@@ -115,6 +119,13 @@ _EMITTED: Final = re.compile(r"\d{1,9}\.\d{4} (?P<start>\d{1,9}) (?P<end>\d{1,9}
 _ITEM_OF_SPEAKER: Final = re.compile(r"(?:^|(?<=\s))\[(\d{1,3}:\d{2}:\d{2})\] - ")
 """Begins what was said at a time, below its speaker, in aTrain's texts."""
 
+_LENGTH: Final = re.compile(r"\s{0,4}\[\d{1,2}:\d{2}:\d{2}\]\[\d{1,5}\.\d{1,3}\]")
+"""When a pause begins behind what is said, and how long it is, in Trint's texts."""
+
+_MOST_TITLES: Final = 4
+"""Lines of titles above what was said, at most."""
+
+_FEWEST_NAMED: Final = 2
 _MARK: Final = re.compile(r"\s*#(\d{1,2}:\d{2}:\d{2})-(\d{1,2})#\s*")
 """A time as f4, MAXQDA and others write it, behind a paragraph or before it: ``#00:01:02-5#``."""
 
@@ -122,10 +133,12 @@ _FRAME: Final = re.compile(
     r"\s*(?:\{[^{}\n]{1,200}\}\s*)+|\s*\*{4,} (?:START|END) SCRIPT \*{4,}\s*|\s*\[END\]\s*|"
     r"\s*### Transcription \d+ (?:START|END)\b.*|Session (?:Close|Ident|Time): .*|"
     r"\s*\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) \*{3} .{1,120} \*{3}\s*|"
-    r"\s*\*{3} .{1,80} (?:joined|left|closed|ended)\b.{0,40} \*{3}\s*"
+    r"\s*\*{3} .{1,80} (?:joined|left|closed|ended)\b.{0,40} \*{3}\s*|"
+    r"[\s#*_-]*This editable transcript was computer generated.*|\s*(?:-{3,}|={3,}|\*{3,}|_{3,}|─{3,}|═{3,})\s*"
 )
 """Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version, and around
-what whisper.cpp's stream hears; what chats say of who comes, and when they end (Zendesk, Trillian)."""
+what whisper.cpp's stream hears; what chats say of who comes, and when they end (Zendesk, Trillian); what Google Meet
+says of its transcript; and rules."""
 
 _PAGE: Final = re.compile(
     r"\s*(?:Page|Seite|Página|Pagina|Side|Sida|Strona|Страница) (?P<number>\d{1,4})"
@@ -140,10 +153,7 @@ _SHIFT: Final = re.compile(r"\s*\[offset:\s*([+-]?\d{1,9})\]\s*", re.IGNORECASE)
 _WHISPERCPP: Final = re.compile(r"\s*\[by:whisper\.cpp\]\s*")
 _MEET_BEGINS: Final = re.compile(r"\W*Transcript\W*|.* \\?[-–] Transcript\s*")
 _MEET_ENDS: Final = re.compile(r"[\s#*]*(?:Meeting|Transcription) ended (?:after|at) .*")
-_MEET_UNSAID: Final = re.compile(
-    r"[\s#*]*(?:This editable transcript was computer generated.*|Attendees|Invited "
-    r".*|Attachments .*|Meeting started .*)"
-)
+_MEET_UNSAID: Final = re.compile(r"[\s#*]*(?:Attendees|Invited .*|Attachments .*|Meeting started .*)")
 _SHARE: Final = 0.5
 
 
@@ -349,6 +359,7 @@ def _with_speakers_above(lines: list[str]) -> list[str]:
 
 def _mark_before(line: str) -> str:
     """Return a line with the time of its mark before it, where one stands before or behind what is said."""
+    line = _LENGTH.sub("", line) if "][" in line else line
     line = _FISHER.sub(r"[\1 --> \2] ", line, count=1) if _FISHER.match(line) else line
     if "#" not in line or not (marks := [*_MARK.finditer(line)]):
         return line
@@ -415,6 +426,21 @@ def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
     return lines[:first], kept, first + 1
 
 
+def _without_titles(lines: list[str]) -> list[str]:
+    """Return lines without the few above the first one with a name and a time, where none of these names anybody."""
+    first = next(
+        (
+            place
+            for place, line in enumerate(lines[: _MOST_TITLES + 1])
+            if any(form.fullmatch(line) for form in _NAMED_FORMS)
+        ),
+        0,
+    )
+    titles = lines[:first]
+    is_said = any(_NAMES.match(line) or _SENTENCE.search(line) for line in titles)
+    return lines if is_said or len(lines) - first < _FEWEST_NAMED else lines[first:]
+
+
 def _are_most(lines: Sequence[str], form: re.Pattern[str]) -> bool:
     """Return whether most lines have a form with a time, also the first one, and the others go on with them."""
     found = sum(bool(form.fullmatch(line)) for line in lines)
@@ -426,8 +452,7 @@ def _lines(written: Sequence[str], first: int, source: Source) -> Iterator[_Line
     pending: float | None = None
     above = ""
     told = [line for line in written if line.strip()]
-    title = told[0] if len(told) > 2 and not _NAMES.match(told[0]) and not _SENTENCE.search(told[0]) else ""
-    told = told[1:] if title else told
+    told = _without_titles(told)
     named = next(
         (
             form

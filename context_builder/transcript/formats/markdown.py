@@ -7,17 +7,13 @@ that say who speaks.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final
 
 from context_builder.transcript.labels import is_written_as_name
+from context_builder.transcript.offsets import HALF
 
-_TIME: Final = r"[\[(](?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,]\d{1,3})?[\])]"
 _BEFORE: Final = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(?=\*\*[^*\n]{1,80}\*\*)|>\s?")
-_TIMED: Final = re.compile(rf"\s*\*\*(?P<inside>{_TIME}\s*[^*\n]{{1,80}}|[^*\n]{{1,80}}?\s*{_TIME}:?)\*\*(?P<rest>.*)")
-_TIME_FIRST: Final = re.compile(rf"{_TIME}\s*")
-_BEHIND: Final = re.compile(
-    r"(?P<time>[\[(]?(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?\s*[-–—|]\s*)\*\*(?P<name>[^*\n]{1,80})\*\*"
-)
 _DASH: Final = re.compile(r"\s?[-–—]\s?")
 _CLOCK: Final = r"(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,]\d{1,3})?"
 _ALONE: Final = re.compile(
@@ -28,7 +24,9 @@ _ALONE: Final = re.compile(
 """A time alone with marks around it, before what was said."""
 
 _LINKED: Final = re.compile(
-    r"^([ \t]*(?:[-*+][ \t]+)?)\[(?P<time>[\[(]?(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?)\]\([^()\s]{1,300}\)", re.MULTILINE
+    r"^([ \t]*(?:[-*+][ \t]+)?)\[(?P<time>[\[(]?(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?)\]"
+    r"\((?:[^()\s]|\([^()\s]{0,80}\)){1,300}\)",
+    re.MULTILINE,
 )
 """A time that is a link into the recording."""
 
@@ -38,7 +36,93 @@ _QUOTED: Final = re.compile(r">\s?(?:\[!\w{1,20}\][+-]?\s*)?")
 _ANSWERED: Final = re.compile(r">\s?>")
 """Begins a line that somebody quotes who is quoted."""
 
+_MARKS: Final = r"[*_`]{0,3}"
+_TIME: Final = (
+    rf"(?P<open>{_MARKS}[\[(]?{_MARKS})(?P<time>{_CLOCK}{HALF}?)(?:\s?(?:[-–—→]|-+>)\s?(?P<end>{_CLOCK}))?"
+    rf"{_MARKS}[\])]?{_MARKS}"
+)
+_FIRST: Final = r"\s*(?:[-*+]\s+|#{1,6}\s+)?(?:[^\w\s*\[(`#|-]{1,3}\s+)?"
+_NAME: Final = r"(?P<name>[^*\n]{1,80}?)(?P<colon>:?)"
+_SIGN: Final = r"\s*(?P<sign>[-–—|•·,@]?)\s*"
+_REST: Final = r"(?P<behind>:?)(?!\*)(?P<rest>.*)"
+_NAMED_AND_TIMED: Final = tuple(
+    re.compile(f"{_FIRST}{form}")
+    for form in (
+        rf"_?\*{{1,2}}{_NAME}\*{{1,2}}_?(?P<between>:?){_SIGN}{_TIME}{_REST}",
+        rf"{_TIME}{_SIGN}_?\*{{1,2}}{_NAME}\*{{1,2}}_?{_REST}",
+        rf"_?\*\*{_NAME}{_SIGN}{_TIME}:?\*\*_?{_REST}",
+        rf"_?\*\*{_TIME}{_SIGN}{_NAME}\*\*_?{_REST}",
+    )
+)
+"""Who speaks, in bold or italics, and when, in either order, in one pair of marks or two: ``**Ida** _[0:03]_``,
+``- [0:03 - 0:05] **Ida**: …``, ``**Ida | 0:03**``, ``**[0:03] Ida:** …``."""
+
+_WITHIN: Final = 2
+"""The form with a name and a time behind it in one pair of marks."""
+
+_TIMED_HEADING: Final = re.compile(
+    rf"^#{{1,6}} +(?P<name>[^#*\n]{{1,60}}?) +[\[(](?P<time>{_CLOCK})[\])]:?[ \t]*$|"
+    rf"^#{{1,6}} +(?P<who>[^#*\n]{{1,60}}?) +[-–—|·•@] +(?P<when>{_CLOCK})[ \t]*$",
+    re.MULTILINE,
+)
+"""``### Ida (0:03)``, ``### Ida — 0:03``."""
+
+_NAME_BEFORE_DATE: Final = re.compile(
+    r"^\*\*(?P<name>[^*\n]{1,60})\*\*(?=\s{0,3}[-–—|·•,(\[]?\s?(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b)",
+    re.MULTILINE,
+)
+_DATED: Final = re.compile(r"_\*\*(?P<name>[^*\n()]{1,40}?)(?: \([^*\n()]{1,80}\))?\*\*_\s*")
+"""Above each message of a chat with an agent that programs: ``_**User (2025-12-02 12:49Z)**_``, ``_**Assistant**_``."""
+
+_UNSAID: Final = (("<think>", "</think>"), ("<details>", "</details>"), ("<tool-use", "</tool-use>"))
+"""What such a chat has between: what a model thinks, and what its tools do."""
+
+_RULE: Final = re.compile(r"^---\s*$", re.MULTILINE)
 _HEADING: Final = re.compile(r"#{1,6}\s+(?P<name>[^#\n]{1,60}?):?\s*#*")
+
+
+_FRONT: Final = re.compile(r"\s*---[ \t]*\n(?:(?=[^\n]*\S)[^\n]*\n){1,60}?---[ \t]*\n")
+"""YAML that tells of a note, above it."""
+
+_TRANSCRIPT: Final = re.compile(
+    r"(?P<level>#{1,6})\s+\W*(?:(?:full|raw|clean|meeting|complete|verbatim|vollständiges?) )?"
+    r"(?:transcript(?:ion|ie)?s?|transkript(?:ion)?|transcripción|transcrição|trascrizione|transkrypcja|"
+    r"расшифровка|транскрипт|文字起こし|逐字稿|转录|文字记录|녹취록)\W*",
+    re.IGNORECASE,
+)
+_ANY_HEADING: Final = re.compile(r"(?P<level>#{1,6})\s+(?P<title>\S.*)")
+_FEWEST: Final = 2
+"""Lines that the transcript in a note has at least."""
+
+
+def transcript_in(text: str) -> tuple[list[str], str]:
+    """Return the lines of a note around its transcript, and the text with empty lines for them.
+
+    The transcript is below a heading that says so, up to the next one of its level that is neither a time nor, as it
+    comes again, who speaks. What stands above a text in YAML is around it, too.
+    """
+    lines = text.split("\n")
+    first = _FRONT.match(text)
+    begin, end = first[0].count("\n") if first else 0, len(lines)
+    headings = [(place, one) for place, line in enumerate(lines) if (one := _ANY_HEADING.fullmatch(line.rstrip()))]
+    titles = Counter(one["title"] for _, one in headings)
+    if (found := next((one for one in headings if _TRANSCRIPT.fullmatch(one[1][0])), None)) is not None:
+        place, level = found[0], len(found[1]["level"])
+        stop = next(
+            (
+                below
+                for below, one in headings
+                if below > place
+                and len(one["level"]) <= level
+                and titles[one["title"]] == 1
+                and not re.search(rf"\W?{_CLOCK}\W*$", one["title"])
+            ),
+            len(lines),
+        )
+        if sum(bool(line.strip()) for line in lines[place + 1 : stop]) >= _FEWEST:
+            begin, end = place + 1, stop
+    around = [line for line in (*lines[:begin], *lines[end:]) if line.strip()]
+    return around, "\n".join(("",) * begin + tuple(lines[begin:end])) if around else text
 
 
 def unmarked(text: str) -> str:
@@ -48,8 +132,14 @@ def unmarked(text: str) -> str:
         text = "\n".join(_QUOTED.sub("", line, count=1) for line in text.split("\n"))
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)
+    text = _TIMED_HEADING.sub(lambda one: f"{one['name'] or one['who']}  {one['time'] or one['when']}", text)
+    text = _NAME_BEFORE_DATE.sub(r"\g<name>", text) if "**" in text else text
+    if "_**" in text and len(dated := _DATED.findall(text)) > len(set(dated)):
+        text = _DATED.sub(r"\g<name>:\n", _said(text))
+    if "*" in text:
+        text = "\n".join(_line(line) if "*" in line else line for line in text.split("\n"))
     if "**" in text:
-        return "\n".join(_line(line) for line in text.split("\n"))
+        return text
     return _headings_as_labels(text) if text.lstrip().startswith("#") or "\n#" in text else text
 
 
@@ -57,14 +147,36 @@ def _bracketed(time: str) -> str:
     return f"[{_DASH.sub(' --> ', time.strip('[]()'))}]"
 
 
+def _said(text: str) -> str:
+    """Return a chat without what nobody says, and without the rules between its messages."""
+    for begin, end in _UNSAID:
+        kept, place = [], 0
+        while (start := text.find(begin, place)) >= 0 and (stop := text.find(end, start)) >= 0:
+            kept.append(text[place:start])
+            place = stop + len(end)
+        text = "".join((*kept, text[place:]))
+    return _RULE.sub("", text)
+
+
 def _line(line: str) -> str:
+    """Return a line with its name and its time as others write them, without marks."""
     line = _BEFORE.sub("", line, count=1) if _BEFORE.match(line) else line
-    if timed := _TIMED.fullmatch(line):
-        inside, rest = timed["inside"], timed["rest"]
-        name = _TIME_FIRST.sub("", inside)
-        is_label = name != inside and rest.strip() and ":" not in (name[-1:], rest[:1]) and is_written_as_name(name)
-        return f"{inside}{':' if is_label else ''}{rest}"
-    return _BEHIND.sub(r"\g<time>\g<name>", line, count=1) if _BEHIND.match(line) else line
+    for place, form in enumerate(_NAMED_AND_TIMED):
+        found = form.fullmatch(line)
+        if found is None or ":" in (name := found["name"].strip(" ])")) or not any(map(str.isalpha, name)):
+            continue
+        rest, has_colon = found["rest"].strip(), bool(found["colon"] or found["behind"])
+        is_bare = not found["open"]
+        if is_bare and place == _WITHIN and not found["sign"]:
+            continue  # "Transcription ended after 1:02:03"
+        if is_bare and place == 0 and (rest or found["colon"] or found["between"]):
+            continue  # a time that somebody says
+        if not rest:
+            return f"{name}  {found['time']}"
+        if place == 0 or has_colon or is_written_as_name(name):
+            until = f" --> {found['end']}" if found["end"] else ""
+            return f"[{found['time']}{until}] {name}: {rest}"
+    return line
 
 
 def _headings_as_labels(text: str) -> str:

@@ -97,6 +97,18 @@ def _teams(one: Object) -> Iterator[Said]:
         yield Said(who, unmarked(text) if body.get("contentType") == "html" else text, one.get("createdDateTime"))
 
 
+def _teams_export(one: Object) -> Iterator[Said]:
+    """Yield what a message says in an export of Teams' data, whose fields are those of Graph with capitals."""
+    yield from _teams(_uncapitalized(one))
+
+
+def _uncapitalized(value: Object) -> Object:
+    return {
+        f"{key[:1].lower()}{key[1:]}": _uncapitalized(inside) if isinstance(inside, dict) else inside
+        for key, inside in value.items()
+    }
+
+
 def _signal_cli(one: Object) -> Iterator[Said]:
     envelope = inner(one, "envelope") or inner(one, "params", "envelope")
     message = inner(envelope, "dataMessage") or inner(envelope, "syncMessage", "sentMessage")
@@ -235,6 +247,7 @@ MESSENGERS: Final = (
     Messenger("Hangouts", ("sender_id", "timestamp", "chat_message"), _hangouts),
     Messenger("Skype", ("originalarrivaltime", "messagetype"), _skype),
     Messenger("Teams", ("messageType", "createdDateTime", "body"), _teams),
+    Messenger("Teams", ("MessageType", "CreatedDateTime", "Body"), _teams_export),
     Messenger("signal-cli", ("envelope",), _signal_cli),
     Messenger("signal-cli", ("jsonrpc", "params"), _signal_cli),
     Messenger("signal-export", ("sender", "body", "date"), _signal_export),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -68,6 +69,10 @@ def _said_in(element: Element) -> Iterator[str]:
             yield from _said_in(one)
 
 
+_ADDRESS: Final = re.compile(r'\("https?://[^"\s()]{1,2000}"\)')
+"""What ``striprtf`` puts behind the words of a link."""
+
+
 def is_rich_text(raw: bytes) -> bool:
     return raw[:200].lstrip().startswith(b"{\\rtf")
 
@@ -79,7 +84,8 @@ def text_of_rich_text(raw: bytes) -> str:
     if len(raw) > LARGEST:
         raise ValueError(f"a Rich Text file of more than {LARGEST / 2**20:g} MiB")
     try:
-        return str(rtf_to_text(raw.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+        text = str(rtf_to_text(raw.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+        return _ADDRESS.sub("", text)
     except (LookupError, IndexError, RecursionError) as error:
         raise ValueError(f"not Rich Text: {type(error).__name__}") from None
 

@@ -22,17 +22,18 @@ from context_builder.transcript.utterance import Transcript, Utterance, name_of,
 
 _TIME: Final = rf"(?P<time>(?:\d{{1,2}}:)?\d{{1,3}}:\d{{2}}(?:[.,:;]\d{{1,6}})?{HALF}?)"
 _END: Final = r"(?:\d{1,2}:)?\d{1,3}:\d{2}(?:[.,:;]\d{1,6})?"
+_UNTIL: Final = rf"(?:\s?(?:[-–—→]|-+>)\s?{_END})?"
 _NAME: Final = r"(?P<name>[^\s\[(:][^\n\[\]:]{0,79}?|[^\s:][^\n:]{0,79}?)"
 _FORMS: Final = tuple(
     re.compile(form)
     for form in (
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
+        rf"\[(?P<name>[^\n\[\]]{{1,80}})\]:?\s+[\[(]?{_TIME}{_UNTIL}[\])]?\s*:?",
         rf"{_NAME}[:\uff1a]?\s*(?:[(\uff08]{_TIME}(?:\s?[-–—]\s?{_END})?[)\uff09]"
         rf"|\[{_TIME.replace('<time>', '<time2>')}\])\s*[:\uff1a]?",
-        rf"\[(?P<name>[^\n\[\]]{{1,80}})\]\s+{_TIME}",
-        rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}\s*:?",
+        rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}{_UNTIL}\s*:?",
         rf"{_NAME}\s{_TIME}",
-        rf"[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
+        rf"@?[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
 )
 _SURE: Final = 3
@@ -62,7 +63,8 @@ _UNSAID: Final = re.compile(
     r".{1,80} hat die Transkription (?:gestartet|beendet)|"
     r".{1,80} a (?:démarré|commencé|arrêté) la transcription|.{1,80} (?:inició|detuvo) la transcripción|"
     r"(?:https?://)?clovanote\.(?:naver\.com|line\.me)\S{0,80}|"
-    r"(?:SUMMARY KEYWORDS|SPEAKERS|Transcript|Transkript)",
+    r"(?:SUMMARY KEYWORDS|SPEAKERS|Transcript|Transkript)|"
+    r"\d{1,4} (?:repl(?:y|ies)|Antwort(?:en)?|réponses?|respuestas?)|-{3,}|={3,}|\*{3,}|_{3,}|─{3,}|═{3,}",
     re.IGNORECASE,
 )
 
@@ -131,10 +133,18 @@ def _with_figures(lines: list[str]) -> list[str]:
             continue
         time = _figures(one.seconds or 0)
         if not one.name and kept and _may_be_name(kept[above]):
-            kept[above:] = [f"{kept[above].strip()}  {time}"]
+            before = next((place for place in range(above - 1, -1, -1) if kept[place].strip()), above)
+            above_all = before if kept[before].strip() == _initials(kept[above]) else above
+            kept[above_all:] = [f"{kept[above].strip()}  {time}"]
         elif not (kept and kept[above] == f"{one.name}  {time}"):
             kept.append(f"{one.name}  {time}".strip())
     return kept
+
+
+def _initials(name: str) -> str:
+    """Return what stands in place of a picture above a name: ``IL`` for Ida Lind."""
+    words = name.split()
+    return "".join(word[0] for word in (words[0], *words[1:][-1:])).upper() if words else ""
 
 
 def without_words(text: str) -> str:
@@ -183,9 +193,12 @@ def _sure(found: Sequence[_InWords | None], lines: Sequence[str]) -> list[_InWor
         return named if None not in times and times == sorted(time for time in times if time is not None) else []
     heads = _with_those_between(found, names, heads)
     last: int | None = None
+    who = ""
     kept: list[_InWords | None] = []
-    for one, is_head in zip(found, heads, strict=True):
-        last = one.seconds if one and is_head else last
+    for one, name, is_head in zip(found, names, heads, strict=True):
+        goes_on = bool(one and who and one.name == who and last is not None and (one.seconds or 0) >= last)
+        if one and (is_head or goes_on):
+            last, who = one.seconds, name
         kept.append(one if one and last is not None and one.seconds == last and (is_head or one.name) else None)
     return kept
 
@@ -261,8 +274,16 @@ _BOLD: Final = re.compile(
 """A heading in Markdown."""
 
 
+_NAMELESS: Final = re.compile(r"@(?P<time>(?:\d{1,2}:)?\d{1,3}:\d{2})\s*[-–—]\s*")
+"""A heading of Fathom's, where nobody was named."""
+
+
 def _lines(text: str) -> list[str]:
     lines = _with_figures(text.split("\n"))
+    lines = [
+        f"@{one['time']} - Unknown speaker" if line[:1] == "@" and (one := _NAMELESS.fullmatch(line)) else line
+        for line in lines
+    ]
     if "**" not in text:
         return lines
     return [

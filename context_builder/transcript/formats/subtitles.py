@@ -301,9 +301,23 @@ def _utterances(found: list[Cue]) -> Iterator[Utterance]:
     """Yield one utterance for each run of lines of the same speaker; a line without one goes on with the last."""
     for cue in found:
         cue.lines = _named(cue)
-    for cue, said in zip(found, spoken([_marked_plain(cue.lines) for cue in found]), strict=True):
-        for one in _voiced(cue.lines) or said:
-            yield Utterance(one.speaker or UNKNOWN_SPEAKER, one.text, cue.at, until=cue.until)
+    voices = [_voiced(cue.lines) for cue in found]
+    told = [
+        (cue, one)
+        for cue, voiced, said in zip(found, voices, spoken([_marked_plain(cue.lines) for cue in found]), strict=True)
+        for one in voiced or said
+    ]
+    goes_on = any(voices) and _are_at_changes([one.speaker for _, one in told])
+    speaker: str | None = None
+    for cue, one in told:
+        speaker = one.speaker or (speaker if goes_on else None)
+        yield Utterance(speaker or UNKNOWN_SPEAKER, one.text, cue.at, until=cue.until)
+
+
+def _are_at_changes(speakers: list[str | None]) -> bool:
+    """Return whether voices stand where the speaker changes: the first cue has one, and none follows on itself."""
+    named = [one for one in speakers if one is not None]
+    return len(named) > 1 and speakers[0] is not None and all(a != b for a, b in pairwise(named))
 
 
 def _named(cue: Cue) -> list[str]:

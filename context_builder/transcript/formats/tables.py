@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Final
 
 from context_builder.clock import moment
@@ -71,7 +71,9 @@ _ESCAPED: Final = re.compile(r'\\"(?! *(?:[,;\t|] *"|\n|\Z))')
 
 _UNIT: Final = re.compile(r"\s*[\[(](?:m?s|(?:milli)?sec(?:ond)?s?|hh.*)[\])]\s*$")
 _RULE: Final = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?")
-_RANGE: Final = re.compile(r"\s*[\[(]?(?P<start>[\d:.,]+)\s*(?:-+>|[-–—])\s*(?P<end>[\d:.,]+)[\])]?\s*")
+_BAR: Final = re.compile(r"(?<!\\)\|")
+_FIRST_ROWS: Final = 3
+_RANGE: Final = re.compile(r"\s*[\[(]?(?P<start>[\d:.,]+)\s*(?:-+>|[-–—→])\s*(?P<end>[\d:.,]+)[\])]?\s*")
 _DAY: Final = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\s*")
 _CLOCK_OF_ELAN: Final = re.compile(r"\d{1,2}:\d\d:\d\d\.\d{3}")
 """In the third of nine columns: tier, participant, and begin, end and length, each as a clock and in seconds."""
@@ -85,26 +87,54 @@ def read_tsv(source: Source) -> Transcript:
 
 
 def is_table(text: str) -> bool:
-    """Return whether a text is a table in Markdown, or one with tabs whose heading names who and what."""
-    lines = [line for line in text[:8000].split("\n") if line.strip()][:3]
+    """Return whether a text has a table in Markdown, or is one with tabs or bars, whose heading names who and what."""
+    lines = [line for line in text[:8000].split("\n") if line.strip()]
     if len(lines) < 2:
         return False
-    cells = _markdown(lines[0]) if _RULE.fullmatch(lines[1]) else lines[0].split("\t")
-    columns, is_heading = _columns(cells)
-    return is_heading and len(cells) > 1 and "speaker" in columns
+    if _heading_of_markdown(lines) is not None:
+        return True
+    cells = _markdown(lines[0]) if _is_barred(lines[:_FIRST_ROWS]) else lines[0].split("\t")
+    return len(cells) > 1 and _names_who(cells, "\t" if "\t" in lines[0] else "|")
 
 
 def read_table(source: Source) -> Transcript:
     """Return the transcript in a table within a text."""
     lines = source.text.split("\n")
-    if any(_RULE.fullmatch(line) for line in lines):
-        kept = [line for line in lines if "|" in line and not _RULE.fullmatch(line)]
-        source.text = "\n".join("\t".join(_markdown(line)) for line in kept)
+    told = [line for line in lines if line.strip()]
+    if (heading := _heading_of_markdown(lines)) is not None:
+        rows = [*takewhile(lambda line: "|" in line, (line for line in lines[heading:] if not _RULE.fullmatch(line)))]
+        source.left_out(len(told) - len(rows) - 1, "line", "around the table")
+        source.text = "\n".join("\t".join(_markdown(line)) for line in rows)
+    elif _is_barred(told[:_FIRST_ROWS]):
+        source.text = "\n".join("\t".join(_markdown(line)) for line in told)
     return read_tsv(source)
 
 
+def _heading_of_markdown(lines: Sequence[str]) -> int | None:
+    """Return the place of the heading of the first table in Markdown that names who and what; None without one."""
+    return next(
+        (
+            place
+            for place, (line, below) in enumerate(pairwise(lines))
+            if "|" in line and _RULE.fullmatch(below) and _names_who(_markdown(line), "|")
+        ),
+        None,
+    )
+
+
+def _names_who(cells: Sequence[str], between: str) -> bool:
+    columns, is_heading = _columns(cells)
+    return is_heading and "speaker" in columns and (between == "\t" or "text" in columns)
+
+
+def _is_barred(lines: Sequence[str]) -> bool:
+    """Return whether the first lines have as many bars with blanks around, and no tabs."""
+    bars = {line.count(" | ") for line in lines}
+    return len(lines) > 1 and len(bars) == 1 and bars != {0} and not any("\t" in line for line in lines)
+
+
 def _markdown(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+    return [cell.strip().replace("\\|", "|") for cell in _BAR.split(line.strip().strip("|"))]
 
 
 def is_labels(text: str) -> bool:

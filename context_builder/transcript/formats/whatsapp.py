@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from context_builder.transcript.fields import plain
+from context_builder.transcript.fields import is_reaction, plain
 from context_builder.transcript.formats.element_text import without_quote
 from context_builder.transcript.moments import of_chat
 from context_builder.transcript.source import Source
@@ -161,6 +161,6 @@ def _text(written: str) -> str:
     ):
         edited = said + "\n" + told.partition("\n")[2]  # what somebody wrote below a file
     lines = [_MARKS.sub("", line).strip() for line in edited.split("\n")]
-    lines = [line for line in lines if not _FILE.fullmatch(line) and not _OMITTED.fullmatch(line)]
+    lines = [line for line in lines if not (_FILE.fullmatch(line) or _OMITTED.fullmatch(line) or is_reaction(line))]
     text = plain(without_quote(" ".join(lines)))
     return "" if _UNSAID.fullmatch(text) or (_SYSTEM.search(text) and mark) else text

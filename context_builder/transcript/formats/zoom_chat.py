@@ -1,4 +1,5 @@
-"""Zoom's chat of a meeting, as it is saved (``09:00:12 From Ida to Everyone:``) or recorded (``00:05:12\\tIda:\\t…``).
+"""Zoom's chat of a meeting, as it is saved (``09:00:12 From Ida to Everyone:``) or recorded (``00:05:12\\tIda:\\t…``),
+and Webex'.
 
 Reactions are not utterances, and a reply is heard without what it quotes.
 """
@@ -28,6 +29,12 @@ _TRANSLATED: Final = re.compile(
 )
 """The same in other languages of the program, as it translates From and To."""
 
+_WEBEX: Final = re.compile(
+    r"from\s+(?P<who>\S.{0,200}?)\s+to\s+(?P<whom>\S.{0,200}?):\s+(?P<time>\d{1,2}:\d\d)\s+(?P<half>[AP]M)"
+    r"(?P<date>(?!))?(?P<text>)\s*"
+)
+"""Above each message of what is copied of Webex' chat: ``from Ida (Guest) to Everyone:    6:38  AM``."""
+
 _REACTION: Final = re.compile(r"Reacted to \".*\" with .{1,40}|Removed an? .{1,40} reaction from \".*\"", re.DOTALL)
 _REPLY: Final = re.compile(r"\s*Replying to \"(?P<quoted>.*?)\"\s*(?:\n|$)", re.DOTALL)
 _ONE_LINE_REPLY: Final = re.compile(r"\s*Replying to \"[^\"\n]*\"\s+")
@@ -38,7 +45,8 @@ _DAY: Final = 86_400.0
 def is_zoom_chat(text: str) -> bool:
     """Return whether a text is a chat of Zoom, by its first lines."""
     lines = [line for line in text[:4000].split("\n") if line.strip()]
-    return any(_SAVED.match(line) or _RECORDED.match(line) for line in lines[:5]) or _is_translated(lines)
+    is_webex = bool(lines) and _WEBEX.fullmatch(lines[0]) is not None
+    return is_webex or any(_SAVED.match(line) or _RECORDED.match(line) for line in lines[:5]) or _is_translated(lines)
 
 
 def _is_translated(lines: list[str]) -> bool:
@@ -78,7 +86,7 @@ def read_zoom_chat(source: Source) -> Transcript:
 
 
 def _seconds(stamp: re.Match[str]) -> float:
-    seconds = offset(stamp["time"])
+    seconds = offset(stamp["time"] if stamp.re is not _WEBEX else f"{stamp['time']}:00")
     if stamp["half"]:
         return seconds % (_DAY / 2) + (_DAY / 2 if stamp["half"] == "PM" else 0.0)
     return seconds
@@ -90,6 +98,7 @@ def _messages(source: Source) -> list[tuple[int, re.Match[str], list[str]]]:
 
     def begins(line: str) -> tuple[re.Match[str], str] | None:
         stamp = _TRANSLATED.fullmatch(line) if translated else _RECORDED.fullmatch(line) or _SAVED.fullmatch(line)
+        stamp = stamp or _WEBEX.fullmatch(line)
         return (stamp, stamp["text"] or "") if stamp else None
 
     return source.entries(begins, "text without a time above it")
