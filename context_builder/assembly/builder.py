@@ -38,7 +38,7 @@ from context_builder.assembly.sources import (
 from context_builder.assembly.strategies import ContextStrategy, ReadSession, StrategyRequest, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.clock import Clock, SystemClock
-from context_builder.concurrency import Background
+from context_builder.concurrency import Background, beside_loop
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryFilter, MemoryStore, Rating
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
@@ -161,8 +161,8 @@ class ContextBuilder:
         waiting ``patience`` seconds for these, else no longer than a turn would.
         """
         await asyncio.gather(
-            asyncio.to_thread(self._services.counter.text, "warm"),
-            asyncio.to_thread(self._services.redaction.text, "warm"),
+            beside_loop(self._services.counter.text, "warm"),
+            beside_loop(self._services.redaction.text, "warm"),
             self._services.retriever.warm_up(self._config.deadline if patience is None else patience),
         )
 

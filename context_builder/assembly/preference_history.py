@@ -15,7 +15,7 @@ import structlog
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.session_state import LONG_AGO
 from context_builder.clock import moment
-from context_builder.concurrency import Background
+from context_builder.concurrency import Background, beside_loop
 from context_builder.memory.memory import Memory
 from context_builder.memory.preferences import KIND, MOST, WITHDRAWN, Preference, stated_preferences
 
@@ -58,7 +58,7 @@ async def by_patterns(_: str, messages: Sequence[Memory]) -> Sequence[Sequence[P
         texts = (message.text[:_LONGEST_READ] for message in reversed(messages))
         return [_by_patterns(text) if time.monotonic() < end else () for text in texts][::-1]
 
-    return await asyncio.to_thread(read) if messages else []
+    return await beside_loop(read) if messages else []
 
 
 class PreferenceHistory:
@@ -97,7 +97,7 @@ class PreferenceHistory:
 
     async def _read(self, unread: Mapping[_Name, Memory], done: asyncio.Event) -> None:
         try:
-            shown = await asyncio.to_thread(self._shown, unread)
+            shown = await beside_loop(self._shown, unread)
             found = await self._reader(list(shown.values()))
             read = {name: _checked(preferences) for name, preferences in zip(shown, found, strict=True)}
             self._found |= {name: read.get(name, ()) for name in unread}

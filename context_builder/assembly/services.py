@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +25,7 @@ from context_builder.assembly.retrieve import Retriever
 from context_builder.assembly.section import MessageTokenCounter
 from context_builder.assembly.select import RankingSignal
 from context_builder.clock import Clock
-from context_builder.concurrency import Background
+from context_builder.concurrency import Background, beside_loop
 
 T = TypeVar("T")
 
@@ -107,5 +106,5 @@ class PromptServices:
 
     async def _count_history(self, fitted: Fitted, tokens: int) -> None:
         """Count what is long past, too; nothing but a metric needs that, so no turn waits for it."""
-        before, redacted = await asyncio.to_thread(fitted.offered_tokens, self.counter, tokens)
+        before, redacted = await beside_loop(fitted.offered_tokens, self.counter, tokens)
         self.metrics.record_tokens(before, tokens, redacted, tokens)

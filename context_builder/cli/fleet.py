@@ -21,9 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import announce, live_console, print_json, quick_loop, run, settings_in_force
-from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, serving_health, sweep_hourly
+from context_builder.cli.run import beside, part_lines, serving_health, sweep_hourly
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
+from context_builder.concurrency import SWITCH_INTERVAL
 from context_builder.errors import require_extra
 
 if TYPE_CHECKING:

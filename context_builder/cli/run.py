@@ -15,6 +15,7 @@ import typer
 
 from context_builder.cli.command import SESSION_ID, announce, run, settings_for
 from context_builder.cli.signals import stopping_signals, within_grace
+from context_builder.concurrency import SWITCH_INTERVAL
 from context_builder.errors import require_extra
 from context_builder.session.failures import lone_failure_itself
 
@@ -27,8 +28,6 @@ TAKEOVER = Annotated[bool, typer.Option("--takeover", help="Take the session fro
 NO_WAIT = Annotated[bool, typer.Option("--no-wait", help="Exit with status 3 when another process runs it.")]
 
 SWEEP_INTERVAL: Final = 3600.0
-SWITCH_INTERVAL: Final = 0.0002
-"""Seconds after which text analysis in its thread makes way for the loop (Python's default is 0.005)."""
 
 
 def run_session(

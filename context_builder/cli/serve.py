@@ -13,6 +13,7 @@ import typer
 from context_builder.cli.command import quick_loop, run, settings_in_force
 from context_builder.cli.run import serving_health
 from context_builder.cli.signals import stopping_signals
+from context_builder.concurrency import SWITCH_INTERVAL
 from context_builder.errors import require_extra
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
     from context_builder.wiring.tracing import sending_spans
 
     log.configure(settings.process.log_level, settings.process.log_format)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     stop = asyncio.Event()
     with stopping_signals(stop.set):
         async with (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from context_builder.concurrency import beside_loop
 from context_builder.database.database import EVERYTHING, PING, TIMEOUT
 from context_builder.database.refusals import explained
 from context_builder.errors import DatabaseRejected, DatabaseUnavailable, DataRejected, EngineError, require_extra
@@ -25,6 +26,9 @@ CONNECTIONS: Final = 4
 """Connections of a pool where nothing else is set."""
 
 ROLE: Final = "context_builder_app"
+
+QUICK: Final = 100_000
+"""Characters of JSON that are read in a millisecond."""
 
 IDLE_TIMEOUT: Final = 2.0
 """Seconds after which the database ends a transaction whose program does not go on, frozen or cut off as it may be: the
@@ -105,7 +109,7 @@ class PostgresDatabase:
             else:
                 async with _transaction(connection, _AS_TENANT % tenant_id.encode().hex()):
                     answer = await connection.fetchval(f"{_ROWS} {function}(tenant => $1{passed}) AS r", *values)
-        rows: list[Any] = orjson.loads(answer)
+        rows: list[Any] = orjson.loads(answer) if len(answer) <= QUICK else await beside_loop(orjson.loads, answer)
         return rows
 
     async def ping(self) -> None:

@@ -8,7 +8,6 @@ an exported anchor confirms.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from context_builder.concurrency import beside_loop
 from context_builder.database.database import Database
 from context_builder.errors import AuditAnchorError
 
@@ -163,7 +163,7 @@ async def _untold(database: Database, tenant_id: str, base: Anchor | None, oldes
         )
     ):
         day, seq = int(page[-1]["day"]), int(page[-1]["seq"])
-        findings += await asyncio.to_thread(lambda rows: list(filter(None, map(_told_otherwise, rows))), page)
+        findings += await beside_loop(lambda rows: list(filter(None, map(_told_otherwise, rows))), page)
     return [one for one in findings if one.day >= oldest.isoformat()]
 
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from context_builder.concurrency import beside_loop
 from context_builder.database.database import SharedSecret
 from context_builder.errors import DatabaseError, SessionIdError
 from context_builder.knowledge.artifact import Sensitivity
@@ -74,7 +75,7 @@ class PackageCache:
             if cached is None:
                 return None
             if await self._secret.has_signed((signature or b"").decode("latin-1"), package_id, cached):
-                return ContextPackage.model_validate_json(cached)
+                return await beside_loop(ContextPackage.model_validate_json, cached)
             log.warning("package_cache.unsigned")
         except DatabaseError as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
@@ -98,7 +99,7 @@ class PackageCache:
         if self._redis is None:
             return False
         package_id, seconds = package.context_package_id, package.ttl_seconds
-        body = withheld(package).json_text
+        body = await beside_loop(lambda: withheld(package).json_text)
         try:
             signature = await self._secret.signature(package_id, body)
         except DatabaseError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections import OrderedDict
@@ -23,6 +22,7 @@ from context_builder.analysis.processes import Helpers, TookTooLong
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.govern import Access, AccessQuestion, Redacted, RedactionPolicy, Ruling
 from context_builder.assembly.health import told_failure
+from context_builder.concurrency import beside_loop
 from context_builder.errors import DatabaseError, DatabaseUnavailable
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
 from context_builder.knowledge.excerpt import UNFOUND, Part, parts_of
@@ -126,7 +126,7 @@ class PackageAccess:
 
         if failure := await self._redactor.prepare(shown):
             failures["redaction"] = f"{failure}; what is to be redacted is withheld"
-        return await asyncio.to_thread(shown, self._redactor.policy), failures
+        return await beside_loop(shown, self._redactor.policy), failures
 
 
 def _redacted(
@@ -270,7 +270,7 @@ class BoundedRedaction:
 
     async def redact(self, texts: Sequence[str]) -> list[str | None]:
         if sum(map(len, texts)) <= QUICK:
-            return await asyncio.to_thread(redacted_by, self._make, list(texts))
+            return await beside_loop(redacted_by, self._make, list(texts))
         short = [text for text in texts if len(text) <= LONG]
         redacted: dict[str, str | None] = {}
         try:
@@ -324,7 +324,7 @@ class PreparedRedactor:
         Return what went wrong, in words; empty where nothing did.
         """
         texts = _Texts()
-        await asyncio.to_thread(show, RedactionPolicy(texts))
+        await beside_loop(show, RedactionPolicy(texts))
         self._answers.set({})
         try:
             redacted = await self._service.redact(list(texts.seen)) if texts.seen else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from context_builder.analysis.processes import Runner, TookTooLong, in_thread
+from context_builder.concurrency import beside_loop
 from context_builder.database.database import Database
 from context_builder.errors import DatabaseUnavailable, PolicyError
 from context_builder.knowledge.governance import (
@@ -123,7 +123,7 @@ class PolicyStore:
         """Return the policies; of those that cannot be read, or decided by, at once, without what Cedar decides by."""
         if sum(map(len, texts.values())) > QUICK_CHARACTERS or any(_LIKE.search(text) for text in texts.values()):
             return await self._run(_outline, tuple(texts.items()))
-        return await asyncio.to_thread(parse_policies, texts)
+        return await beside_loop(parse_policies, texts)
 
     async def _replace(self, tenant_id: str, name: str, text: str | None) -> PolicySet:
         for _ in range(_ATTEMPTS):

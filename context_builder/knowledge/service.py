@@ -31,7 +31,7 @@ from context_builder.assembly.metrics import Metrics, record_prompt
 from context_builder.assembly.select import select
 from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
-from context_builder.concurrency import Background, FairTurns
+from context_builder.concurrency import Background, FairTurns, beside_loop
 from context_builder.errors import AuditOfAnother, ContextBuilderError, DatabaseError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit
@@ -263,7 +263,7 @@ class PackageService:
             raise PackageUnknown(package_id)
         async with self._record.rebuilding(agent.tenant, package_id, after=recorded.revision) as newer:
             if newer is not None:
-                package = ContextPackage.model_validate(newer.body)
+                package = await beside_loop(ContextPackage.model_validate, newer.body)
             elif (cached := await self._cached(agent, package_id)) is not None:  # another was done between both looks
                 package = cached
             else:
@@ -307,7 +307,7 @@ class PackageService:
 
     async def prompt(self, package: ContextPackage) -> str:
         """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""
-        return await asyncio.to_thread(rendered_package, package)
+        return await beside_loop(rendered_package, package)
 
     async def listing(
         self,
@@ -354,7 +354,7 @@ class PackageService:
         recorded = await self._record.latest(agent.tenant, package_id)
         if recorded is None:
             raise PackageUnknown(package_id)
-        package = ContextPackage.model_validate(recorded.body)
+        package = await beside_loop(ContextPackage.model_validate, recorded.body)
         seen = await self._seen(agent, package, await self.viewer.view(agent))
         visible = {one.ref for one in seen.sources}
         return visible, {one.ref for one in package.sources} - visible
@@ -377,7 +377,8 @@ class PackageService:
         if not (of_others or recorded.caller.sub == agent.sub):
             raise AuditOfAnother(package_id)
         intent = str(recorded.request.get("intent", ""))
-        return await self.viewer.seen_audit(agent, package_audit(found), intent, of_everything=of_others)
+        audit = await beside_loop(package_audit, found)
+        return await self.viewer.seen_audit(agent, audit, intent, of_everything=of_others)
 
     def for_turn(self, agent: Agent, scope: Scope | None, memories: TurnMemories | None = None) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope, if any, take part
@@ -394,7 +395,7 @@ class PackageService:
         The vectors are asked first, and without counting against their health how long that takes.
         """
         request = ContextBuildRequest(intent="What was decided?", token_budget=100)
-        await asyncio.to_thread(self._count, request.intent)  # loads the vocabulary
+        await beside_loop(self._count, request.intent)  # loads the vocabulary
         await self._recovery.search(tenant_id, request)
         with suppress(ContextBuilderError):
             await self._assembled(Agent(tenant_id, frozenset(), ""), request)
@@ -462,7 +463,8 @@ class PackageService:
     async def _denied(self, tenant_id: str, package_id: str) -> int:
         """Return how many sources were denied to who asked for a package, whoever may know of them."""
         found = await self._record.audit(tenant_id, package_id)
-        return sum(one.verdict == Access.DENIED for one in package_audit(found).candidates) if found else 0
+        audit = await beside_loop(package_audit, found) if found else None
+        return sum(one.verdict == Access.DENIED for one in audit.candidates) if audit else 0
 
     async def _failed(self, tenant_id: str, request_id: str, error: BaseException) -> None:
         """Mark the request as failed, which the failure at hand must not be lost for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ import orjson
 import structlog
 
 from context_builder.analysis.processes import Runner, TooBusy, TookTooLong, in_thread
+from context_builder.concurrency import beside_loop
 from context_builder.database.database import Database
 from context_builder.errors import (
     ArtifactChanged,
@@ -254,12 +254,12 @@ class KnowledgeStore:
 
     async def link(self, tenant_id: str, edges: Iterable[Edge]) -> int:
         """Store the edges; return how many different ones these were."""
-        rows = await asyncio.to_thread(_rows, edges)
+        rows = await beside_loop(_rows, edges)
         return int(await self._one("context_knowledge_link", tenant_id, edges=rows)) if rows else 0
 
     async def unlink(self, tenant_id: str, edges: Iterable[Edge]) -> int:
         """Delete the edges, whatever their weight; return how many there were."""
-        rows = await asyncio.to_thread(_rows, edges)
+        rows = await beside_loop(_rows, edges)
         return int(await self._one("context_knowledge_unlink", tenant_id, edges=rows)) if rows else 0
 
     async def assess(self, tenant_id: str, assessments: Iterable[Assessment], caller: str = "") -> None:

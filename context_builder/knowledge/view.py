@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -12,6 +11,7 @@ from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.govern import RedactionPolicy
 from context_builder.assembly.section import Item
 from context_builder.clock import Clock
+from context_builder.concurrency import beside_loop
 from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.artifact import ENTITY_REFS, MAX_CONTENT, Sensitivity, stricter
 from context_builder.knowledge.audit import CandidateAudit, PackageAudit
@@ -106,7 +106,7 @@ class Viewer:
             return [policy.text(text).shown for text in texts]
 
         await self._redactor.prepare(show)
-        return await asyncio.to_thread(show, self._redactor.policy)
+        return await beside_loop(show, self._redactor.policy)
 
     async def view(self, agent: Agent) -> str:
         """Return the agent's present view: a package of the same may be seen as it was built. Empty where none may."""
@@ -126,14 +126,16 @@ class Viewer:
             nodes |= await self._index.nodes(agent.tenant, parts, MAX_CONTENT)
         await self._redactor.prepare(lambda policy: seen(package, nodes, report, policy, lambda _: 0, denied, intent))
         policy = self._redactor.policy
-        return await asyncio.to_thread(seen, package, nodes, report, policy, self._count, denied, intent)
+        return await beside_loop(seen, package, nodes, report, policy, self._count, denied, intent)
 
     async def seen_audit(self, agent: Agent, audit: PackageAudit, intent: str, *, of_everything: bool) -> PackageAudit:
         """Return an audit as the agent may see it: what it may not know of is not named, unless ``of_everything``."""
         known = None if of_everything else await self._known(agent, _refs_of(audit), intent)
         revisions = []
         for one in audit.revisions:
-            candidates = one.candidates if known is None else tuple(known.candidates(one.candidates))
+            candidates = one.candidates
+            if known is not None:
+                candidates = await beside_loop(known.candidates, candidates)
             denied = sum(each.verdict == Access.DENIED for each in candidates)
             update: dict[str, Any] = {
                 "package": await self._seen_body(agent, one.package, intent, None if known is None else denied),
@@ -170,8 +172,9 @@ class Viewer:
     ) -> dict[str, Any]:
         """Return a recorded package's JSON with the sources that the agent may see, and marks of erased ones."""
         kept = [one for one in body["sources"] if not one.get(_ERASED)]
-        recorded = ContextPackage.model_validate({**body, "sources": kept, "view": NEVER})
-        shown = (await self.seen(agent, recorded, intent, 0)).model_dump(mode="json", by_alias=True)["sources"]
+        recorded = await beside_loop(ContextPackage.model_validate, {**body, "sources": kept, "view": NEVER})
+        seen = await self.seen(agent, recorded, intent, 0)
+        shown = (await beside_loop(seen.model_dump, mode="json", by_alias=True))["sources"]
         by_ref = {one["ref"]: one for one in shown}
         sources = [one if one.get(_ERASED) else by_ref.get(one["ref"]) for one in body["sources"]]
         counts = {} if denied is None else {"denied": denied}
@@ -282,17 +285,21 @@ class KnownSources:
             return recorded != Access.DENIED
         return access is not Access.DENIED or ref in self._known
 
-    def candidates(self, recorded: Sequence[CandidateAudit]) -> Iterator[CandidateAudit]:
-        """Yield the outcomes that may be told; of what is denied no score, which would tell what is in it."""
-        named = [one for one in recorded if self.names(one.ref, one.verdict)]
-        hidden = [one.ref for one in recorded if one not in named]
-        for one in named:
+    def candidates(self, recorded: Sequence[CandidateAudit]) -> tuple[CandidateAudit, ...]:
+        """Return the outcomes that may be told; of what is denied no score, which would tell what is in it."""
+        may_name = {(one.ref, one.verdict): self.names(one.ref, one.verdict) for one in recorded}
+        told: list[CandidateAudit] = []
+        hidden = [ref for (ref, _), is_named in may_name.items() if not is_named]
+        for one in recorded:
+            if not may_name[one.ref, one.verdict]:
+                continue
             update: dict[str, Any] = {}
             if one.verdict == Access.DENIED or not self._shows(one.ref):
                 update = {"score": 0.0, "signals": {}, "origins": ()}
             if any(ref in one.reason for ref in hidden):
                 update["reason"] = ""
-            yield one.model_copy(update=update) if update else one
+            told.append(one.model_copy(update=update) if update else one)
+        return tuple(told)
 
     def graph(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Return a neighbourhood without what the agent may not see."""

@@ -52,6 +52,9 @@ _RUN: Final = re.compile(
 )
 _SAID: Final = re.compile(rf"\b(?:{'|'.join(DIGIT_WORDS)})\b|\d", re.IGNORECASE)
 
+_ROW: Final = re.compile(r"[^\w\n]{0,8}\d(?:[^\w\n]{1,8}\d){4,63}[^\w\n]{0,8}", re.ASCII)
+"""A line of single digits with signs between them."""
+_LONGEST_ROW: Final = 600
 _AFTER: Final = 10
 _CARD: Final = re.compile(r"\b(?:card|credit|debit|cc|visa|mastercard|amex|maestro)\b", re.IGNORECASE)
 _PHONE: Final = re.compile(
@@ -96,6 +99,8 @@ def numbers(text: str) -> Iterator[PiiSpan]:
         start, end = match.span()
         digits = "".join(DIGIT_WORDS.get(one.lower(), one) for one in _SAID.findall(match.group()))
         before = text[max(0, start - _BEFORE) : start]
+        if _is_in_table(text, start, end) and not (_CARD.search(before) or _PHONE.search(before)):
+            continue
         if _is_card(digits, before):
             yield PiiSpan(start, end, "CREDIT_CARD")
         elif len(digits) <= 15 and (
@@ -131,10 +136,29 @@ _NUMBER_IN_DIGITS: Final = re.compile(
 """Phone, social security and card numbers by how they begin: other digits are a list of numbers."""
 
 
+def _is_in_table(text: str, start: int, end: int) -> bool:
+    """Return whether a number is a row of single digits, above or below another one: one in ten has a card's
+    checksum by chance."""
+    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    last = last if last >= 0 else len(text)
+    if last - first > _LONGEST_ROW or not _ROW.fullmatch(text, first, last):
+        return False
+    above = text.rfind("\n", max(0, first - 1 - _LONGEST_ROW), max(0, first - 1)) + 1
+    below = text.find("\n", last + 1, last + 1 + _LONGEST_ROW)
+    return bool(
+        (first and _ROW.fullmatch(text, above, first - 1))
+        or (last < len(text) and _ROW.fullmatch(text, last + 1, below if below >= 0 else len(text)))
+    )
+
+
 def _digit_by_digit(reading: Reading) -> Reading:
     """Return the reading with numbers put together that are written digit by digit; itself without any."""
     found = []
     for spelled in _DIGIT_BY_DIGIT.finditer(reading.text):
+        if _is_in_table(reading.text, *spelled.span()) and not _CARD.search(
+            reading.text, max(0, spelled.start() - _BEFORE), spelled.start()
+        ):
+            continue
         number = spelled.group()[:: 1 + len(spelled["between"])]
         if _NUMBER_IN_DIGITS.fullmatch(number) and ("-" in number or "+" in number or luhn(number)):
             found.append((*spelled.span(), number))
@@ -176,6 +200,8 @@ _LEAST_PHONE_DIGITS: Final = 7
 _EXTENSION: Final = r"(?:E?XT(?:ENSI(?:O\u0301?|[Óó]))?N?|X|INT|ANEXO)[^\dA-Z]{0,16}"
 _ENOUGH_DIGITS: Final = re.compile(rf"(?:\d[^\dA-Z]{{0,16}}(?:{_EXTENSION})?){{{_LEAST_PHONE_DIGITS - 1}}}\d")
 """Every phone number has so many digits, with signs or the name of an extension between them at most."""
+_SINGLE_DIGITS: Final = re.compile(r"(?:(?<![\dA-Z])\d[^\dA-Z+]{1,4}){20,}")
+"""Single digits, more than a number has: a list, in which the matcher would look for a number at each place."""
 _UPPER: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
 
 
@@ -247,6 +273,7 @@ class PiiRedactor:
             yield PiiSpan(start, end, kind)
 
     def _phone_numbers(self, text: str) -> Iterator[PiiSpan]:
+        text = _SINGLE_DIGITS.sub(lambda listed: "A" * len(listed.group()), text)
         for region in self._regions if _ENOUGH_DIGITS.search(text) else ():
             for found in self._phone_matcher(text, region, min_candidate_length=_LEAST_PHONE_DIGITS):
                 if _is_phone(found.raw_string):

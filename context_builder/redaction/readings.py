@@ -209,9 +209,10 @@ def _without_markup(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _joined(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield words that are spelled letter by letter."""
+    """Yield words that are spelled letter by letter; digits alone are a list of numbers."""
     for spelled in _SPELLED.finditer(text):
-        yield *spelled.span(), spelled.group()[::2]
+        if not (word := spelled.group()[::2]).isdigit():
+            yield *spelled.span(), word
 
 
 def _separated(text: str) -> Iterator[tuple[int, int, str]]:

@@ -20,16 +20,17 @@ from urllib.parse import quote
 import orjson
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, Resource, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, Resource, ToolAnnotations
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
-from pydantic_core import to_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from context_builder import __version__
+from context_builder.concurrency import beside_loop
 from context_builder.server.access.caller import Caller
 from context_builder.server.agent_tools import AgentTools
 from context_builder.server.guarded_route import read_json
+from context_builder.server.large_answers import LargeAnswer, tool_result
 from context_builder.server.problem import Missing, Problem, invalid, problem_response
 from context_builder.server.services import Services
 
@@ -71,7 +72,7 @@ class AgentsMiddleware:
             receive = _again(first, receive)
         else:
             receive = self._receive_or_end(scope, receive)
-        await _as_elsewhere(self._app, scope, receive, send)
+        await _as_elsewhere(self._app, scope, receive, LargeAnswer().sending(send))
 
     def _receive_or_end(self, scope: Scope, receive: Receive) -> Receive:
         still_holds = scope["state"]["still_holds"]
@@ -274,9 +275,7 @@ def _answering(tool: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., 
 
     @wraps(tool)
     async def answer(**arguments: Any) -> Any:
-        returned = await tool(**arguments)
-        text = await asyncio.to_thread(to_json, returned, indent=2)
-        return CallToolResult(content=[TextContent(text=text.decode())], structured_content=returned)
+        return await beside_loop(tool_result, await tool(**arguments))
 
     return answer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from pydantic import AliasChoices, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
+from context_builder.concurrency import beside_loop
 from context_builder.errors import CannotForget, DataRejected, PackageUnknown, SessionIdError
 from context_builder.json_values import object_of, objects_of
 from context_builder.knowledge.package import ContextPackage
@@ -369,7 +369,7 @@ class AgentTools:
         """Return a conversation's state."""
         try:
             state = await self.session_state(id)
-            return await asyncio.to_thread(lambda: orjson.dumps(state).decode())
+            return await beside_loop(lambda: orjson.dumps(state).decode())
         except ToolError as error:
             raise ResourceNotFoundError(str(error)) from None
 
@@ -396,7 +396,7 @@ class AgentTools:
         return package
 
     async def _package(self, package: ContextPackage) -> dict[str, Any]:
-        fields: dict[str, Any] = package.model_dump(mode="json", by_alias=True)
+        fields: dict[str, Any] = await beside_loop(package.model_dump, mode="json", by_alias=True)
         return {**fields, "prompt": await self._services.packages.prompt(package)}
 
     def _may(self, needed: Role) -> Caller:

@@ -12,6 +12,7 @@ import orjson
 from fastapi import Request
 from starlette.responses import StreamingResponse
 
+from context_builder.concurrency import beside_loop
 from context_builder.server.services import Services
 
 HEARTBEAT: Final = 10.0
@@ -35,6 +36,11 @@ def event(name: str, data: Any, number: int | str | None = None) -> bytes:
     """Return an event; ``number`` is what a browser that comes back says it had last."""
     begin = f"id: {number}\n" if number is not None else ""
     return f"{begin}event: {name}\ndata: ".encode() + orjson.dumps(data) + b"\n\n"
+
+
+async def written_event(name: str, data: Any, number: int | str | None = None) -> bytes:
+    """Return an event that may be megabytes, written beside the loop."""
+    return await beside_loop(event, name, data, number)
 
 
 def stream(

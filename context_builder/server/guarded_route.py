@@ -5,7 +5,6 @@ A body is read as JSON in bounded time: what would become a million values is re
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from hashlib import sha256
@@ -22,6 +21,7 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 from redis.asyncio import Redis
 
+from context_builder.concurrency import beside_loop
 from context_builder.database.database import Database
 from context_builder.errors import DatabaseError, SessionIdError
 from context_builder.memory.rows import as_key, storable
@@ -77,14 +77,14 @@ MOST_FIELDS: Final = 1_000
 
 async def read_json(body: bytes) -> Any:
     """Return the body's value. Raises :class:`Problem`."""
-    return _read(body) if len(body) <= QUICK else await asyncio.to_thread(_read, body)
+    return _read(body) if len(body) <= QUICK else await beside_loop(_read, body)
 
 
 async def validated(body: bytes, field: ModelField) -> Any:
     """Return the body as the field has it. Raises :class:`Problem` and :class:`RequestValidationError`."""
     if len(body) <= QUICK:
         return _validated(body, field)
-    return await asyncio.to_thread(_validated, body, field)
+    return await beside_loop(_validated, body, field)
 
 
 def _validated(body: bytes, field: ModelField) -> Any:
@@ -277,7 +277,7 @@ class GuardedRoute(APIRoute):
 
 async def as_json(make: Callable[[], Any], **headers: str) -> Response:
     """Return what ``make`` returns, which may be megabytes and needs no validation, made beside the loop."""
-    body = await asyncio.to_thread(lambda: orjson.dumps(make()))
+    body = await beside_loop(lambda: orjson.dumps(make()))
     return Response(body, headers=headers, media_type="application/json")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from fastapi import Depends
 from redis.asyncio import Redis
 
 from context_builder.clock import moment
+from context_builder.concurrency import beside_loop
 from context_builder.database.database import Database
 from context_builder.errors import EntryUnreadable
 from context_builder.json_values import object_of, objects_of, texts_of
@@ -61,8 +61,12 @@ class SessionMessages:
         responses, buffer = (
             objects_of((state or {}).get(name)) for name in ("consilience_responses", "raw_recent_buffer")
         )
-        found = _by_id([*map(_of_row, stored), *waiting, *responses, *buffer])
-        return [found[number] for number in sorted(found) if number > after][:limit]
+
+        def merged() -> list[JsonObject]:
+            found = _by_id([*map(_of_row, stored), *waiting, *responses, *buffer])
+            return [found[number] for number in sorted(found) if number > after][:limit]
+
+        return await beside_loop(merged)
 
     async def _was_stored(self, session_id: str, after: int) -> bool:
         arguments = {"session": session_id, "after": -1, "most": 1}
@@ -77,7 +81,7 @@ class SessionMessages:
                 self._redis, ("lrange", keys.memory_outbox, 0, last), ("lrange", keys.pending, 0, last)
             )
         corrected = await self._corrected(keys) if pending else {}
-        return await asyncio.to_thread(_decoded, batches, pending, corrected) if batches or pending else []
+        return await beside_loop(_decoded, batches, pending, corrected) if batches or pending else []
 
     async def _corrected(self, keys: Keys) -> dict[int, tuple[str | None, str]]:
         """Return text and speaker of messages, by id, that were corrected while they wait for their summary."""
@@ -199,7 +203,8 @@ class SeenSession:
 
     async def points(self) -> list[JsonObject]:
         """Return the points of the summary, each with its messages; redacted, those that were cut are empty."""
-        points = [point.wire() for point in await SessionClient(self._redis, self._session_id).points()]
+        explained = await SessionClient(self._redis, self._session_id).points()
+        points = await beside_loop(lambda: [point.wire() for point in explained])
         if not self.is_redacted:
             return points
         for one in points:
@@ -238,9 +243,9 @@ class SeenSession:
         return access[self._session_id] is self.access
 
     async def _shown(self, values: Sequence[JsonObject]) -> list[JsonObject]:
-        texts = await asyncio.to_thread(lambda: list(dict.fromkeys(_texts_in(values))))
+        texts = await beside_loop(lambda: list(dict.fromkeys(_texts_in(values))))
         shown = dict(zip(texts, await self._services.packages.viewer.redacted(*texts), strict=True))
-        return await asyncio.to_thread(_redacted, list(values), shown)
+        return await beside_loop(_redacted, list(values), shown)
 
 
 async def access_to_sessions(services: Services, caller: Caller, session_ids: Iterable[str]) -> dict[str, Access]:

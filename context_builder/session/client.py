@@ -6,7 +6,6 @@ session, on any machine that reaches the same Redis.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.clock import SystemClock
+from context_builder.concurrency import beside_loop
 from context_builder.errors import MessageError, StoreError
 from context_builder.json_shape import Shape
 from context_builder.session.keys import ARRIVALS, Keys
@@ -197,7 +197,7 @@ class SessionClient:
                 self._redis, ("hgetall", self._keys.checkpoint), ("llen", self._keys.pending)
             )
         with reading(self.session_id, self._keys.checkpoint):
-            return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
+            return await beside_loop(_restored, self.session_id, fields, pending) if fields else None
 
     async def conversation_state(self) -> JsonObject | None:
         """Return the published silence clock, or ``None`` when no process keeps it."""
@@ -224,7 +224,7 @@ class SessionClient:
             waiting = await cast("Any", self._redis.lrange(self._keys.input, 0, MOST_COMPARED))
         if len(waiting) > MOST_COMPARED:
             return told_apart
-        held = await asyncio.to_thread(_messages_of, waiting)
+        held = await beside_loop(_messages_of, waiting)
         return [
             may and any(_place_of(one) == _place_of(other) and one.text != other.text for other in held)
             for may, one in zip(told_apart, messages, strict=True)
@@ -247,7 +247,7 @@ class SessionClient:
         async with translated():
             fields = await cast("Awaitable[dict[bytes, bytes]]", self._redis.hgetall(self._keys.checkpoint))
         with reading(self.session_id, self._keys.checkpoint):
-            return explain({name.decode(): value for name, value in fields.items()})
+            return await beside_loop(lambda: explain({name.decode(): value for name, value in fields.items()}))
 
     async def cost(self) -> JsonObject | None:
         """Return what the session's model calls have cost, also after the state has expired; None where that cannot be
@@ -343,7 +343,7 @@ async def _decoded(raw: bytes | str | None, key: str, shape: Shape[Any]) -> Json
     """Return what a key holds; what is large is read beside the loop."""
     if raw is None or len(raw) <= QUICK:
         return _decode(raw, key, shape)
-    return await asyncio.to_thread(_decode, raw, key, shape)
+    return await beside_loop(_decode, raw, key, shape)
 
 
 def _decode(raw: bytes | str | None, key: str, shape: Shape[Any]) -> JsonObject | None:

@@ -21,6 +21,7 @@ from context_builder.assembly.section import ChatMessage
 from context_builder.assembly.session_state import session_turn
 from context_builder.assembly.strategies import ReadSession, no_session
 from context_builder.assembly.token_window import window_of
+from context_builder.concurrency import beside_loop
 from context_builder.errors import SessionIdError, SettingError, StoreError
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.preferences import Preference
@@ -271,5 +272,5 @@ async def build_for_state(
 ) -> BuiltContext:
     """Return what :func:`build_for_session` does for a session that publishes ``state``; ``whole`` as in
     :func:`session_turn`."""
-    turn = await asyncio.to_thread(session_turn, state, query, whole=whole, **named)  # a state may be megabytes
+    turn = await beside_loop(session_turn, state, query, whole=whole, **named)  # a state may be megabytes
     return await builder.build_for_turn({"preferences": True, **turn}, max_prompt_tokens)

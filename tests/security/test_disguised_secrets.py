@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from base64 import b32encode, b64encode
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +20,7 @@ from context_builder.knowledge.excerpt import excerpts, parts_of
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.quoting import quoted_lines
 from context_builder.redaction import SecretRedactor
+from context_builder.redaction.pii import PiiRedactor
 from context_builder.server.access.caller import Role
 from context_builder.wiring.knowledge import redactor_of_packages
 from tests.redaction.tokens import token
@@ -253,6 +255,36 @@ def test_what_is_assigned_is_found_from_its_end(said: str) -> None:
 )
 def test_lists_of_digits_are_left(text: str) -> None:
     assert redactor_of_packages().redact(text) == text
+
+
+@pytest.mark.parametrize("between", [" ", "  ", ", ", ",", "\t", " | ", "; ", "/"])
+@pytest.mark.parametrize("count", [14, 15, 16])
+def test_rows_of_single_digits_are_left(between: str, count: int) -> None:
+    rng = random.Random(count)
+    rows = [between.join(rng.choices("0123456789", k=count)) for _ in range(40)]
+    rows.insert(20, between.join("4111111111111111"))  # whose checksum one row in ten has
+    text = "\n".join(("Presses of each key by the hour:", *rows, ""))
+    assert redactor_of_packages().redact(text) == text
+
+
+@pytest.mark.parametrize("before", ["Use {} for it.", "The card:\n{}\n{}\n", "{}"])
+def test_a_card_that_is_no_row_of_a_table_is_found_digit_by_digit(before: str) -> None:
+    hidden = ", ".join("4111111111111111")
+    assert hidden not in redactor_of_packages().redact(before.format(hidden, hidden))
+
+
+def test_no_phone_number_is_looked_for_in_a_list_of_single_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    redactor = PiiRedactor()
+
+    def matcher(text: str, *_: object, **__: object) -> tuple[()]:
+        looked_at.append(text)
+        return ()
+
+    monkeypatch.setattr(redactor, "_phone_matcher", matcher)
+    redactor.redact("- 1 " * 500 + "call +44 20 7946 0958")
+    assert looked_at
+    assert all(sum(map(str.isdigit, text)) < 50 for text in looked_at)
 
 
 @pytest.fixture

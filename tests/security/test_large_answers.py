@@ -13,10 +13,15 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.assembly.session_state import published_messages
+from context_builder.knowledge.audit import CandidateAudit
 from context_builder.knowledge.governance import Access
+from context_builder.knowledge.view import KnownSources
+from context_builder.server import event_stream
 from context_builder.server.access.caller import Role
 from context_builder.server.guarded_route import as_json
+from context_builder.server.page import rendering
 from context_builder.server.seen_session import LOOKED_AT, first_seen
+from context_builder.session import client as session_client
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import SESSIONS
 from context_builder.session.stored import STATE
@@ -95,11 +100,52 @@ async def test_the_state_of_a_large_session_is_read_beside_the_loop(
 ) -> None:
     read: list[int] = []
     monkeypatch.setattr(STATE, "known", lambda value: read.append(threading.get_ident()) or value)
-    client = SessionClient(redis, await large_session(redis))
-    assert await client.state() is not None
-    assert (await client.snapshot()).state is not None
+    session = SessionClient(redis, await large_session(redis))
+    assert await session.state() is not None
+    assert (await session.snapshot()).state is not None
     assert len(read) == 2
     assert threading.get_ident() not in read
+
+
+async def test_the_points_of_a_large_session_are_read_beside_the_loop(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(session_client, "explain", lambda fields: read.append(threading.get_ident()) or [])
+    assert await SessionClient(redis, "monday").points() == []
+    assert len(read) == 1
+    assert threading.get_ident() not in read
+
+
+async def test_a_large_event_is_written_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    monkeypatch.setattr(event_stream, "event", lambda *_: written.append(threading.get_ident()) or b"data")
+    assert await event_stream.written_event("state", {}) == b"data"
+    assert threading.get_ident() not in written
+
+
+async def test_a_page_is_rendered_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[int] = []
+    template = SimpleNamespace(render=lambda _: rendered.append(threading.get_ident()) or "page")
+    monkeypatch.setattr(rendering, "_templates", lambda: SimpleNamespace(get_template=lambda _: template))
+    request: Any = SimpleNamespace(scope={"state": {}, "path": "/ui/"})
+    assert (await rendering.render(request, "prompt.html", title="Prompt")).body == b"page"
+    assert threading.get_ident() not in rendered
+
+
+def test_what_may_be_told_of_many_candidates_is_decided_once_for_each() -> None:
+    class Counted(KnownSources):
+        asked = 0
+
+        def names(self, ref: str, recorded: str) -> bool:
+            self.asked += 1
+            return super().names(ref, recorded)
+
+    fields = {"version": 1, "reason": "", "score": 1.0, "signals": {}, "tokens": 1, "origins": ()}
+    candidates = [CandidateAudit(ref=f"artifact:{n}", verdict="read", **fields) for n in range(300)]
+    known = Counted({one.ref: Access.READ for one in candidates}, frozenset())
+    assert known.candidates(candidates) == tuple(candidates)
+    assert known.asked == len(candidates)
 
 
 async def test_an_answer_is_made_beside_the_loop() -> None:

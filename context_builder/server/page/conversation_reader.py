@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Final, NamedTuple
 from redis.asyncio import Redis
 
 from context_builder.clock import epoch
+from context_builder.concurrency import beside_loop
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
 from context_builder.server.page.session_status import troubles_of, undelivered
@@ -113,7 +113,7 @@ class ConversationReader:
             if not self.number:
                 self._struck = struck
                 await self._begin()
-            change |= await asyncio.to_thread(self._take_state, state or {})
+            change |= await beside_loop(self._take_state, state or {})
             if gone := struck - self._struck:
                 self._struck |= gone
                 change["struck"] = sorted(gone)
@@ -142,7 +142,7 @@ class ConversationReader:
         self._last_id = int((await self._checkpoint()).get("last_id") or 0)
         after = max(-1, self._last_id - CHARTED)
         while found := await self._messages.after(self._session_id, after, _PAGE):
-            await asyncio.to_thread(self._note_all, found)
+            await beside_loop(self._note_all, found)
             after = found[-1]["id"]
             if len(found) < _PAGE:
                 break
@@ -189,7 +189,7 @@ class ConversationReader:
 
     async def _charted(self) -> JsonObject:
         self._charted_at, self._chart_is_old = time.monotonic(), False
-        chart = await asyncio.to_thread(self._history.chart)
+        chart = await beside_loop(self._history.chart)
         self._chart = chart.as_json() if chart else None
         return {"chart": self._chart}
 

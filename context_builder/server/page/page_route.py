@@ -69,12 +69,12 @@ FormHere = Annotated[dict[str, str], Depends(form_of)]
 """The fields of the form that was sent."""
 
 
-def form_page(
+async def form_page(
     request: Request, template: str, *, title: str, problem: Problem | None = None, **values: Any
 ) -> Response:
     """Return the page, with the status of the problem, if there is one, and its text as ``problem``."""
     status, detail = (200, "") if problem is None else (problem.status, problem.detail)
-    return render(request, template, title=title, status=status, problem=detail, **values)
+    return await render(request, template, title=title, status=status, problem=detail, **values)
 
 
 async def values_of(request: Request, name: str) -> list[str]:

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 
 from context_builder.assembly.budget import BEGINNING
 from context_builder.clock import ago
+from context_builder.concurrency import beside_loop
 from context_builder.domains import DOMAINS
 from context_builder.server import problem
 from context_builder.server.access.caller import Role
@@ -56,10 +57,11 @@ def _templates() -> Environment:
     return environment
 
 
-def render(request: Request, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """Return the page that a template makes of the values; ``title`` is what the browser's tab says."""
+async def render(request: Request, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return the page that a template makes of the values, beside the loop; ``title`` is what the browser's tab
+    says."""
     given = {"login": request.scope["state"].get("login"), "path": request.scope["path"], "title": title, **values}
-    return HTMLResponse(_templates().get_template(template).render(given), status)
+    return await beside_loop(lambda: HTMLResponse(_templates().get_template(template).render(given), status))
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
@@ -69,7 +71,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
         return document
     found = problem.problem_document(problem.as_problem(error), current_trace())
     found["detail"] = found["detail"].partition("; GET /")[0]  # where a program looks; people have links
-    page = render(request, "error.html", title=found["title"], status=document.status_code, problem=found)
+    page = await render(request, "error.html", title=found["title"], status=document.status_code, problem=found)
     for name in ("retry-after",):
         if name in document.headers:
             page.headers[name] = document.headers[name]

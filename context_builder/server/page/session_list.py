@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from context_builder.concurrency import beside_loop
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
@@ -178,7 +179,7 @@ class SessionLister:
             for name, _ in changed:
                 pipe.get(Keys(name).state)
             states = await pipe.execute()
-        read = await asyncio.to_thread(lambda: [_brief(STATE.read(raw)) for raw in states])
+        read = await beside_loop(lambda: [_brief(STATE.read(raw)) for raw in states])
         for (name, mark), state in zip(changed, read, strict=True):
             self._states[server, name] = mark, state
         while len(self._states) > 4 * MOST_SHOWN:

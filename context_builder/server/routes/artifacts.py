@@ -10,6 +10,7 @@ from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator, FailFast, Field
 from pydantic.alias_generators import to_camel
 
+from context_builder.concurrency import beside_loop
 from context_builder.errors import ArtifactChanged, DatabaseUnavailable, DecisionOutdated
 from context_builder.knowledge.artifact import (
     Artifact as KnownArtifact,
@@ -30,7 +31,7 @@ from context_builder.knowledge.store import SEPARATOR, Decided
 from context_builder.knowledge.view import missing_source, said_in
 from context_builder.memory.rows import as_key
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.guarded_route import READER, WRITER, CallerHere, ServicesHere, guarded_router
+from context_builder.server.guarded_route import READER, WRITER, CallerHere, ServicesHere, as_json, guarded_router
 from context_builder.server.problem import Missing, Problem, not_found
 from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import Services
@@ -173,10 +174,9 @@ async def get_artifact(
     ref: RefInPath,
     services: ServicesHere,
     caller: CallerHere,
-    response: Response,
     version: Annotated[int | None, Query(ge=1, lt=2**31, description="A version other than the current one.")] = None,
     if_none_match: IfNoneMatch = None,
-) -> Any:
+) -> Response:
     """Return an artifact, redacted where policies let the caller read it only so."""
     current = await _current(services, caller, ref)
     found = current
@@ -185,11 +185,10 @@ async def get_artifact(
     shown = await _shown(services, caller, ref, current, found)
     if shown is None:
         raise not_found(Missing.ARTIFACT)
-    tag = _tag(shown)
+    tag = await beside_loop(_tag, shown)
     if if_none_match is not None and _names(if_none_match, tag):
         return Response(status_code=304, headers={"ETag": tag})
-    response.headers["ETag"] = tag
-    return shown
+    return await as_json(lambda: shown.model_dump(mode="json", by_alias=True), ETag=tag)
 
 
 async def _shown(

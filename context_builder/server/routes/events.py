@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
@@ -13,7 +12,8 @@ from fastapi import Header, Request
 from fastapi.responses import StreamingResponse
 from redis.asyncio import Redis
 
-from context_builder.server.event_stream import event, stream
+from context_builder.concurrency import beside_loop
+from context_builder.server.event_stream import event, stream, written_event
 from context_builder.server.guarded_route import READER, OwnRedis, ServicesHere, SessionId, guarded_router
 from context_builder.server.problem import not_found
 from context_builder.server.seen_session import SeenHere
@@ -86,9 +86,9 @@ class StateReader:
             self.state = state
             self.patches.begin_anew()
             return
-        operations: list[Any] = await asyncio.to_thread(lambda: jsonpatch.make_patch(self.state, state).patch)
+        operations, size = await beside_loop(_changes, self.state, state)
         if operations:
-            self.patches.add(Patch(self.revision, operations), len(orjson.dumps(operations)))
+            self.patches.add(Patch(self.revision, operations), size)
             self.state = state
 
     def number_of(self, revision: int) -> int | None:
@@ -96,6 +96,12 @@ class StateReader:
         if revision == self.revision:
             return self.patches.number
         return next((at - 1 for at, patch in reversed(self.patches) if patch.since == revision), None)
+
+
+def _changes(before: JsonObject, after: JsonObject) -> tuple[list[Any], int]:
+    """Return the operations that lead from one state to another, and how many bytes they are as JSON."""
+    operations: list[Any] = jsonpatch.make_patch(before, after).patch
+    return operations, len(orjson.dumps(operations))
 
 
 def _revision_of(state: JsonObject) -> int:
@@ -150,12 +156,12 @@ async def session_events(
             number, has_begun = _known(watch, last_event_id), True
         pieces = []
         patches = None if number is None else watch.patches.since(number)
+        number = watch.patches.number  # others look meanwhile
         if patches is None:
-            pieces.append(event("state", watch.state, watch.revision))
+            pieces.append(await written_event("state", watch.state, watch.revision))
         elif patches:
             operations = [operation for patch in patches for operation in patch.operations]
-            pieces.append(event("patch", operations, watch.revision))
-        number = watch.patches.number
+            pieces.append(await written_event("patch", operations, watch.revision))
         if silent != is_silent:
             is_silent = silent
             pieces.append(event("silence", {**session.clock(watch.conversation), "silence": is_silent}))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Path, Query, Response
 from pydantic import Field
 
+from context_builder.concurrency import beside_loop
 from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text, Time, at_most
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.outcomes import Outcomes
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.server.access.caller import Role
-from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere, guarded_router
+from context_builder.server.guarded_route import ADMIN, READER, CallerHere, ServicesHere, as_json, guarded_router
 from context_builder.server.problem import Problem
 from context_builder.tracing import current_trace
 
@@ -71,7 +73,12 @@ async def build_package(
 ) -> Response:
     """Build the context of a task: what fits its intent, that the caller may see, within the token budget."""
     package = await services.packages.build(caller.agent, request, current_trace(), idempotency_key=idempotency_key)
-    return Response(package.json_text, media_type="application/json")
+    return await _answer(package)
+
+
+async def _answer(package: ContextPackage, headers: Mapping[str, str] | None = None) -> Response:
+    text = await beside_loop(lambda: package.json_text)
+    return Response(text, headers=headers, media_type="application/json")
 
 
 @router.get("/knowledge/context", openapi_extra=READER)
@@ -115,7 +122,7 @@ async def get_package(
     headers = {"X-Context-Cache": cache}
     if format == "prompt":
         return Response(await services.packages.prompt(package), headers=headers, media_type="text/plain")
-    return Response(package.json_text, headers=headers, media_type="application/json")
+    return await _answer(package, headers)
 
 
 @router.post("/knowledge/context/{package_id}/feedback", openapi_extra=READER, status_code=204, response_class=Response)
@@ -139,7 +146,8 @@ async def package_outcomes(
     return await services.packages.outcomes(caller.agent, datetime.now(UTC) - timedelta(days=days))
 
 
-@router.get("/knowledge/context/{package_id}/audit", openapi_extra=READER)
-async def audit_package(package_id: PackageId, services: ServicesHere, caller: CallerHere) -> PackageAudit:
+@router.get("/knowledge/context/{package_id}/audit", openapi_extra=READER, response_model=PackageAudit)
+async def audit_package(package_id: PackageId, services: ServicesHere, caller: CallerHere) -> Response:
     """Explain a package: the request, its revisions, the policy decision, and every candidate with its verdict."""
-    return await services.packages.audit(caller.agent, package_id, of_others=Role.ADMIN in caller.roles)
+    audit = await services.packages.audit(caller.agent, package_id, of_others=Role.ADMIN in caller.roles)
+    return await as_json(lambda: audit.model_dump(mode="json", by_alias=True))

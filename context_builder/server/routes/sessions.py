@@ -5,7 +5,6 @@ Other doors of the server use the functions behind them; a :class:`Problem` tell
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pydantic import Field
 from redis.asyncio import Redis
 
 from context_builder.clock import SystemClock
+from context_builder.concurrency import beside_loop
 from context_builder.errors import MessageError, SessionIdError
 from context_builder.knowledge.artifact import CamelModel, at_most, check_ref
 from context_builder.knowledge.governance import Access
@@ -176,7 +176,7 @@ async def hand_over(
     Whoever may not see a session may speak in it, but change nothing that was said: to them it is not there. Raises a
     :class:`Problem` for that, for what the caller sees masked, and for a message that the session could not read.
     """
-    delivered = await asyncio.to_thread(_read, messages, services.max_message_bytes)
+    delivered = await beside_loop(_read, messages, services.max_message_bytes)
     access = (await access_to_sessions(services, caller, [session_id]))[session_id]
     client, is_denied = SessionClient(redis, session_id), access is Access.DENIED
     is_heard = not is_denied and await client.is_known()

@@ -13,7 +13,7 @@ import structlog
 
 from context_builder import log
 from context_builder.cli.command import quick_loop
-from context_builder.cli.run import SWITCH_INTERVAL
+from context_builder.concurrency import SWITCH_INTERVAL
 from context_builder.fleet.process import collect_seldom
 from context_builder.settings.settings import load_settings
 from context_builder.wiring.app import open_app

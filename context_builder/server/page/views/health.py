@@ -398,7 +398,7 @@ async def health(request: Request, services: ServicesHere, caller: CallerHere) -
     history, now = watch.of_tenant(caller.tenant_id), time.time()
     history.note(now, report.checks)
     bars = {one.name: history.bars(one.name, now) for one in report.checks}
-    return render(request, "health.html", title="Health & cost", report=report, bars=bars, most_costs=MOST_COSTS)
+    return await render(request, "health.html", title="Health & cost", report=report, bars=bars, most_costs=MOST_COSTS)
 
 
 @router.get("/dead/{session_id}", openapi_extra=READER, dependencies=[MUST_BE_READ])
@@ -415,7 +415,7 @@ async def dead(
         raise not_found()
     letters = await letters_of(redis, session_id)
     asked = [one for one in letters if put in ("all", one.name)] if _NAME.fullmatch(put) else []
-    return render(
+    return await render(
         request,
         "dead.html",
         title=f"Dead letters of {session_id}",

@@ -48,13 +48,13 @@ async def ask(request: Request, logins: LoginsHere, code: str = "", next: str = 
         try:
             begun = await logins.by_code(code[:_MOST_CHARS], _address(request), _place(request))
         except TooManyWrong:
-            return _refused(request, next, _TOO_MANY, 429)
+            return await _refused(request, next, _TOO_MANY, 429)
         if begun is None:
-            return _refused(
+            return await _refused(
                 request, next, "This address was used already, or is too old. Log in with a credential.", 401
             )
         return await _let_in(request, logins, begun, next)
-    return render(request, "login.html", title="Log in", error="", next=_own(next))
+    return await render(request, "login.html", title="Log in", error="", next=_own(next))
 
 
 @router.post("/login")
@@ -62,13 +62,13 @@ async def log_in(request: Request, logins: LoginsHere, form: FormHere) -> Respon
     """Log in with a credential of the API."""
     wanted, credential = form.get("next", ""), form.get("credential", "").strip()
     if not credential or len(credential) > _MOST_CHARS:
-        return _refused(request, wanted, "Paste an API key, a JWT, or the local token.", 422)
+        return await _refused(request, wanted, "Paste an API key, a JWT, or the local token.", 422)
     try:
         begun = await logins.by_credential(credential, _address(request), _place(request))
     except TooManyWrong:
-        return _refused(request, wanted, _TOO_MANY, 429)
+        return await _refused(request, wanted, _TOO_MANY, 429)
     if begun is None:
-        return _refused(request, wanted, "This credential is unknown, expired or revoked.", 401)
+        return await _refused(request, wanted, "This credential is unknown, expired or revoked.", 401)
     return await _let_in(request, logins, begun, wanted)
 
 
@@ -93,8 +93,8 @@ router.include_router(inside)
 _TOO_MANY: Final = f"Too many wrong logins to this account from your address: wait {WRONG_SECONDS} seconds."
 
 
-def _refused(request: Request, wanted: str, error: str, status: int) -> Response:
-    page = render(request, "login.html", title="Log in", status=status, error=error, next=_own(wanted))
+async def _refused(request: Request, wanted: str, error: str, status: int) -> Response:
+    page = await render(request, "login.html", title="Log in", status=status, error=error, next=_own(wanted))
     if status == 429:
         page.headers["Retry-After"] = str(WRONG_SECONDS)
     return page

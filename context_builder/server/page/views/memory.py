@@ -189,7 +189,7 @@ async def memory_page(request: Request, services: ServicesHere, caller: CallerHe
     people = once((*remembered.people, *(one.memory.speaker for one in found)))
     sessions = once((*remembered.sessions, *(one.memory.session_id for one in found)))
     forgotten = request.query_params.get("forgotten", "")
-    return form_page(
+    return await form_page(
         request,
         "memory.html",
         title="Memory",
@@ -221,7 +221,7 @@ async def _question(
     memories = await memories_of(services, caller, ids[:MOST_FORGOTTEN])
     kept = {one.session_id for one in await services.sessions.of_caller(caller)}
     living = sorted({one.session_id for one in memories if one.session_id in kept})
-    return form_page(
+    return await form_page(
         request, "memory_forget.html", title="Forget memories", problem=problem, memories=memories, living=living
     )
 

@@ -338,7 +338,7 @@ async def _packages_page(
     }
     known = {"by": "any", "value": "", "found": None, "next": "", "sizes": None, "budget": 0}
     values = {"form": form, "kinds": KINDS, "is_admin": is_admin, **offered, **known, **shown}
-    return form_page(request, "packages.html", title="Packages of context", problem=problem, **values)
+    return await form_page(request, "packages.html", title="Packages of context", problem=problem, **values)
 
 
 @router.get("/packages/outcomes", openapi_extra=ADMIN)
@@ -351,7 +351,7 @@ async def outcomes_page(request: Request, services: ServicesHere, caller: Caller
     else:
         problem = Problem(422, "invalid_request", f"the days are not a whole number from 1 to {LONGEST_OUTCOME_DAYS:,}")
     refs = [one.name for one in found.by_source[:FEW]] if found else []
-    return form_page(
+    return await form_page(
         request,
         "outcomes.html",
         title="How packages did",
@@ -372,7 +372,7 @@ async def package_page(package_id: PackageId, request: Request, services: Servic
     intent = str(audit.request.get("intent", "")) if audit else ""
     held = {one.ref: one.title for one in package.sources}
     titles = await services.packages.viewer.titles(caller.agent, _refs(audit), intent) | held if audit else held
-    return form_page(
+    return await form_page(
         request,
         "package.html",
         title="Package",
@@ -410,14 +410,14 @@ async def rate_package(
 @router.get("/audit", openapi_extra=ADMIN)
 async def audit_page(request: Request) -> Response:
     """Tell what the audit is, and offer to verify it."""
-    return form_page(request, "audit.html", title="Audit", report=None)
+    return await form_page(request, "audit.html", title="Audit", report=None)
 
 
 @router.post("/audit", openapi_extra=ADMIN)
 async def verify_audit(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Verify the chain of the caller's tenant."""
     report = await services.verify_audit(caller.tenant_id)
-    return form_page(request, "audit.html", title="Audit", report=report)
+    return await form_page(request, "audit.html", title="Audit", report=report)
 
 
 async def _audit(services: Services, caller: Caller, package_id: str) -> PackageAudit | None:

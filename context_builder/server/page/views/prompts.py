@@ -18,6 +18,7 @@ from starlette.responses import RedirectResponse
 
 from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.build_turn import BuiltContext
+from context_builder.concurrency import beside_loop
 from context_builder.errors import DatabaseRejected, SessionIdError, TokenLimitExceeded
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
@@ -285,10 +286,13 @@ async def _view(services: Services, caller: Caller, form: PromptForm) -> PromptV
     try:
         with refusals():
             built = await built_turn(form.session, form.turn(), redis, services, caller)
-            fitted = _fitted(built, budget)
+            return await beside_loop(_compared, built, budget, before)
     except Problem as problem:
         raise _no_session() if problem.status == HTTPStatus.NOT_FOUND else problem from None
-    earlier = fitted
+
+
+def _compared(built: BuiltContext, budget: int, before: int) -> PromptView:
+    fitted = earlier = _fitted(built, budget)
     if before != budget:
         with suppress(TokenLimitExceeded):  # there was no prompt that anything could have come in to
             earlier = _fitted(built, before)
@@ -350,7 +354,7 @@ async def _page(
     shown = {"form": form, "view": view, "noted": noted, "most": SLIDER, "few": FEW, **offered}
     words = {"sections": SECTIONS, "is_rated": is_rated}
     title = "Why is this in the prompt?"
-    return form_page(request, "prompt.html", title=title, problem=problem, **shown, **words)
+    return await form_page(request, "prompt.html", title=title, problem=problem, **shown, **words)
 
 
 def _whole(text: str) -> int | None:

@@ -160,7 +160,7 @@ async def recordings_page(request: Request, services: ServicesHere, caller: Call
     library = _library(services, caller)
     listed = await _seen(services, caller, library)
     rows = [{"session_id": one.session_id, "size": one.size, "written": in_utc(one.changed_at)} for one in listed]
-    return render(request, "recordings.html", title="Back in time", recordings=rows, records=library is not None)
+    return await render(request, "recordings.html", title="Back in time", recordings=rows, records=library is not None)
 
 
 @router.get("/sessions/{session_id}/recording", openapi_extra=READER)
@@ -183,7 +183,7 @@ async def recording_page(
         moment = await library.moment(session_id, second) if library is not None else None
     if moment is None:
         raise not_found()
-    return render(
+    return await render(
         request,
         "recording.html",
         title=f"{session_id}, back in time",

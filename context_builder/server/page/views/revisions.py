@@ -95,7 +95,7 @@ async def _page(
         for one in [*offered, *shown_messages([picked] if picked else [])]
         if not one["assistant"] and "speaker" in unmasked.get(one["id"], ())
     )
-    return form_page(
+    return await form_page(
         request,
         "revisions.html",
         title=f"Correct {session_id}",

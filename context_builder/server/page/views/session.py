@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Annotated, Final
 
@@ -10,8 +9,9 @@ import orjson
 from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from context_builder.concurrency import beside_loop
 from context_builder.json_values import objects_of
-from context_builder.server.event_stream import event, stream
+from context_builder.server.event_stream import event, stream, written_event
 from context_builder.server.guarded_route import READER, CallerHere, OwnRedis, ServicesHere, SessionId
 from context_builder.server.page.conversation_reader import (
     ConversationLook,
@@ -62,13 +62,13 @@ async def session(
         shown = shown_messages([one for one in found if one["id"] < before])
     corrected = {one["corrects"] for one in shown if "corrects" in one}
     sources = {one["id"]: objects_of(one.get("sources")) for one in await seen.points()}
-    return render(
+    return await render(
         request,
         "session.html",
         title=session_id,
         session_id=session_id,
         head=whole["head"],
-        chart=await asyncio.to_thread(reader.chart),
+        chart=await beside_loop(reader.chart),
         messages=with_topics(in_their_place(shown)),
         corrected=corrected,
         points=under_headings(whole["points"]),
@@ -111,7 +111,7 @@ async def live_session(
         name = "change"
         if change is None:
             change, name = await shared.whole(), "begin"
-        return event(name, {**change, "now": time.time()}, shared.token(told)) if change else b""
+        return await written_event(name, {**change, "now": time.time()}, shared.token(told)) if change else b""
 
     what = ("session", caller.tenant_id, session_id, seen.access)
     return stream(request, services, services.looks.watching(what, reader.look, INTERVAL), news)
@@ -126,7 +126,7 @@ async def domains_between(
     await reader.look()
     if reader.gone:
         raise not_found()
-    chart = await asyncio.to_thread(reader.chart, since, until)
+    chart = await beside_loop(reader.chart, since, until)
     return Response(orjson.dumps(chart and chart.as_json()), media_type="application/json")
 
 
@@ -141,5 +141,5 @@ async def earlier_messages(
     found = await seen.after(session_id, after, limit)
     if found is None:
         raise not_found()
-    body = await asyncio.to_thread(lambda: orjson.dumps(shown_messages(found)))
+    body = await beside_loop(lambda: orjson.dumps(shown_messages(found)))
     return Response(body, media_type="application/json")

@@ -61,7 +61,7 @@ async def sessions(
 ) -> Response:
     """Show the sessions."""
     found = (await seen_sessions(services, caller, q)).sorted(sort)
-    return render(request, "sessions.html", title="Sessions", found=found, q=q, sort=sort, columns=COLUMNS)
+    return await render(request, "sessions.html", title="Sessions", found=found, q=q, sort=sort, columns=COLUMNS)
 
 
 @router.get("/live/sessions", openapi_extra=READER)
