@@ -41,6 +41,10 @@ _PAIRED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9
 _TOKEN: Final = re.compile(rf"[{_PAIRED}]+|[^\W_{_PAIRED}]{{3,}}")
 
 
+_LABELS: Final = 3
+"""Lines, at most, that are looked at beside a passage's headings, because labels may stand before these."""
+
+
 class Part(NamedTuple):
     """A passage, its ``place`` among those of its source, and how much it is like the intent (0..1)."""
 
@@ -137,7 +141,8 @@ def _above(passage: Passage) -> tuple[str, ...]:
     """Return the headings that a passage stands under, without those that it begins with."""
     above = list(passage.headings)
     if passage.opens:
-        opening = passage.text.split("\n", 2 * len(above))[: 2 * len(above)]
+        lines = (line for line in passage.text.splitlines() if any(map(str.isalnum, line)))
+        opening = [*islice(lines, len(above) + _LABELS)]
         while above and any(above[-1] in line for line in opening):
             above.pop()
     return tuple(above)
@@ -444,10 +449,15 @@ class Filling:
             return shown.with_part(begun(text))[1] - shown.tokens <= room
 
         beginning = clipped(whole.passage.text, fits)
-        if beginning is not None:
+        if beginning is not None and _says_something(beginning, whole.passage):
             part = begun(beginning)
             shown.is_cut = shown.is_cut or part != whole
             self._take(offer.rank, shown, part, *shown.with_part(part))
+
+
+def _says_something(beginning: str, passage: Passage) -> bool:
+    """Return whether a beginning has a word, where its passage has any: "#…" has none of a comment."""
+    return any(map(str.isalnum, beginning)) or not any(map(str.isalnum, passage.text))
 
 
 def _offer(source: RankedSource, rank: int, part: Part) -> _Offer:

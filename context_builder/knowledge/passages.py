@@ -172,7 +172,23 @@ _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ATX: Final = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
 """Markdown lets it be indented, which hardly anybody does; what is indented is mostly a comment in a block of code."""
 
-_ASCIIDOC: Final = re.compile(r"(={1,6})\s+(\S.*?)\s*$")
+_ASCIIDOC: Final = re.compile(r"(={1,6})\s+([^\s\"'].*?)\s*$")
+"""What has a quoted name, ``=== "Windows"``, is a tab of MkDocs."""
+
+_LABEL: Final = re.compile(
+    r"\.\. (?:_.*:|(?:index|module|currentmodule|highlight)::.*)"
+    r"|(?::(?:synopsis|platform|no-?index)|single|pair|see):.*"
+    r"|\([^\s()]+\)=|<a\s[^>]*>(?:</a>)?|([-*_])(?:[ \t]*\1){2,}"
+)
+"""A line that names the heading after it, or sets it apart: labels of reStructuredText and MyST, anchors of HTML,
+lines across the page."""
+
+_DIRECTIVE: Final = re.compile(r"\.\. [\w:-]+:: *(.+)")
+"""Before a heading that has its argument, a directive of a single line is a label of a kind of its own."""
+
+_ABOVE: Final = 24
+"""Words of headings that a passage may have beside its own."""
+
 _UNDERLINE: Final = re.compile(r"""([-=~^"'`:.*+#<>_])\1{2,}\s*$""")
 _ITEM: Final = re.compile(r"\s{0,3}(?:[-*+•]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*|\n+")
@@ -210,6 +226,8 @@ class _Block:
     level: int = 0
     """Of a heading, 1 for the outermost; 0 of anything else."""
     title: str = ""
+    is_label: bool = False
+    """Whether it names the heading after it, or sets that apart, and says nothing."""
 
 
 def words_in(text: str) -> int:
@@ -241,10 +259,10 @@ def _passages_of_code(content: str, name: str) -> Iterator[Passage]:
 
 def passages(content: str, longest: int = LONGEST, *, is_code: bool = False) -> tuple[Passage, ...]:
     """Return the content's passages in their order, which together hold all of its words, each at most ``longest``
-    words.
+    words and :data:`_ABOVE` of headings.
 
-    Blocks of a section are together where they fit. One that is longer is parted between its lines and sentences, a
-    longer sentence between words.
+    A heading stands with what follows it, and so does its label. Blocks of a section are together where they fit. One
+    that is longer is parted between its lines and sentences, a longer sentence between words.
     """
     made: list[Passage] = []
     headings: list[_Block] = []
@@ -259,19 +277,27 @@ def passages(content: str, longest: int = LONGEST, *, is_code: bool = False) -> 
         if pending:
             begins = pending[0].begins
             text = content[begins : pending[-1].ends]
-            made.append(Passage(text, path, begins, opens=pending[0].level > 0))
+            made.append(Passage(text, path, begins, opens=any(one.level for one in pending)))
             pending.clear()
         room = longest
 
+    def says_something() -> bool:
+        return not all(one.level or one.is_label for one in pending)
+
     for block in _parted(content, _blocks(content, has_headings=not is_code), longest):
         size = words_in(content[block.begins : block.ends])
+        block.is_label = not block.level and _is_label(content[block.begins : block.ends])
         if block.level:
             while headings and headings[-1].level >= block.level:
                 headings.pop()
             headings.append(block)
-            if any(not one.level for one in pending):
+            labels = _labels_of(content, pending, block)
+            if says_something() or size > room:
+                del pending[len(pending) - len(labels) :]
                 finish()
-        elif size > room:
+                pending += labels
+                room -= sum(words_in(content[one.begins : one.ends]) for one in labels)
+        elif size > room and (says_something() or longest - room > _ABOVE):
             lead = pending.pop() if len(pending) > 1 and _leads(content, pending[-1]) else None
             finish()
             if lead is not None and (words := words_in(content[lead.begins : lead.ends])) + size <= longest:
@@ -279,7 +305,7 @@ def passages(content: str, longest: int = LONGEST, *, is_code: bool = False) -> 
                 room -= words
             elif lead is not None:
                 made[-1] = made[-1]._replace(text=content[made[-1].begins : lead.ends])
-        if all(one.level for one in pending):
+        if not says_something():
             path = tuple(one.title for one in headings)
         pending.append(block)
         room -= size
@@ -290,6 +316,24 @@ def passages(content: str, longest: int = LONGEST, *, is_code: bool = False) -> 
 def _leads(content: str, block: _Block) -> bool:
     """Return whether a block announces what follows it: "For example:"."""
     return not block.level and content[block.ends - 1] in ":："
+
+
+def _is_label(text: str) -> bool:
+    return all(_LABEL.fullmatch(line.strip()) for line in text.splitlines())
+
+
+def _labels_of(content: str, blocks: Sequence[_Block], heading: _Block) -> list[_Block]:
+    """Return those of the last of these blocks that are labels of the heading after them."""
+    labels: list[_Block] = []
+    for block in reversed(blocks):
+        if not block.is_label and not block.level:
+            directive = _DIRECTIVE.fullmatch(content[block.begins : block.ends].strip())
+            named = {one.strip("`") for one in heading.title.split()}
+            block.is_label = directive is not None and directive[1].strip() in named
+        if not block.is_label:
+            break
+        labels.append(block)
+    return labels[::-1]
 
 
 def _blocks(content: str, *, has_headings: bool) -> Iterator[_Block]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Final
 
-from context_builder.knowledge.passages import words_in
+from context_builder.knowledge.passages import CODE, words_in
 from context_builder.memory.memory import Memory
 
 RECORD: Final = 0.5
@@ -28,30 +28,36 @@ ENOUGH: Final = 25
 
 _RECORDS: Final = re.compile(
     r"(?:the )?(?:change ?logs?|changes|history|news|release ?notes|releases|what ?s ?new|contributing|contributors"
-    r"|authors|maintainers|code of conduct|governance|licen[sc]e|security(?: policy)?)(?: [\d ]+)?",
+    r"|authors|maintainers|code of conduct|governance|licen[sc]e|security policy)(?: [\d ]+)?",
     re.IGNORECASE,
 )
 _ASKED: Final = re.compile(
-    r"\b(?:chang|version|releas|upgrad|migrat|deprecat|remov|contribut|pull request|licen[sc]|histor|conduct"
-    r"|maintain|vulnerab|securit|\d+\.\d)",
+    r"\b(?:chang(?:ed|es|e ?log)\b|version|releas|upgrad|migrat|deprecat|removed|contribut|pull request|licen[sc]"
+    r"|histor|conduct|maintain|vulnerab|securit|\d+\.\d)",
     re.IGNORECASE,
 )
+_POLICY: Final = "SECURITY"
+"""File of a project's security policy, as Git hosts look for it; one of small letters is about the subject."""
+
 _BETWEEN: Final = re.compile(r"[-_.'’\s]+")
 
 
 def prior(passage: Memory, intent: str) -> float:
     """Return the prior (0..1) of a document's passage for an intent."""
     title = (passage.speaker or "").split(" › ", 1)[0]
-    is_record = _is_record(str(passage.metadata["ref"]), title) and _ASKED.search(intent) is None
+    is_document = passage.kind != CODE
+    is_record = is_document and _is_record(str(passage.metadata["ref"]), title) and _ASKED.search(intent) is None
     return (RECORD if is_record else 1.0) * (_brevity(passage.text) if passage.position else 1.0)
 
 
 @lru_cache(4_096)
 def _is_record(ref: str, title: str) -> bool:
-    """Return whether a document's file or title is named as one that records changes, or how a project is run."""
-    file = ref.rsplit("/", 1)[-1].rpartition(":")[2]
-    names = (file.rpartition(".")[0] or file, title)
-    return any(_RECORDS.fullmatch(_BETWEEN.sub(" ", name).strip()) is not None for name in names)
+    """Return whether a document's file, folder or title is named as one that records changes, or how a project is
+    run."""
+    *folders, file = ref.rpartition(":")[2].split("/")
+    stem = file.rpartition(".")[0] or file
+    names = (stem, title, *folders[1:])  # the first is the project
+    return stem == _POLICY or any(_RECORDS.fullmatch(_BETWEEN.sub(" ", name).strip()) is not None for name in names)
 
 
 def _brevity(text: str) -> float:

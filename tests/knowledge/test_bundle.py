@@ -287,3 +287,10 @@ def test_what_is_given_up_in_several_steps_counts_once() -> None:
     found = [part._replace(likeness=1.0 - 0.001 * part.place) for part in one.read()[1::2]]
     made = fitted([], [replace(one, found=found)], 700, count)
     assert 0.97 * 700 <= made.tokens <= 700
+
+
+def test_no_source_is_shown_by_signs_alone_where_it_has_words() -> None:
+    some = others(source("a", LONG), source("b", "= " * 40 + "Whales sing. " * 60), source("c", "= " * 40))
+    made = fitted([], some, 250, count_tokens)
+    assert "a" in names(made.items)
+    assert "b" not in names(made.items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_builder.knowledge.excerpt import Part, pieces
 from context_builder.knowledge.passages import passages, words_in
 
 MARKDOWN = """# Whales
@@ -83,6 +84,61 @@ def test_the_end_of_a_directive_underlines_no_heading() -> None:
     assert [one.headings for one in passages(content)] == [("Whales",)]
 
 
+LABELLED = """.. _whales:
+
+======
+Whales
+======
+
+They sing.
+
+.. _food:
+.. index:: krill
+
+.. setting:: FOOD
+
+FOOD of whales
+--------------
+
+Krill.
+
+.. _Krill: https://krill.example
+"""
+
+
+def test_the_label_of_a_heading_stands_with_it() -> None:
+    sings, eats = passages(LABELLED)
+    assert sings.text.startswith(".. _whales:")
+    assert sings.text.endswith("They sing.")
+    assert (eats.headings, eats.opens) == (("Whales", "FOOD of whales"), True)
+    assert eats.text == LABELLED[LABELLED.index(".. _food") :].strip()
+    markdown = "# Whales\n\nThey sing.\n\n---\n\n(food)=\n\n## Food\n\nKrill."
+    assert [one.text for one in passages(markdown)] == ["# Whales\n\nThey sing.", "---\n\n(food)=\n\n## Food\n\nKrill."]
+
+
+def test_a_mark_does_not_repeat_the_headings_that_a_passage_begins_with() -> None:
+    content = "Before.\n\n.. _b:\n\n===\nSea\n===\n\nDeep\n====\n\n\nWhales\n------\n\nThey sing."
+    before, after = passages(content)
+    assert after.headings == ("Sea", "Deep", "Whales")
+    assert list(pieces([Part(1, after, 1.0)], "Animals", 2)) == ["[…]", after.text]
+    assert before.text == "Before."
+
+
+def test_what_is_not_of_the_text_is_no_passage_of_its_own() -> None:
+    assert [one.headings for one in passages("# FAQ\n\n-----\n\n## How\n\nSo.")] == [("FAQ", "How")]
+
+
+def test_a_heading_stands_with_the_block_after_it_though_that_fills_a_passage() -> None:
+    block = "- one two three\n- four five six"
+    assert texts(f"# Whales of the sea\n\n{block}", 8) == [f"# Whales of the sea\n\n{block}"]
+    assert len(texts(f"# {'Whales ' * 40}\n\n{block}", 41)) == 2
+
+
+def test_a_tab_is_no_heading() -> None:
+    content = '# Install\n\n## From a file\n\n=== "Windows"\n    Run it.\n\n=== "macOS"\n    Open it.'
+    assert [one.headings for one in passages(content)] == [("Install", "From a file")]
+
+
 def test_a_block_that_fits_is_never_cut() -> None:
     block = "```\n" + "\n\n".join(f"line {number} of code" for number in range(10)) + "\n```"
     listed = "\n\n".join(f"- item {number} of a list" for number in range(8))
@@ -126,4 +182,4 @@ def test_nothing_has_no_passages() -> None:
 def test_no_word_is_lost_and_none_is_too_many(content: str, longest: int) -> None:
     made = texts(content, longest)
     assert "".join("".join(one.split()) for one in made) == "".join(content.split())
-    assert all(0 < len(one.split()) <= longest for one in made)
+    assert all(0 < len(one.split()) <= longest + 24 for one in made)

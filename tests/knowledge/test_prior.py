@@ -23,6 +23,9 @@ def passage(file: str, title: str, text: str = LONG, position: int = 3) -> Memor
         ("artifact:changes", "What’s new"),
         ("artifact:x", "Contributing"),
         ("CHANGES-2.txt", ""),
+        ("artifact:kelp/SECURITY.md", "Reporting"),
+        ("artifact:kelp/docs/history/sonar.md", "Sonar’s past"),
+        ("artifact:kelp/docs/releases/3.txt", "Kelp 3"),
     ],
 )
 def test_records_of_a_project_answer_less_unless_they_are_asked_for(file: str, title: str) -> None:
@@ -37,11 +40,23 @@ def test_records_of_a_project_answer_less_unless_they_are_asked_for(file: str, t
         ("artifact:kelp/docs/changing-batteries.md", "Changing batteries"),
         ("artifact:kelp/historyless.md", "Licensing a vessel"),
         ("artifact:kelp/.md", ""),
+        ("artifact:kelp/docs/topics/security.rst", "Security"),
+        ("artifact:history/docs/sonar.md", "Sonar"),
         ("", ""),
     ],
 )
 def test_other_documents_do_not(file: str, title: str) -> None:
     assert prior(passage(file, title), "calibrate the hydrophone") == 1
+
+
+def test_a_program_is_no_record_whatever_its_name() -> None:
+    code = Memory("a#3", LONG, kind="code", speaker="", position=3, metadata={"ref": "artifact:kelp/src/history.py"})
+    assert prior(code, "calibrate the hydrophone") == 1
+
+
+@pytest.mark.parametrize("intent", ["change the sample rate", "remove a hydrophone"])
+def test_to_change_something_does_not_ask_what_was_changed(intent: str) -> None:
+    assert prior(passage("artifact:kelp/CHANGELOG.md", "2.0"), intent) == RECORD
 
 
 def test_a_few_words_answer_less_but_where_they_may_be_the_whole_document() -> None:

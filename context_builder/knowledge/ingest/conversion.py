@@ -31,6 +31,12 @@ _DEEPEST: Final = 512
 """Hidden elements within each other that are told apart."""
 
 _HIDDEN: Final = frozenset(("script", "style", "nav", "template", "noscript", "svg", "head", "form", "button"))
+_NAVIGATION: Final = frozenset(("navigation", "search", "doc-toc", "toc", "navheader", "navfooter", "headerlink"))
+"""Roles and classes by which pages of Sphinx, DocBook and AsciiDoc tell what leads to other places."""
+
+_NAVIGATING: Final = frozenset("a div section aside header footer ul ol dl table".split())
+"""Elements whose role or class is looked at: those that are always closed."""
+
 _BLOCKS: Final = frozenset(
     "p div section article main aside header footer ul ol dl dt dd table tr blockquote figure details summary".split()
 )
@@ -140,13 +146,15 @@ class _HtmlReader(HTMLParser):
         self._hidden: list[str] = []
         self._pre = 0
         self._target = ""
+        self._is_in_cell = False
 
     def text(self) -> str:
         """Return the text without blank lines in a row."""
         return "\n".join(_without_repeated_blanks("".join(self._parts).splitlines())).strip()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _HIDDEN and len(self._hidden) < _DEEPEST:
+        hides = tag in _HIDDEN or tag in self._hidden or (tag in _NAVIGATING and _navigates(dict(attrs)))
+        if hides and len(self._hidden) < _DEEPEST:
             self._hidden.append(tag)
         if self._hidden:
             return
@@ -156,9 +164,9 @@ class _HtmlReader(HTMLParser):
             self._pre += 1
             self._parts.append("\n\n```\n")
         elif tag == "li":
-            self._parts.append("\n- ")
+            self._parts.append(" - " if self._is_in_cell else "\n- ")
         elif tag == "br":
-            self._parts.append("\n")
+            self._parts.append(" " if self._is_in_cell else "\n")
         elif tag == "code" and not self._pre:
             self._parts.append("`")
         elif tag == "a" and not self._pre:
@@ -166,13 +174,15 @@ class _HtmlReader(HTMLParser):
             self._target = target if not any(sign in target for sign in "()<> \n") else ""
             self._parts.append("[" if self._target else "")
         elif tag in _CELL:
+            self._is_in_cell = True
             self._parts.append(" | ")
         elif tag in _BLOCKS:
-            self._parts.append("\n\n" if tag != "tr" else "\n")
+            self._is_in_cell = self._is_in_cell and tag not in ("table", "tr")
+            self._parts.append(self._between(tag))
 
     def handle_endtag(self, tag: str) -> None:
         if self._hidden:
-            if tag in _HIDDEN and tag in self._hidden:
+            if tag in self._hidden:
                 del self._hidden[len(self._hidden) - 1 - self._hidden[::-1].index(tag) :]
             return
         if tag == "pre" and self._pre:
@@ -183,8 +193,20 @@ class _HtmlReader(HTMLParser):
         elif tag == "a" and self._target:
             self._parts.append(f"]({self._target})")
             self._target = ""
+        elif tag in _CELL:
+            self._is_in_cell = False
         elif tag in _HEADINGS or tag in _BLOCKS:
-            self._parts.append("\n\n" if tag != "tr" else "")
+            self._is_in_cell = self._is_in_cell and tag != "table"
+            self._parts.append(self._between(tag) if tag != "tr" else "")
+
+    def _between(self, tag: str) -> str:
+        """Return what parts a block from what is before or after it: a row is a line, whatever is in its cells, and an
+        item begins on the line of its sign."""
+        if tag == "tr":
+            return "\n"
+        if self._parts and self._parts[-1].endswith("- "):
+            return ""
+        return " " if self._is_in_cell and tag not in _HEADINGS else "\n\n"
 
     def handle_data(self, data: str) -> None:
         if self._hidden:
@@ -196,6 +218,11 @@ class _HtmlReader(HTMLParser):
             self._parts.append(f"{before}{words}{after}")
         elif self._parts and self._parts[-1][-1:] not in ("", " ", "\n"):
             self._parts.append(" ")
+
+
+def _navigates(attributes: Mapping[str, str | None]) -> bool:
+    told = f"{attributes.get('role') or ''} {attributes.get('class') or ''}"
+    return not _NAVIGATION.isdisjoint(told.split())
 
 
 def _without_repeated_blanks(lines: list[str]) -> Iterator[str]:

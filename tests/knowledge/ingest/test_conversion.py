@@ -32,6 +32,22 @@ def test_a_page_is_read_without_what_is_not_its_text() -> None:
     assert not any(word in text for word in ("alert", "color", "Menu"))
 
 
+def test_an_item_and_a_row_are_lines_though_there_are_paragraphs_in_them() -> None:
+    items, row = "<li>\n<p>One</p></li><li><div>Two</div></li>", "<tr><td><p>a</p><td><p>b</p><ul><li>c</ul>"
+    text = convert(".html", f"<ul>{items}</ul><table>{row}</table>".encode())
+    assert "- One" in " ".join(text.split())
+    assert "- Two" in text
+    assert "| a | b - c" in " ".join(text.split())
+
+
+def test_what_leads_to_other_places_is_not_read() -> None:
+    page = (
+        b'<div class="toc"><div><a href="a.html">Contents</a></div>more</div><h1>Labels<a class="headerlink" href="#l">'
+        b'\xc2\xb6</a></h1><p>Text.</p><div role="navigation">Next</div><p class="toc">Said.</p>'
+    )
+    assert convert(".html", page) == "# Labels\n\nText.\n\nSaid."
+
+
 def test_a_notebook_is_its_texts_and_code() -> None:
     cells = [
         {"cell_type": "markdown", "source": ["# Labels\n", "Text."]},
