@@ -25,6 +25,16 @@ class Misshapen(ValueError):
     """Names the field of a stored value that is missing or of another type, and nothing of what it holds."""
 
 
+def loads(raw: bytes | str) -> Any:
+    """Return what a JSON text holds. Raises :class:`ValueError`, also where that is too deep to be written again."""
+    value = orjson.loads(raw)
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        raise Misshapen("it: nested too deeply") from None
+    return value
+
+
 class Shape(Generic[T]):
     """Reads JSON objects of the shape that a typed dictionary describes; what it does not describe is left as it is."""
 
@@ -37,9 +47,11 @@ class Shape(Generic[T]):
     def whole(self, raw: bytes) -> T:
         """Return the object. Raises :class:`Misshapen`."""
         try:
-            return cast("T", self._whole.validate_json(raw, strict=True))
+            return cast("T", self._whole.validate_json(orjson.dumps(loads(raw)), strict=True))
         except ValidationError as error:
             raise Misshapen(self._explained(error)) from None
+        except orjson.JSONDecodeError:
+            raise Misshapen("it: invalid JSON") from None
 
     def known(self, value: object) -> dict[str, Any]:
         """Return of an object what has the shape: a field of another type counts as missing, and so does an item of a
@@ -51,8 +63,8 @@ class Shape(Generic[T]):
     def read(self, raw: bytes | str | None) -> dict[str, Any]:
         """Return what a JSON text holds as :meth:`known` does; an empty object for a text that is not JSON."""
         try:
-            return self.known(orjson.loads(raw)) if raw else self.known({})
-        except orjson.JSONDecodeError:
+            return self.known(loads(raw) if raw else {})
+        except ValueError:
             return self.known({})
 
     def _explained(self, error: ValidationError) -> str:

@@ -104,6 +104,24 @@ def quoted_name(name: str) -> str:
     return f"{plain} (speaker)" if plain.casefold() in _ROLES else plain
 
 
+_NAMED: Final = r"(?:[^\s:：]{1,30} ){0,2}[^\s:：]{1,30}(?::\s|：)"
+_BEGINS_AS_NAMED: Final = re.compile(_NAMED)
+_ANOTHER_GOES_ON: Final = re.compile(rf" [-–—]+ (?={_NAMED})")
+
+
+def begins_with_a_name(said: str) -> bool:
+    """Return whether a sentence begins as a line does that somebody said: after up to three words as names have them,
+    and a colon.
+    """
+    name = _BEGINS_AS_NAMED.match(said)
+    return name is not None and not any(word[0].islower() for word in name[0].split())
+
+
+def of_one_speaker(said: str) -> str:
+    """Return a sentence in which nobody else seems to go on: " – Ben: yes" becomes ", Ben: yes"."""
+    return _ANOTHER_GOES_ON.sub(", ", said)
+
+
 def names_speakers(text: str, speakers: Iterable[str]) -> bool:
     """Return whether a point's text says who of the speakers said what, as that of an exchange does."""
     return any(text.startswith(f"{name}: ") or f" – {name}: " in text for name in map(quoted_name, speakers))

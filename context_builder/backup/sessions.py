@@ -12,7 +12,7 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.errors import BackupError, SessionIdError
-from context_builder.session.keys import Keys
+from context_builder.session.keys import SUMMARY_SEQS, Keys
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.session.store.session_copy import (
     KEPT,
@@ -70,6 +70,8 @@ async def session_lines(
             for name, kind in snapshot.left_out.items():
                 key = getattr(Keys(session.session_id), name)
                 left_out(f"left out {key}: it is a {kind}, not a {KEPT[name]}")
+            if snapshot.has_other_count:
+                left_out(f"left out the field {session.session_id} of {SUMMARY_SEQS}: it is no count")
             if "checkpoint" in snapshot.left_out:
                 at.is_unknown()
             yield _line(

@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 from context_builder.clock import SystemClock
 from context_builder.concurrency import beside_loop
 from context_builder.errors import MessageError, StoreError
-from context_builder.json_shape import Shape
+from context_builder.json_shape import Shape, loads
 from context_builder.session.keys import ARRIVALS, Keys
 from context_builder.session.messages.message import CONSILIENCE, Message, decode, delivered, is_assistants
 from context_builder.session.messages.message_index import (
@@ -32,7 +32,7 @@ from context_builder.session.messages.message_index import (
     speakers_in,
 )
 from context_builder.session.messages.revision import MessageReference, str_of
-from context_builder.session.stored import CONVERSATION, COST, HEAD, OWNER, STATE, SUMMARY, reading
+from context_builder.session.stored import CONVERSATION, COST, HEAD, OWNER, STATE, SUMMARY, count_of, reading
 from context_builder.session.summary.citation import ExplainedPoint, explain
 from context_builder.storage.redis_availability import read_together, translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
@@ -138,8 +138,9 @@ class SessionClient:
         key = self._keys.message_index
         async with translated():
             dropped, known = await cast("Any", self._redis.hmget(key, [SPEAKERS, speaker_field(speaker)]))
-            if known is not None or int(dropped or 0) >= MOST_SPEAKERS:
-                return True
+            with reading(self.session_id, key, SPEAKERS):
+                if known is not None or count_of(dropped or b"0") >= MOST_SPEAKERS:
+                    return True
             fields = cast("Any", self._redis.hscan_iter(key, match="i:*", count=1_000))
             async for _, held in fields:
                 with reading(self.session_id, key):
@@ -350,8 +351,8 @@ def _decode(raw: bytes | str | None, key: str, shape: Shape[Any]) -> JsonObject 
     if raw is None:
         return None
     try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
+        value = loads(raw)
+    except ValueError as error:
         raise StoreError(f"{key}: not JSON: {error}") from None
     if not isinstance(value, dict):
         raise StoreError(f"{key}: not a JSON object")

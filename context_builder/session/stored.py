@@ -72,8 +72,8 @@ class Counters(TypedDict):
 class StoredMessage(TypedDict):
     """A message in the buffer or the pending list."""
 
-    id: int
-    message_number: int | None
+    id: Count
+    message_number: Count | None
     speaker: str
     text: str
     timestamp: str
@@ -93,8 +93,8 @@ class StoredMessage(TypedDict):
 class StoredResponse(TypedDict):
     """A contribution of the assistant."""
 
-    id: int
-    message_number: int | None
+    id: Count
+    message_number: Count | None
     speaker: str
     text: str
     timestamp: str
@@ -105,26 +105,26 @@ class StoredResponse(TypedDict):
 class StoredQuote(TypedDict):
     """Words that a point rests on."""
 
-    message: int | None
-    id: int
+    message: Count | None
+    id: Count
     quote: str
     speaker: str
 
 
-MergedPoint = Annotated[list[int | Number], Field(min_length=2, max_length=2)]
+MergedPoint = Annotated[list[Count | Number], Field(min_length=2, max_length=2)]
 """The number of a point that was rewritten, and its epoch second."""
 
 
 class StoredPoint(TypedDict):
     """A point of the summary."""
 
-    id: int
+    id: Count
     text: str
     kind: str
     by: list[str]
     evidence: list[StoredQuote]
     time: Number
-    first_number: int | None
+    first_number: Count | None
     spoken: bool
     unconfirmed: bool
     merges: list[MergedPoint]
@@ -136,9 +136,9 @@ class StoredPoint(TypedDict):
 class PublishedPoint(StoredPoint):
     """A point as readers are shown it."""
 
-    cites: list[int]
-    messages: list[int]
-    ids: list[int]
+    cites: list[Count]
+    messages: list[Count]
+    ids: list[Count]
     speakers: list[str]
 
 
@@ -168,7 +168,7 @@ class SessionState(Counters):
     domain_confidence: dict[str, Number]
     current_keywords: list[str]
     pending_messages: Count
-    schema_version: int
+    schema_version: Count
     revision: Count
     updated_at: Time
 
@@ -220,14 +220,14 @@ class StoredDomains(TypedDict):
 class Head(TypedDict):
     """The part of a checkpoint that every commit writes."""
 
-    schema_version: int
+    schema_version: Count
     counters: Counters
-    last_id: int
+    last_id: Count
     pending_tokens: Count
     published: Count
     domains: StoredDomains
     names: NotRequired[dict[str, str]]
-    struck: NotRequired[list[int]]
+    struck: NotRequired[list[Count]]
 
 
 class StoredSummary(TypedDict):
@@ -244,16 +244,29 @@ class StoredSummary(TypedDict):
     degraded_messages: Count
     rejected_points: Count
     points: list[StoredPoint]
-    replaced: list[tuple[int, Number]]
-    next_point: int
-    parts: NotRequired[list[tuple[int, int]]]
+    replaced: list[tuple[Count, Number]]
+    next_point: Count
+    parts: NotRequired[list[tuple[Count, int]]]
+
+
+Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
+"""The lowest and the highest."""
+
+
+class DroppedMessages(TypedDict):
+    """Which messages are no longer in the message index."""
+
+    below: NotRequired[Number]
+    n: NotRequired[Bounds]
+    c: NotRequired[Bounds]
+    time: NotRequired[Bounds]
 
 
 class StoredCitation(TypedDict):
     """A message that the summary cites."""
 
-    id: int
-    number: int | None
+    id: Count
+    number: Count | None
     speaker: str
     timestamp: str
     text: str
@@ -270,6 +283,16 @@ SUMMARY: Final = Shape(StoredSummary)
 MESSAGE: Final = Shape(StoredMessage)
 RESPONSE: Final = Shape(StoredResponse)
 CITATION: Final = Shape(StoredCitation)
+DROPPED_MESSAGES: Final = Shape(DroppedMessages)
+
+_MOST: Final = 2**53
+
+
+def count_of(raw: bytes | str) -> int:
+    """Return the whole number that Redis holds. Raises :class:`ValueError` for one that is no :data:`Count`."""
+    if not raw.isdigit() or (number := int(raw)) >= _MOST:
+        raise ValueError
+    return number
 
 
 @contextmanager
@@ -311,5 +334,5 @@ class Checkpoint:
         found: dict[int, T] = {}
         for field in filter(lambda name: name.startswith(prefix), self.fields):
             with self.reading(field):
-                found[int(field.removeprefix(prefix))] = decode(self.fields[field])
+                found[count_of(field.removeprefix(prefix))] = decode(self.fields[field])
         return dict(sorted(found.items()))

@@ -20,6 +20,7 @@ from context_builder.analysis.analyst import (
 from context_builder.analysis.evidence import Doubt, EvidenceCheck, Rejection
 from context_builder.analysis.openai.reply import parse_reply
 from context_builder.analysis.openai.schemas import CompactionReply
+from context_builder.analysis.text.summary import Digest
 from context_builder.errors import AnalystUnavailable, ReplyInvalid
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.messages.buffered_message import BufferedMessage
@@ -79,6 +80,36 @@ def test_a_sentence_that_forges_a_speaker_stands_after_the_one_who_said_it() -> 
     entry = BufferedMessage(1, message(1, said, speaker="Mallory"), ARRIVAL)
     made.add([DraftPoint(said, (Quote(1, said),), PointKind.DECISION, ("Mallory",), spoken=True)], {1: entry})
     assert made.render() == f"Decided:\n- Mallory: {said}"
+
+
+@pytest.mark.parametrize("forged", ["Ana: let's sell the second freezer.", "Ana Lee: let's sell the second freezer."])
+def test_a_sentence_that_forges_who_accepts_it_stands_after_the_one_who_said_it(forged: str) -> None:
+    ana = forged.partition(":")[0]
+    talk = (AnalystMessage(1, "Mallory", forged), AnalystMessage(2, ana, "Okay, agreed."))
+    assert summarized(*talk) == [f"Mallory: {forged}"]
+
+
+@pytest.mark.parametrize("dash", ["-", "–", "—"])
+def test_nobody_goes_on_in_a_sentence_of_somebody_else(dash: str) -> None:
+    forged = AnalystMessage(1, "Mallory", f"Let's sell the second freezer {dash} Ben Lee: agreed, it is decided.")
+    (alone,) = summarized(forged)
+    assert alone == "Mallory: Let's sell the second freezer, Ben Lee: agreed, it is decided."
+    asked = AnalystMessage(1, "Mallory", f"Shall we sell the second freezer {dash} Ben Lee: yes, it is sold?")
+    (answered,) = summarized(asked, AnalystMessage(2, "Ana", "The second freezer stays in the lab."))
+    assert answered.count(" – ") == 1
+    assert answered.startswith("Mallory: Shall we sell the second freezer, Ben Lee: yes")
+
+
+def summarized(*messages: AnalystMessage) -> list[str]:
+    """The lines of the summary that plain text analysis makes of messages."""
+    digest = Digest()
+    digest.add(messages)
+    made = Ledger(1000, words)
+    said = {
+        one.id: BufferedMessage(one.id, message(one.id, one.text, speaker=one.speaker), ARRIVAL) for one in messages
+    }
+    made.add(digest.points(), said)
+    return [point.render() for point in made.points]
 
 
 async def test_a_rewritten_sentence_that_does_not_say_a_decision_leaves_it_as_it_is() -> None:

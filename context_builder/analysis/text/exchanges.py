@@ -16,7 +16,7 @@ from context_builder.analysis.text.pronouns import NAMED
 from context_builder.analysis.text.replies import LOOKED_AT, NEAR, SHORT, Replies
 from context_builder.analysis.text.statements import Statement
 from context_builder.analysis.text.words import words
-from context_builder.quoting import quoted_name
+from context_builder.quoting import begins_with_a_name, of_one_speaker, quoted_name
 
 LONGEST_EXCHANGE: Final = 340
 """Characters of two statements that are told together."""
@@ -93,13 +93,18 @@ class PointCandidate:
         return bool(self.asked) or is_known_exchange or len({statement.speaker for statement in self.told}) > 1
 
     @property
+    def names_speakers(self) -> bool:
+        """Return whether the text says who tells it: of an exchange, and where a sentence begins as if another did."""
+        return self.is_exchange or begins_with_a_name(self.told[0].text)
+
+    @property
     def text(self) -> str:
         """Return the sentences as they were said; what each says of an exchange after the speaker's name."""
         turns = [
-            (speaker, " ".join(statement.text for statement in said))
+            (speaker, " ".join(one.text if one.is_exchange else of_one_speaker(one.text) for one in said))
             for speaker, said in groupby(self.told, key=lambda one: "" if one.is_exchange else one.speaker)
         ]
-        if not self.is_exchange:
+        if not self.names_speakers:
             return turns[0][1]
         named = [f"{quoted_name(speaker)}: {said}" if speaker else said for speaker, said in turns]
         return _SPEAKER_CHANGES.join(filter(None, [self.asked, *named]))

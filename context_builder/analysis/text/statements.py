@@ -225,9 +225,8 @@ def known_statement(point: KnownPoint, order: int) -> Statement:
 
 
 def tells_exchange(point: KnownPoint) -> bool:
-    """Return whether the point's text says what several people said, each after the name."""
-    speakers = {quote.speaker for quote in point.evidence if quote.speaker}
-    return len(speakers) > 1 and names_speakers(point.text, speakers)
+    """Return whether the point's text says what people said, each after the name."""
+    return names_speakers(point.text, {quote.speaker for quote in point.evidence if quote.speaker})
 
 
 def joined(begun: Statement, rest: Statement) -> Statement | None:

@@ -218,7 +218,7 @@ class Digest:
             candidate.kind,
             candidate.by or tuple(dict.fromkeys(statement.speaker for statement in candidate.told)),
             replaces=() if candidate.replaces is None else (candidate.replaces,),
-            spoken=not candidate.is_exchange,
+            spoken=not candidate.names_speakers,
         )
 
 

@@ -30,7 +30,7 @@ from context_builder.session.conversation.responses import checked_response
 from context_builder.session.keys import RECEIVERS, SUMMARY_SEQS, dead_count_field
 from context_builder.session.messages.buffer import PublishedEntries
 from context_builder.session.messages.buffered_message import MESSAGE_FIELD, BufferedMessage
-from context_builder.session.stored import HEAD, SUMMARY, Checkpoint, Head, reading
+from context_builder.session.stored import HEAD, SUMMARY, Checkpoint, Head, count_of, reading
 from context_builder.session.summary.citation import SOURCE, CitedMessage
 
 
@@ -126,7 +126,7 @@ def restore(
     """
     conversation = Conversation(session_id, rules, now, count_tokens)
     with reading(session_id, SUMMARY_SEQS, session_id):
-        conversation.summary.seq = int(fields.get("summary_seq", b"0"))
+        conversation.summary.seq = count_of(fields.get("summary_seq", b"0"))
     if "head" not in fields:
         return conversation
     version = HEAD.read(fields["head"]).get("schema_version", 0)
@@ -137,7 +137,7 @@ def restore(
     with stored.reading("head"):
         _restore_head(conversation, head, now)
     for receiver in RECEIVERS:  # counted where they are moved, which may be later than the head
-        conversation.undeliverable[receiver] = stored.read(dead_count_field(receiver), int, b"0")
+        conversation.undeliverable[receiver] = stored.read(dead_count_field(receiver), count_of, b"0")
     if "summary" in fields:
         sources = stored.by_id(SOURCE, CitedMessage.decode)
         with stored.reading("summary"):

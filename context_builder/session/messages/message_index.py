@@ -16,6 +16,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from context_builder.errors import MessageError, StoreError
+from context_builder.json_shape import Count, Number
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import Delivered, Message
 from context_builder.session.messages.revision import (
@@ -26,7 +27,7 @@ from context_builder.session.messages.revision import (
     Strike,
     StrikeRequest,
 )
-from context_builder.session.stored import damaged
+from context_builder.session.stored import DROPPED_MESSAGES, damaged
 
 MOST_NAMESAKES: Final = 64
 """Newest messages of one number that are told apart: a recorder counts anew, and some count to one."""
@@ -93,14 +94,15 @@ def speaker_field(speaker: str) -> str:
 class _Dropped:
     """Bounds of the messages dropped from the index: a number, an id or a time within them may be of one."""
 
-    below: int = 1
+    below: float = 1
     n: tuple[float, float] = _NONE
     c: tuple[float, float] = _NONE
     time: tuple[float, float] = _NONE
 
     @classmethod
     def read(cls, held: bytes | None) -> _Dropped:
-        fields: dict[str, Any] = orjson.loads(held) if held else {}
+        """Return what the field holds. Raises :class:`ValueError` for what ``commit.lua`` did not write."""
+        fields: dict[str, Any] = {**DROPPED_MESSAGES.whole(held or b"{}")}
         spoken, contributed, times = (tuple(fields.get(name, _NONE)) for name in ("n", "c", "time"))
         return cls(fields.get("below", 1), spoken, contributed, times)
 
@@ -118,12 +120,12 @@ class _Namesake(NamedTuple):
     """One of the messages that share a number, told apart by its timestamp; ``corrected_at`` is the time of the
     correction that first named it."""
 
-    id: int
+    id: Count
     stamp: str
-    corrected_at: float | None = None
+    corrected_at: Number | None = None
 
 
-_INDEXED: Final = TypeAdapter(tuple[str, int | None, bool, float, str, str])
+_INDEXED: Final = TypeAdapter(tuple[str, Count | None, bool, Number, str, str])
 _NAMESAKES: Final = TypeAdapter(list[_Namesake])
 
 
@@ -187,7 +189,7 @@ class MessageIndex:
         self._last_id = last_id
         try:
             self._dropped = _Dropped.read(held.get(DROPPED))
-        except (AttributeError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise self._damaged(DROPPED, error) from None
         self.changed: dict[str, bytes] = {}
 

@@ -4,8 +4,9 @@ local present = redis.call('GET', KEYS[1])
 if not present then
   return 0
 end
-local held = present ~= ARGV[1] and cjson.decode(present)
-if not held or held.forgotten and not held.in_part then -- who forgot it in part is told so
+local read, held = pcall(cjson.decode, present)
+held = read and type(held) == 'table' and held or {}
+if present == ARGV[1] or held.forgotten and not held.in_part then -- who forgot it in part is told so
   return redis.call('DEL', KEYS[1])
 end
 return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any, Final, Literal
@@ -13,6 +14,7 @@ from redis.asyncio import Redis
 from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQS, Keys
 from context_builder.session.store.registry import MARK_BYTES, MARK_CHARS
 from context_builder.session.store.scripts import script
+from context_builder.session.stored import count_of
 from context_builder.storage.redis_availability import translated
 
 KeyType = Literal["string", "list", "set", "hash"]
@@ -59,15 +61,23 @@ class SessionHeader:
 class SessionSnapshot:
     """The copies of a session; ``parts`` reads them, as often as they are asked for while they live.
 
-    ``left_out`` are the names of keys that somebody made another type, and which: they are not copied.
+    ``left_out`` are the names of keys that somebody made another type, and which: they are not copied. It
+    ``has_other_count`` where the count of its summaries is none.
     """
 
     def __init__(
-        self, client: Redis, header: SessionHeader, copies: Sequence[str], left_out: Mapping[str, str]
+        self,
+        client: Redis,
+        header: SessionHeader,
+        copies: Sequence[str],
+        left_out: Mapping[str, str],
+        *,
+        has_other_count: bool,
     ) -> None:
         self._client = client
         self.header = header
         self.left_out = left_out
+        self.has_other_count = has_other_count
         self._copies = copies
 
     async def parts(self) -> AsyncIterator[tuple[str, list[bytes]]]:
@@ -115,11 +125,10 @@ async def take_snapshot(client: Redis, session_id: str) -> SessionSnapshot:
             keys=[SESSIONS, SUMMARY_SEQS, FORGOTTEN, *kept, *copies],
             args=[session_id, keys.forgotten_field, COPY_MS, *KEPT.values()],
         )
-    header = SessionHeader(
-        session_id, float(active) if active else None, int(seq) if seq else None, mark or b"", tuple(lives)
-    )
+    count = _count_or_none(seq)
+    header = SessionHeader(session_id, float(active) if active else None, count, mark or b"", tuple(lives))
     left_out = {name: other.decode() for name, other in zip(KEPT, others, strict=True) if other}
-    return SessionSnapshot(client, header, copies, left_out)
+    return SessionSnapshot(client, header, copies, left_out, has_other_count=bool(seq) and count is None)
 
 
 class SessionRestore:
@@ -183,7 +192,15 @@ async def read_shared(client: Redis) -> SharedCounts:
         pipe.hgetall(SUMMARY_SEQS)
         pipe.hgetall(FORGOTTEN)
         fence, seqs, marks = await pipe.execute()
-    return SharedCounts(int(fence or 0), seqs, marks)
+    counted = {name: seq for name, seq in seqs.items() if _count_or_none(seq) is not None}
+    return SharedCounts(_count_or_none(fence) or 0, counted, marks)
+
+
+def _count_or_none(held: bytes | None) -> int | None:
+    """Return a count that Redis holds; None where there is none."""
+    with suppress(ValueError):
+        return count_of(held or b"")
+    return None
 
 
 async def restore_shared(client: Redis, counts: SharedCounts) -> None:

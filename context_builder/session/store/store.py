@@ -27,7 +27,7 @@ from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.outboxes import Outbox, WaitingItems
 from context_builder.session.store.recovery import HeldRevision, Lineage, Lists, StoredSession
 from context_builder.session.store.scripts import BoundScript, script
-from context_builder.session.stored import Checkpoint
+from context_builder.session.stored import OWNER, Checkpoint, count_of
 from context_builder.storage.redis_availability import translated, translation
 
 END_REQUEST: Final = "end"
@@ -100,8 +100,8 @@ class SessionStore:
                 self._lease = value
                 self._commit = self._bound_commit()
                 return
-            present = orjson.loads(value)
-            if expected == value or not (is_forgotten(present) or has_died(present)):
+            present = OWNER.read(value)  # nobody holds a lease that is none
+            if expected == value or not (not present or is_forgotten(present) or has_died(present)):
                 raise SessionOwned(f"session {self.keys.session_id} is run by {describe(present)}")
             expected = value
 
@@ -133,7 +133,7 @@ class SessionStore:
         named = {name.decode(): value for name, value in fields.items()}
         stored = Checkpoint(keys.session_id, {**named})
         by = stored.read("by", lambda writer: writer.decode().encode())
-        held = HeldRevision(stored.read("revision", int, b"0"), by, mark or b"")
+        held = HeldRevision(stored.read("revision", count_of, b"0"), by, mark or b"")
         for name in ("revision", "by"):
             named.pop(name, None)
         position, ancestors = named.pop("position", b""), named.pop("ancestors", None)
@@ -271,12 +271,12 @@ class SessionStore:
 
     def _asked_for(self, lease: bytes) -> bool:
         """Return whether this process asked for the lease, heard of it or not."""
-        return bool(lease) and orjson.loads(lease).get("nonce") == self._nonce
+        return OWNER.read(lease).get("nonce") == self._nonce
 
     def _why_fenced(self, present: bytes) -> str:
         if not present:
             return f"the lease of session {self.keys.session_id} ran out"
-        return f"session {self.keys.session_id} is now run by {describe(orjson.loads(present))}"
+        return f"session {self.keys.session_id} is now run by {describe(OWNER.read(present))}"
 
 
 def _patience(commit: Commit, patch: StatePatch | None) -> float:

@@ -21,10 +21,22 @@ from tests.session.saying import hear, message, words
 SECRET = "hunter2"
 
 
+PLACE = "in place of what follows"
+RAW = (
+    b"1" + b"0" * 400,
+    b"-9223372036854775809",
+    b"18446744073709551615",
+    b"NaN",
+    b'"\\ud800"',
+    b"[" * 300 + b"]" * 300,
+)
+"""JSON that some readers take and others do not, or that cannot be written again."""
+
+
 def worked_with(fields: dict[str, bytes], clock: ManualClock) -> Conversation:
     """A conversation that is continued, goes on, and is written and read again."""
     subject = restore("monday", fields, 1, SessionConfig(), clock.now(), words)
-    bytes(take_session_state(subject, 1, clock.now()))
+    orjson.loads(bytes(take_session_state(subject, 1, clock.now())))
     hear(subject, clock, 20)
     subject.receive([message(10, "It says otherwise"), message(None)], clock.now())
     clock.advance(100)
@@ -43,6 +55,12 @@ def every_damage(fields: dict[str, bytes]) -> Iterator[tuple[str, dict[str, byte
             yield name, {**fields, name: broken}
         for place, other in damaged(orjson.loads(value)):
             yield f"{name} {place}", {**fields, name: orjson.dumps(other)}
+        for place, other in damaged(orjson.loads(value), (PLACE,)):
+            for raw in RAW:
+                yield (
+                    f"{name} {place} {raw[:20]!r}",
+                    {**fields, name: orjson.dumps(other).replace(b'"%b"' % PLACE.encode(), raw)},
+                )
 
 
 def test_whatever_is_damaged_is_named_or_harmless(clock: ManualClock) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
-from context_builder.errors import MessageError
+from context_builder.errors import MessageError, StoreError
 from context_builder.session.messages.message import Message, delivered, from_fields
 from context_builder.session.messages.message_index import MessageIndex, index_entries
 from context_builder.session.messages.revision import Correction, Revision, SpeakerRename, Strike
+from tests.damage import damaged
 from tests.session.saying import ARRIVAL, advised, at, message, spoken
 
 
@@ -175,3 +177,36 @@ def test_corrections_are_told_apart_by_what_they_correct_and_when() -> None:
     ]
     identities = {delivered(one, ARRIVAL).identity for one in others}
     assert len(identities | {first.identity}) == 4
+
+
+DROPPED = {"below": 3, "n": [1.0, 2.0], "c": [1.0, 2.0], "time": [0.0, 4e9]}
+HELD = {"dropped": DROPPED, "n:5": [[5, "aa"]], "i:5": ["00", 5, False, 1.0, "2025-10-02T10:30:45", "Ann"]}
+
+
+def test_whatever_is_damaged_is_named_or_harmless() -> None:
+    whole = {field: orjson.dumps(value) for field, value in HELD.items()}
+    raws = (b"", b"{", b"1" + b"0" * 400, b"NaN")
+    deliveries = (
+        spoken(5),
+        spoken(1),
+        {"corrects": 5, "text": "No."},
+        {"corrects": "id:2", "text": "No."},
+        {"strikes": 5},
+    )
+    broken = [(field, raw) for field in HELD for raw in raws]
+    broken += [(field, orjson.dumps(other)) for field, value in HELD.items() for _, other in damaged(value)]
+    broken += [
+        ("n:5", whole["n:5"].replace(b"[[5", b"[[%d" % 2**64)),
+        ("i:5", whole["i:5"].replace(b",5", b",%d" % 2**64)),
+    ]
+    told: list[tuple[str, str]] = []
+    for field, raw in broken:
+        for one in deliveries:
+            try:
+                taken(one, index=MessageIndex("monday", {**whole, field: raw}, 9))
+            except MessageError:
+                pass
+            except StoreError as error:
+                told.append((field, str(error)))
+    assert len(told) > 50
+    assert [one for one in told if f"field {one[0]} is damaged" not in one[1]] == []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.backup.sessions import session_lines
-from context_builder.session.keys import SESSIONS, Keys
+from context_builder.backup.sessions import read_shared_counts, session_lines, write_shared_counts
+from context_builder.errors import LeaseLost
+from context_builder.session.keys import SESSIONS, SUMMARY_SEQS, Keys
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.registry import SessionRegistry
+from context_builder.session.store.session_copy import read_shared
 from tests.session.live import Live
 from tests.session.saying import START
 from tests.session.store.test_registry import LATER, ended
@@ -57,6 +59,24 @@ async def test_garbage_in_place_of_json_is_no_ones_fault(live: Live, catalog: Se
     await live.redis.delete(key)
 
 
+LEASES: Final = (b"garbage", b"\xff", b"5", b"[]", b"{}", b'{"pid":' + b"9" * 400 + b"}", b"[" * 2_000)
+
+
+@pytest.mark.parametrize("lease", LEASES)
+async def test_nobody_holds_a_lease_that_is_none(live: Live, lease: bytes) -> None:
+    await live.redis.set(KEYS.owner, lease)
+    await live.stop(await live.start("broken"))
+
+
+@pytest.mark.parametrize("lease", LEASES)
+async def test_a_session_whose_lease_is_made_none_leaves_it_and_says_so(live: Live, lease: bytes) -> None:
+    session = await live.start("broken")
+    await live.redis.set(KEYS.owner, lease)
+    with pytest.raises(LeaseLost):
+        await live.gone(session)
+    await live.redis.delete(KEYS.owner)
+
+
 async def test_one_that_cannot_be_swept_is_left(live: Live, catalog: SessionRegistry) -> None:
     for name in ("a", "broken", "z"):
         await ended(live, name)
@@ -90,6 +110,21 @@ async def test_a_backup_leaves_out_the_key_and_says_so(live: Live, name: str) ->
     (end,) = (line for line in lines if line.get("end") == "broken")
     assert (end["summary"] > 2**50) is (name == "checkpoint")  # nothing is trimmed that may be ahead of what is unknown
     await live.redis.delete(key)
+
+
+async def test_a_backup_leaves_out_counts_that_are_none(live: Live) -> None:
+    await ended(live, "monday")
+    await ended(live, "broken")
+    await live.redis.hset(SUMMARY_SEQS, mapping={"broken": "garbage", "monday": 2})
+    left_out: list[str] = []
+    lines: list[Any] = [
+        orjson.loads(line) async for line in session_lines(live.redis, 0, told=lambda _: None, left_out=left_out.append)
+    ]
+    assert {line["session"]: line["seq"] for line in lines if "session" in line} == {"monday": 2, "broken": None}
+    assert left_out == [f"left out the field broken of {SUMMARY_SEQS}: it is no count"]
+    counts = await read_shared(live.redis)
+    assert read_shared_counts(write_shared_counts(counts)) == counts
+    assert counts.summary_seqs == {b"monday": b"2"}
 
 
 async def test_a_server_that_does_not_answer_is_named_beside_the_sessions_of_the_others(live: Live) -> None:
