@@ -1,37 +1,33 @@
-"""Statements that belong together become one candidate: a question and its answer, a proposal and its acceptance,
-a view and the other view, a reversal instead of what it reverses.
+"""Statements that belong together become one candidate: a question and its answer, a proposal and its acceptance, a
+view and the other view.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
 from context_builder.analysis.analyst import PointKind
+from context_builder.analysis.text.days import days_in, is_moved
 from context_builder.analysis.text.phrases import Marker
 from context_builder.analysis.text.pronouns import NAMED
 from context_builder.analysis.text.replies import LOOKED_AT, NEAR, SHORT, Replies
-from context_builder.analysis.text.statements import Statement
-from context_builder.analysis.text.words import words
+from context_builder.analysis.text.sentences import is_foreign
+from context_builder.analysis.text.statements import Statement, sameness
 from context_builder.quoting import begins_with_a_name, of_one_speaker, quoted_name
 
 LONGEST_EXCHANGE: Final = 340
 """Characters of two statements that are told together."""
 
-SAME_SUBJECT: Final = 0.45
-"""Part of what one of two statements tells that the other tells too, when they are about the same."""
+LONGEST_ANSWERED: Final = 240
+"""Characters up to which an answer is told with the sentence after it."""
 
 SAME_SUBJECT_NEAR: Final = 0.25
-"""The same for statements that are near to each other."""
-
-SAME_NUMBERED: Final = 0.1
-"""The same for numbers of one speaker, of which the second corrects the first."""
-
-SETTLES_WITHIN: Final = 12
-"""Messages before a decision among which what it settles or decides anew was said."""
+"""Part of what one of two statements near to each other tells that the other tells too, when they are about the
+same."""
 
 SUBSTANCE_OF_QUESTION: Final = 2.0
 """Sum of specificity below which a question is told with the sentence before it."""
@@ -60,13 +56,17 @@ _INSTEAD_OF: Final = re.compile(
 )
 """How a sentence ends that says one number instead of another."""
 
-_DAY: Final = re.compile(
-    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
-    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo"
-    r"|(?:am|vom|zum|on the|le|el|il) \d{1,2}\b)",
+_NEEDS: Final = re.compile(
+    r"\b(?:need|needs|someone|somebody|brauche\w*|jemand\w*|besoin|quelqu['’]un|necesit\w+|alguien)\b", re.IGNORECASE
+)
+"""Words with which somebody asks for help."""
+
+_KNOWN: Final = re.compile(
+    r"\b(?:the|this|that|these|those|it|them|him|her|his|its|my|our|your|their|you|us|everyone|everybody|all|both|today"
+    r"|tonight|tomorrow|next|by|now|later|after|before|first|again|back|soon|\d+|someone|somebody|one|two|three)\b",
     re.IGNORECASE,
 )
-"""A day of the week or of the month."""
+"""Words before what others know of, and for times and counts."""
 
 _SPEAKER_CHANGES: Final = " – "
 
@@ -85,6 +85,8 @@ class PointCandidate:
     replaces: int | None = None
     asked: str = ""
     """A known question that is told again with its answer."""
+    is_aside: bool = False
+    """Whether it promises nothing that anybody asked for, accepted or had named: "I'll buy earplugs." """
 
     @property
     def is_exchange(self) -> bool:
@@ -125,11 +127,13 @@ class Exchanges:
         self._statements = statements
         self._replies = Replies(statements)
         self._told: set[int] = set()
+        self._added: set[int] = set()
+        """What is told after another statement, and may still be what a pronoun stands for."""
 
     def candidates(self) -> Iterator[PointCandidate]:
         """Yield the candidates in the order they were said; a statement is part of one at most."""
         for place, statement in enumerate(self._statements):
-            if place in self._told or not statement.is_whole:
+            if place in self._told or place in self._added or not statement.is_whole:
                 continue
             for candidate in self._of(place, statement):
                 known = next((told for told in candidate.told if told.known is not None), None)
@@ -156,16 +160,18 @@ class Exchanges:
             yield offered
         elif Marker.DISAGREES in statement.markers and Marker.DOUBTS not in statement.markers:
             yield from self._disagreed(place, statement)
-        elif not statement.is_thin or (statement.has_number and _reverses(statement)):
+        elif not statement.is_thin or (statement.has_number and _reverses(statement)) or is_moved(statement.text):
             yield PointCandidate(kind, (statement,), reverses=_reverses(statement))
 
     def _concluded(self, place: int, said: Statement) -> PointCandidate | None:
         """Return the decision that a conclusion is once others accept it: "Okay, then on Friday." "Fine." """
-        if Marker.CONCLUDES not in said.markers and not self._replies.seeks_assent(place):
+        accepted = self._replies.confirms(place) if said.stems and said.kind is PointKind.CLAIM else None
+        if accepted is None and (Marker.CONCLUDES in said.markers or self._replies.seeks_assent(place)):
+            accepted = self._replies.assent(place)
+        if accepted is None:
             return None
-        accepted = self._replies.assent(place)
         told = self._with_context(place) if said.is_thin else (said,)
-        if accepted is None or told is None or not said.stems:
+        if told is None or not said.stems:
             return None
         support = (self._statements[accepted],)
         by = _speakers(said, *support)
@@ -176,10 +182,20 @@ class Exchanges:
         if not said.offers:
             return None
         accepted = self._replies.taken_up(place)
-        told = self._with_own_context(place)
-        if accepted is None or told is None:
+        if accepted is None:
+            return None
+        told = self._asked_for(place, self._statements[accepted].speaker) or self._with_own_context(place)
+        if told is None:
             return None
         return PointCandidate(PointKind.ACTION, told, (self._statements[accepted],), _speakers(said))
+
+    def _asked_for(self, place: int, asker: str) -> tuple[Statement, ...] | None:
+        """Return an offer that says only "it", after what the one who takes it up said just before that is needed."""
+        said, before = self._statements[place], self._statements[max(0, place - 1)]
+        is_need = before.speaker == asker and before.last_order == said.order - 1 and bool(_NEEDS.search(before.text))
+        if not said.refers_back or not is_need or not before.is_whole or _length((before, said)) > LONGEST_EXCHANGE:
+            return None
+        return (before, said)
 
     def _corrects(self, place: int, said: Statement) -> bool:
         """Return whether the statement says how things are instead, and does not only hold another view."""
@@ -229,37 +245,56 @@ class Exchanges:
     def _questioned(self, place: int, asked: Statement) -> Iterator[PointCandidate]:
         if asked.word_count < SHORT or not asked.stems:
             return
-        reply = self._replies.answer(place, self._told)
+        last = self._replies.last_of_questions(place)
+        asking = (asked,) if last == place else (asked, self._statements[last])
+        reply = self._replies.answer(last, self._told)
+        if last != place and (reply.places or reply.is_open):
+            self._told.add(last)
         if reply.places:
-            yield from self._answered(place, asked, reply.places)
+            yield from self._answered(place, asking, reply.places)
         elif reply.is_open:
-            told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place)
+            is_clear = len(asking) > 1 or asked.weight >= SUBSTANCE_OF_QUESTION
+            told = asking if is_clear else self._with_context(place)
             if told is not None:
                 kind = PointKind.PROPOSAL if Marker.PROPOSES in asked.markers else PointKind.QUESTION
                 yield PointCandidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
 
-    def _answered(self, place: int, asked: Statement, replies: Sequence[int]) -> Iterator[PointCandidate]:
-        told = (asked, self._statements[replies[0]].as_answer, *(self._statements[reply] for reply in replies[1:]))
-        if _length(told) > LONGEST_EXCHANGE:
-            told, replies = (asked, told[-1]), replies[-1:]
-        if _length(told) > LONGEST_EXCHANGE:
+    def _answered(self, place: int, asking: tuple[Statement, ...], replies: Sequence[int]) -> Iterator[PointCandidate]:
+        answers = [self._statements[replies[0]].as_answer, *(self._statements[reply] for reply in replies[1:])]
+        if _length((*asking, *answers)) > LONGEST_EXCHANGE:
+            answers, replies = answers[-1:], replies[-1:]
+        if _length((*asking, *answers)) > LONGEST_EXCHANGE:
             return
-        accepted = self._replies.acceptance(replies[-1]) if told[-1].kind is PointKind.PROPOSAL else None
-        if told[-1].kind is PointKind.CLAIM and Marker.CONCLUDES in told[-1].markers:
+        told, answer = (*asking, *answers), answers[-1]
+        accepted = self._replies.acceptance(replies[-1]) if answer.kind is PointKind.PROPOSAL else None
+        if answer.kind is PointKind.CLAIM and Marker.CONCLUDES in answer.markers:
             accepted = self._replies.assent(replies[-1])
         self._told.update(replies)
-        if _OFFERS.match(asked.text) and told[-1].is_thin and told[-1].markers & _AGREES:
-            yield PointCandidate(PointKind.ACTION, told, by=_speakers(asked))
-        elif told[-1].offers and self._replies.taken_up(replies[-1]) is not None:
-            yield PointCandidate(PointKind.ACTION, told, by=_speakers(told[-1]))
-        elif told[-1].kind in _SETTLED and not _only_asks(told[-1]):
-            told = (*(self._with_own_context(place) or told[:1]), *told[1:])
-            yield PointCandidate(told[-1].kind, told, by=_speakers(told[-1]))
+        if _OFFERS.match(asking[0].text) and answer.is_thin and answer.markers & _AGREES:
+            yield PointCandidate(PointKind.ACTION, told, by=_speakers(*asking))
+        elif answer.offers and self._replies.taken_up(replies[-1]) is not None:
+            yield PointCandidate(PointKind.ACTION, told, by=_speakers(answer))
+        elif answer.kind in _SETTLED and not _only_asks(answer) and not self._replies.is_turned_down(replies[-1]):
+            told = (*(self._with_own_context(place) or asking[:1]), *asking[1:], *answers)
+            yield PointCandidate(answer.kind, told, by=_speakers(answer), is_aside=_is_aside(answer))
         elif accepted is None:
+            told = (*told, *self._more_of_answer(replies[-1], told))
             yield PointCandidate(PointKind.CLAIM, told, by=_speakers(*told))
         else:
             support = (self._statements[accepted],)
-            yield PointCandidate(PointKind.DECISION, told, support, by=_speakers(told[-1], *support))
+            yield PointCandidate(PointKind.DECISION, told, support, by=_speakers(answer, *support))
+
+    def _more_of_answer(self, place: int, told: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Return the sentence with which an answer goes on in the same message, if it is no matter of its own."""
+        after = place + 1
+        if after >= len(self._statements) or self._statements[after].order != self._statements[place].order:
+            return ()
+        more = self._statements[after]
+        is_matter_of_its_own = more.kind is not PointKind.CLAIM or more.is_thin or not more.is_whole or more.offers
+        if is_matter_of_its_own or after in self._told or _length((*told, more)) > LONGEST_ANSWERED:
+            return ()
+        self._added.add(after)
+        return (more,)
 
     def _settled(self, place: int, said: Statement) -> Iterator[PointCandidate]:
         accepted = self._replies.acceptance(place)
@@ -276,13 +311,22 @@ class Exchanges:
             and not said.markers & {Marker.PROMISES, Marker.IS_DUE}
         ):
             kind = PointKind.CLAIM
+        if kind is PointKind.ACTION and self._replies.is_turned_down(place):
+            kind = PointKind.CLAIM
+        if told is None and said.kind is PointKind.DECISION and (days_in(said.text) or said.names_something):
+            told = (said,)
         is_empty = said.kind is PointKind.PROPOSAL and said.word_count <= SHORT and said.weight < NAMED
         if told is None or not said.stems or is_empty or (kind is PointKind.PROPOSAL and said.is_thin):
             return
         support: tuple[Statement, ...] = ()
         if accepted is not None and kind is PointKind.DECISION:
             support = (self._statements[accepted],)
-        yield PointCandidate(kind, told, support, _speakers(said, *support), reverses=_reverses(said))
+        is_aside = kind is PointKind.ACTION and accepted is None and not said.is_labelled and _is_aside(said)
+        if is_aside and len({one.speaker for one in told}) > 1:
+            return
+        yield PointCandidate(
+            kind, told, support, _speakers(said, *support), reverses=_reverses(said), is_aside=is_aside
+        )
 
     def _with_context(self, place: int) -> tuple[Statement, ...] | None:
         """Return the statement, with the one before where it says too little by itself; None if that is no help."""
@@ -358,6 +402,11 @@ def _reverses(said: Statement) -> bool:
     return Marker.REVERSES in said.markers or bool(_INSTEAD_OF.search(said.text))
 
 
+def _is_aside(said: Statement) -> bool:
+    """Return whether a promise in English names no thing, no person and no time that others may know."""
+    return said.text.isascii() and not is_foreign(said.text) and not (said.names_something or _KNOWN.search(said.text))
+
+
 def _only_asks(said: Statement) -> bool:
     """Return whether an answer only asks for something, such as "Please.", and promises nothing."""
     is_promised = said.is_labelled or said.markers & {Marker.PROMISES, Marker.IS_DUE, Marker.DECIDES}
@@ -370,85 +419,3 @@ def _length(told: Sequence[Statement]) -> int:
 
 def _speakers(*statements: Statement) -> tuple[str, ...]:
     return tuple(dict.fromkeys(statement.speaker for statement in statements))
-
-
-def sameness(stems: Mapping[str, float], others: Mapping[str, float]) -> float:
-    """Return the part of what the one with fewer words tells that the other tells too, by the words' weights."""
-    fewer = min((stems, others), key=lambda told: sum(told.values()))
-    total = sum(fewer.values())
-    return sum(weight for stem, weight in fewer.items() if stem in stems and stem in others) / total if total else 0.0
-
-
-def without_reversed(candidates: Sequence[PointCandidate]) -> list[PointCandidate]:
-    """Return the candidates without those that a later one reverses, settles or, being decided, says again."""
-    kept: list[PointCandidate] = []
-    for candidate in candidates:
-        reversed_at = _reversed_by(candidate, kept)
-        if reversed_at is not None:
-            replaced = kept.pop(reversed_at)
-            if replaced.kind is PointKind.DECISION and candidate.kind in (PointKind.PROPOSAL, PointKind.CLAIM):
-                candidate = replace(candidate, kind=PointKind.DECISION)
-        if candidate.kind is PointKind.DECISION:
-            near = kept[-REMEMBERED_CANDIDATES:]
-            kept[-REMEMBERED_CANDIDATES:] = [other for other in near if not _settles(candidate, other)]
-        kept.append(candidate)
-    return kept
-
-
-_OPEN: Final = frozenset({PointKind.PROPOSAL, PointKind.DISAGREEMENT, PointKind.QUESTION})
-
-
-def _settles(decided: PointCandidate, other: PointCandidate) -> bool:
-    """Return whether a decision says all that was open, or what was decided but for another day."""
-    if decided.order - other.order > SETTLES_WITHIN:
-        return False
-    if other.kind in _OPEN:
-        return len(other.stems) > 1 and other.stems.keys() <= decided.stems.keys()
-    return other.kind is PointKind.DECISION and _on_another_day(decided, other)
-
-
-def _on_another_day(decided: PointCandidate, other: PointCandidate) -> bool:
-    """Return whether two decisions say the same but for the day: word for word, or in other words where the second one
-    is a conclusion ("Then ...").
-    """
-    said, before = decided.told[-1], other.told[-1]
-    days, days_before = (_DAY.findall(one.text.lower()) for one in (said, before))
-    if not days or not days_before or days == days_before:
-        return False
-    rest, rest_before = (words(_DAY.sub(" ", one.text)) for one in (said, before))
-    if [word.lower for word in rest] == [word.lower for word in rest_before]:
-        return True
-    stems = [word.stem for word in rest if word.stem in said.stems]
-    stems_before = [word.stem for word in rest_before if word.stem in before.stems]
-    return Marker.CONCLUDES in said.markers and bool(stems) and stems == stems_before
-
-
-REMEMBERED_CANDIDATES: Final = 40
-"""Candidates before a reversal or a decision among which what it reverses or settles is looked for."""
-
-
-def _numbers_of_one(candidate: PointCandidate, other: PointCandidate) -> bool:
-    """Return whether one speaker says a number in both: "One twenty a day." "Sorry, I meant one fifty a day." """
-    said, before = candidate.told[-1], other.told[-1]
-    return said.has_number and before.has_number and said.speaker == before.speaker
-
-
-_REVERSIBLE: Final = frozenset({PointKind.CLAIM, PointKind.DECISION, PointKind.PROPOSAL, PointKind.ACTION})
-
-
-def _reversed_by(candidate: PointCandidate, before: Sequence[PointCandidate]) -> int | None:
-    if not candidate.reverses:
-        return None
-    best: tuple[float, int] | None = None
-    for place in range(len(before) - 1, max(-1, len(before) - 1 - REMEMBERED_CANDIDATES), -1):
-        other = before[place]
-        if other.kind not in _REVERSIBLE:
-            continue
-        is_near = candidate.order - other.order <= NEAR
-        least = SAME_SUBJECT_NEAR if is_near else SAME_SUBJECT
-        if is_near and _numbers_of_one(candidate, other):
-            least = SAME_NUMBERED
-        same = sameness(candidate.stems, other.stems)
-        if same >= least and (best is None or same > best[0]):
-            best = (same, place)
-    return None if best is None else best[1]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
 from context_builder.analysis.analyst import KnownPoint, PointKind
-from context_builder.analysis.text.exchanges import SAME_SUBJECT, PointCandidate, sameness
+from context_builder.analysis.text.exchanges import PointCandidate
 from context_builder.analysis.text.replies import REPLIES_WITHIN
-from context_builder.analysis.text.statements import Statement, known_statement, stems_of, tells_exchange
+from context_builder.analysis.text.reversals import SAME_SUBJECT
+from context_builder.analysis.text.statements import Statement, known_statement, sameness, stems_of, tells_exchange
 from context_builder.analysis.text.words import words
 from context_builder.quoting import quoted_name
 
@@ -64,6 +65,18 @@ class KnownSubjects:
         ):
             return replace(candidate, replaces=replaced.id, asked=_asked(replaced))
         return replace(candidate, replaces=replaced.id)
+
+    def decided(self) -> list[Mapping[str, float]]:
+        """Return what the decisions tell, by their stems."""
+        return [stems for point, stems in self._known.values() if point.kind is PointKind.DECISION]
+
+    def first(
+        self, kinds: Set[PointKind], place_among: Callable[[Iterable[tuple[str, frozenset[str]]]], int | None]
+    ) -> KnownPoint | None:
+        """Return the point of the ``kinds`` whose place is chosen among texts with their stems, the newest first."""
+        points = [(point, stems) for point, stems in reversed(self._known.values()) if point.kind in kinds]
+        place = place_among((point.text, frozenset(stems)) for point, stems in points)
+        return None if place is None else points[place][0]
 
     def _nearest(
         self, candidate: PointCandidate, kinds: frozenset[PointKind] | set[PointKind], least: float

@@ -63,8 +63,8 @@ _ENGLISH: Final = {
     Marker.PROMISES: """i'll; i will; i'm going to; i shall; i'm gonna; i can take … by; i should; i probably
         should; i need to; i have to; i've got to; name will; name is going to; someone needs to; somebody needs to;
         someone should; he'll; she'll; he will; she will; i promise; leave it to me; i'm on it; action item; next
-        step; assigned to; will take care of; takes care of; name can take; name can do; i can send; i can call; i can
-        ring; i can write; i can do that; i can do it; i can take that""",
+        step; assigned to; will take care of; takes care of; name can take; name can do; i can do that; i can
+        do it; i can take that""",
     Marker.IS_DUE: """by monday; by tuesday; by wednesday; by thursday; by friday; by tomorrow; by next week;
         by the end of""",
     Marker.REQUESTS: """can you; could you; would you; will you; please; would you like to; would you mind""",
@@ -97,7 +97,7 @@ _ENGLISH: Final = {
         we need to know; need to find out; remains to be seen""",
     Marker.DOUBTS: """i don't know; i do not know; we don't know; not sure; no idea; good question; no clue; that's
         open; ^open; who knows; i can't say; i wonder; hard to say; nobody knows; remains open; i didn't know; let
-        me check; it depends; my question is; i have one question""",
+        me check; have to think about; need to think about; it depends; my question is; i have one question""",
     Marker.CHATTERS: """can you hear; can everybody hear; good morning; good afternoon; is everybody here; is
         everyone here; are we all on; are we all here; am i on; is this on; is it on; my turn; sorry i'm late; nice
         to meet; how are you; you're wired; want me to grab; hold that thought; see you; have a good; thank you all;
@@ -116,7 +116,9 @@ _ENGLISH: Final = {
         either; what if we had; not only … but; i'm going to go; i'll be back; i'll stop; i'll shut; i have to go;
         i'll let you; what about you; how about you; he will be; she will be; she'll be; he'll be; i have to ask; i'll
         pick up on; i'll think; i'll explain; i'll talk; i'll come back; i'll come to; i'll go through; i'll leave it;
-        i'll turn to; i will not; i won't; what was""",
+        i'll turn to; i will not; i won't; what was; i'll put the kettle; i'll hold you to; i'll cry; i'll kill;
+        i'm going to kill; i'll die; i'm going to die; i've got to go; i've got to run; i need to go; i have to run; i
+        have to think; i need to think""",
 }
 
 _GERMAN: Final = {
@@ -136,12 +138,13 @@ _GERMAN: Final = {
         können wir nicht; wollen wir; wir können doch; ich bin dafür""",
     Marker.PROMISES: """ich werde; ich schicke; ich schick; ich schreibe; ich schreib; ich prüfe; ich prüf; ich
         bestelle; ich bestell; ich kümmere mich; ich übernehme; ich übernehm; ich mache; ich bereite … vor;
-        ich frage; ich rufe; ich ruf … an; ich sende; ich erledige; ich teste; ich besorge; ich besorg; ich
+        ich frage; ich frag; ich rufe; ich ruf … an; ich sende; ich erledige; ich teste; ich besorge; ich besorg; ich
         organisiere; ich entwerfe; ich schaue; ich liefere; ich buche; ich buch; ich kläre; ich klär; ich
         bringe; ich baue; kümmert sich um; jemand muss; jemand sollte; ich muss noch; name wird; name
         übernimmt; name schickt; name schreibt; name bestellt; name prüft; name macht; mache ich bis; nächster schritt;
         schicke ich; schick ich; rufe ich; ruf ich; schreibe ich; schreib ich; frage ich; frag ich; prüfe ich; prüf
-        ich; bestelle ich; bestell ich; das mache ich; das mach ich; das übernehme ich; das übernehm ich; kann ich
+        ich; bestelle ich; bestell ich; sag ich ihm; sag ich ihr; sag ich ihnen; sag ich
+        denen; das mache ich; das mach ich; das übernehme ich; das übernehm ich; kann ich
         übernehmen""",
     Marker.IS_DUE: """bis montag; bis dienstag; bis mittwoch; bis donnerstag; bis freitag; bis morgen; bis ende""",
     Marker.REQUESTS: """kannst du; könntest du; können sie; könnten sie; würdest du; würden sie; bitte … bis;
@@ -214,8 +217,9 @@ _FRENCH: Final = {
         reste ouvert; reste ouverte; à voir; ça dépend""",
     Marker.CHATTERS: """bonjour; bonsoir; bonne semaine; bonne soirée; vous m'entendez; tu m'entends; tout le monde
         est; ça va; salut; bonne journée; merci à tous""",
-    Marker.IDLE: """je vais bien; je vais dire; je vais être; je vais voir; on pourrait dire; pas seulement … mais;
-        tu peux répéter; vous pouvez répéter; vous m'entendez; je ne vais pas; je vais commencer; non plus""",
+    Marker.IDLE: """je vais bien; je vais mourir; je vais dire; je vais être; je vais voir; on pourrait dire; pas
+        seulement … mais; tu peux répéter; vous pouvez répéter; vous m'entendez; je ne vais pas; je vais commencer; non
+        plus""",
 }
 
 _SPANISH: Final = {
@@ -257,10 +261,10 @@ _SPANISH: Final = {
         segura; queda abierto; queda abierta; depende de; habrá que ver""",
     Marker.CHATTERS: """buenos días; buenas tardes; hola; me oís; me oyen; me escuchan; estamos todos; cómo estás;
         cómo estáis; gracias a todos; hasta luego; que tenga; que tengas; que tengan; buen día""",
-    Marker.IDLE: """voy a decir; voy a ser; tengo que decir; no solo … sino; puedes repetir; me oís; me oyen; voy a
-        empezar; no voy a; no hay problema; al final de; al final del; no se preocupe; no te preocupes; no pasa nada;
-        no hay de qué; por qué no me; por qué no nos; por qué no te; por qué no se; por qué no le; por qué no ha; por
-        qué no han; por qué no está; por qué no es; perdone que; le mando por""",
+    Marker.IDLE: """voy a decir; voy a ser; voy a morir; tengo que decir; no solo … sino; puedes repetir; me oís; me
+        oyen; voy a empezar; no voy a; no hay problema; al final de; al final del; no se preocupe; no te
+        preocupes; no pasa nada; no hay de qué; por qué no me; por qué no nos; por qué no te; por qué no se; por qué no
+        le; por qué no ha; por qué no han; por qué no está; por qué no es; perdone que; le mando por""",
 }
 
 JAPANESE: Final = {

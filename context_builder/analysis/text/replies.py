@@ -10,6 +10,7 @@ from typing import Final
 
 from context_builder.analysis.analyst import PointKind
 from context_builder.analysis.text.phrases import Marker
+from context_builder.analysis.text.sentences import is_foreign
 from context_builder.analysis.text.statements import Statement
 
 REPLIES_WITHIN: Final = 6
@@ -34,7 +35,8 @@ _AND: Final = (
 _TAKES_UP: Final = re.compile(
     rf"(?:{_AND}[,.!]* )*(?:yes,? please|please do|do that|go ahead|that(?:['’]d| would) be (?:great|good|lovely|nice)"
     r"|great idea|good idea|sounds good|perfect|wonderful|works for me|let['’]s try that|ja,? bitte"
-    r"|(?:prima,? )?mach das|finde? ich gut|gerne?|prima|super|meinetwegen|passt|einverstanden"
+    r"|(?:much |even )?better|(?:viel )?besser|mejor|(?:prima,? )?mach das|finde? ich gut|gerne?"
+    r"|prima|super|meinetwegen|passt|einverstanden"
     r"|oui,? s['’]il (?:te|vous) plaît|d['’]accord|parfait"
     r"|sí,? por favor|genial|estupendo|perfecto|adelante|vale|de acuerdo)"
     rf"(?:[,.!]* {_AND})*[.! ]*",
@@ -47,6 +49,18 @@ _TAKES_BACK: Final = re.compile(
     r"|je ne peux)\b",
     re.IGNORECASE,
 )
+
+_ASKS_WHO: Final = re.compile(
+    r"(?:(?:and|but|so|seriously|und|aber|et|mais|y|pero),? ){0,2}¿?(?:who|wer|qui|quién|quien)\b", re.IGNORECASE
+)
+_TAKES_ON: Final = re.compile(
+    r"(?:I['’]ll|I will|I can) (?:do|take) (?:it|that)\b|(?:das )?mach(?:e)? ich\b|je m['’]en (?:occupe|charge)\b"
+    r"|yo (?:lo hago|me encargo)\b|me encargo\b|(?:I am|I do|me|ich|moi|yo)[.!]*$",
+    re.IGNORECASE,
+)
+"""How a reply begins that takes something on without naming it."""
+
+_OF_US: Final = re.compile(r"\b(?:we|us|let['’]s)\b", re.IGNORECASE)
 
 _POLAR: Final = frozenset({Marker.NODS, Marker.DISAGREES, Marker.ACCEPTS})
 _NEEDS_REPLY: Final = frozenset({PointKind.QUESTION, PointKind.PROPOSAL, PointKind.DECISION, PointKind.ACTION})
@@ -74,12 +88,21 @@ class Replies:
             self._messages.setdefault(statement.order, []).append(place)
         self._orders = sorted(self._messages)
 
+    def last_of_questions(self, place: int) -> int:
+        """Return the place of the question that ends the message of the one at ``place``, if it comes next."""
+        own = self._following(place)
+        is_next = len(own) == 1 and self._statements[own[0]].is_question and self._statements[own[0]].is_whole
+        return own[0] if is_next else place
+
     def answer(self, place: int, told: Set[int]) -> QuestionAnswer:
         """Return the answer to the question at ``place``, without the statements that are ``told`` already."""
         asked = self._statements[place]
         own = self._following(place)
         if len(own) > 1 or any(self._asks(at) for at in own):
             return QuestionAnswer()
+        asks_who = _ASKS_WHO.match(asked.text) is not None
+        if asks_who and (taken := self._taken_on(place, told)) is not None:
+            return QuestionAnswer([taken])
         for order in self._after(asked.last_order, ANSWERS_WITHIN):
             reply = self._messages[order][:LOOKED_AT]
             if self._statements[reply[0]].speaker == asked.speaker:
@@ -89,12 +112,34 @@ class Replies:
             if any(Marker.DOUBTS in self._statements[at].markers for at in reply[:2]):
                 return QuestionAnswer(is_open=True, is_doubted=True)
             found = self._told_in_answer(reply, told)
+            if asks_who and found and self._statements[found[-1]].kind is PointKind.ACTION:
+                continue  # it promises something else
             if found and (asked.is_asked or self._statements[found[0]].kind is PointKind.PROPOSAL):
                 return QuestionAnswer(found)
             guesses = self._statements[reply[0]].is_question
             if not found and (guesses or any(not self._statements[at].is_thin for at in reply if at not in told)):
                 return QuestionAnswer()
         return QuestionAnswer(is_open=True)
+
+    def _taken_on(self, place: int, told: Set[int]) -> int | None:
+        """Return the place of the statement in which somebody takes on what the question asks somebody to do.
+
+        It says no more than that, or has a word of the question or of what the asker said just before.
+        """
+        asked = self._statements[place]
+        begin = place - 1 if place and self._statements[place - 1].order == asked.order else place
+        stems = self._statements[begin].stems.keys() | asked.stems.keys()
+        for order in self._after(asked.last_order, REPLIES_WITHIN):
+            for at in self._messages[order][:LOOKED_AT]:
+                said = self._statements[at]
+                if said.is_question and self._asks(at) and said.speaker == asked.speaker:
+                    return None
+                if at in told or said.is_question or not said.is_whole:
+                    continue
+                promises = said.kind is PointKind.ACTION and Marker.PROMISES in said.markers
+                if _TAKES_ON.match(said.text) or (promises and stems & said.stems.keys()):
+                    return at
+        return None
 
     def _told_in_answer(self, reply: Sequence[int], told: Set[int]) -> list[int]:
         answer: list[int] = []
@@ -113,8 +158,10 @@ class Replies:
         said = self._statements[place]
         return said.is_question and said.word_count > SHORT and bool(said.stems)
 
-    def acceptance(self, place: int) -> int | None:
-        """Return the place of the statement in which another speaker accepts what was said."""
+    def acceptance(self, place: int, *, beyond_nods: bool = False) -> int | None:
+        """Return the place of the statement in which another speaker accepts what was said, by more than a nod if that
+        is asked for.
+        """
         proposed = self._statements[place]
         is_asked = proposed.is_question or self._ends_asking(place)
         for order in self._after(proposed.last_order, REPLIES_WITHIN):
@@ -129,7 +176,7 @@ class Replies:
             if self._refuses(reply):
                 return None
             accepting = next((at for at in reply[:3] if self._accepts(at, proposed, is_asked=is_asked)), None)
-            if accepting is not None:
+            if accepting is not None and not (beyond_nods and self._only_nods(accepting, proposed)):
                 return accepting
             if any(not self._statements[at].is_thin for at in reply):
                 return None
@@ -154,13 +201,38 @@ class Replies:
 
     def assent(self, place: int) -> int | None:
         """Return the place of the statement that accepts a conclusion: a nod may do no more than to listen."""
-        accepted = self.acceptance(place)
-        if accepted is None:
-            return None
-        said = self._statements[accepted]
         is_asked = any(Marker.SEEKS_ASSENT in self._statements[at].markers for at in self._following(place))
-        is_accepted = Marker.ACCEPTS in said.markers or self._repeats(accepted, self._statements[place])
-        return accepted if is_asked or is_accepted else None
+        return self.acceptance(place, beyond_nods=not is_asked)
+
+    def _only_nods(self, place: int, proposed: Statement) -> bool:
+        return Marker.ACCEPTS not in self._statements[place].markers and not self._repeats(place, proposed)
+
+    def is_turned_down(self, place: int) -> bool:
+        """Return whether the message goes on by asking about what was said, and another speaker says no to it."""
+        said = self._statements[place]
+        if not any(self._statements[at].is_question for at in self._following(place)):
+            return False
+        after = next(iter(self._after(said.last_order, 1)), None)
+        reply = None if after is None else self._statements[self._messages[after][0]]
+        return reply is not None and reply.speaker != said.speaker and Marker.DISAGREES in reply.markers
+
+    def confirms(self, place: int) -> int | None:
+        """Return the place of the statement that accepted what the one at ``place`` says again as settled."""
+        said = self._statements[place]
+        for before in range(place - 1, max(-1, place - 1 - LOOKED_AT), -1):
+            asked = self._statements[before]
+            if said.order - asked.last_order > REPLIES_WITHIN:
+                return None
+            if asked.is_question and said.stems.keys() <= asked.stems.keys() and self._wants_assent(before):
+                accepted = self.acceptance(before)
+                return accepted if accepted is not None and accepted < place else None
+        return None
+
+    def _wants_assent(self, place: int) -> bool:
+        said = self._statements[place]
+        if Marker.PROPOSES in said.markers or self.seeks_assent(place):
+            return True
+        return Marker.CONCLUDES in said.markers and (is_foreign(said.text) or bool(_OF_US.search(said.text)))
 
     def taken_up(self, place: int) -> int | None:
         """Return the place of the next reply if another speaker takes up an offer in it, and says nothing else."""

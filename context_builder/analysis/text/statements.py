@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind
+from context_builder.analysis.text.days import days_in
 from context_builder.analysis.text.markers import (
     is_plain,
     label_of,
@@ -77,6 +78,19 @@ _NO_OF_A_VERB: Final = re.compile(r"no\s+(?!(?:we|let|it|not|wait|hemos|decidimo
 """A "no" that its speaker goes on from without a pause: it denies the verb after it."""
 
 _VERDICT: Final = re.compile(r"\b(?:yes|no|nope|ja|nein|nee|doch|oui|non|si|sí)\b(?=[,.!;:]?\s)", re.IGNORECASE)
+
+_IN_JEST: Final = re.compile(r"\bif (?:\w+ ){1,3}ever\b|^please (?:don['’]t|do not)[,.!]", re.IGNORECASE)
+"""What is promised for a day that may never come, and how somebody asks not to be taken at their word."""
+
+_THEN: Final = re.compile(r"\w then[.!]*$|\balors[.!]*$|\bentonces[.!]*$", re.IGNORECASE)
+"""How a conclusion ends: "Thursday at eight then." """
+
+_SO_IT_IS: Final = re.compile(
+    r"(?:(?:okay|ok|right|good|fine|alright|then|so|well),? )*(?P<chosen>(?:[\w'-]+ ){1,4})(?:then )?it is"
+    r"(?=[,.!]|$| then)",
+    re.IGNORECASE,
+)
+"""How a sentence begins that settles on one of what was proposed: "Okay, Sunday night it is." """
 
 _FIGURES: Final = frozenset(
     """ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty
@@ -264,6 +278,13 @@ def stems_of(found: list[Word], text: str) -> dict[str, float]:
     return stems
 
 
+def sameness(stems: Mapping[str, float], others: Mapping[str, float]) -> float:
+    """Return the part of what the one with fewer words tells that the other tells too, by the words' weights."""
+    fewer = min((stems, others), key=lambda told: sum(told.values()))
+    total = sum(fewer.values())
+    return sum(weight for stem, weight in fewer.items() if stem in stems and stem in others) / total if total else 0.0
+
+
 def _tidy(sentence: str) -> str:
     """Return the sentence without loose ends: stops left over by fillers, and a quotation mark without its partner."""
     text = sentence.rstrip(" ,:–—-")
@@ -303,6 +324,14 @@ def _markers(spoken: str, found: list[Word], opened: list[Word], names: Set[str]
         marked.discard(Marker.PROMISES)
     elif will_do_soon(spoken):
         marked.add(Marker.PROMISES)
+    if _IN_JEST.search(spoken):
+        marked -= {Marker.PROMISES, Marker.REQUESTS}
+    if _THEN.search(spoken):
+        marked.add(Marker.CONCLUDES)
+    if settled := _SO_IT_IS.match(spoken):
+        begun, chosen = spoken[: settled.start("chosen")], settled["chosen"]
+        if days_in(chosen) or _NAME.search(f"{begun and ' '}{chosen}"):
+            marked.add(Marker.DECIDES)
     for name, will, verb in zip(opened, opened[1:], opened[2:], strict=False):
         if will.lower == "will" and verb.lower in DOING and name.text[0].isupper() and name.is_content:
             marked.add(Marker.PROMISES)

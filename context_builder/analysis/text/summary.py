@@ -9,16 +9,19 @@ has been heard yields to the others, so that no part of a long talk is forgotten
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.analysis.analyst import MAX_QUOTES, AnalystMessage, DraftPoint, KnownPoint, PointKind, Quote
-from context_builder.analysis.text.exchanges import Exchanges, PointCandidate, without_reversed
+from context_builder.analysis.text.exchanges import Exchanges, PointCandidate
 from context_builder.analysis.text.known import KnownSubjects
 from context_builder.analysis.text.markers import label_of
 from context_builder.analysis.text.pronouns import NAMED
+from context_builder.analysis.text.rescheduling import with_new_days
+from context_builder.analysis.text.reversals import without_reversed
 from context_builder.analysis.text.sentences import fluent, whole_sentences
 from context_builder.analysis.text.statements import Statement, joined, statement_of, stems_of, verbatim
 from context_builder.analysis.text.words import words
@@ -69,6 +72,13 @@ _WORTH: Final = {
     PointKind.DISAGREEMENT: 2.0,
     PointKind.CONSILIENCE: 1.5,
 }
+
+_HAS_HAPPENED: Final = re.compile(
+    r"\b(?:already|no longer|not any ?more|cancel\w*|fell through|called off|schon|nicht mehr|abgesagt|geplatzt|déjà"
+    r"|annulé\w*|n['’]est plus|ya|cancelad\w+)\b",
+    re.IGNORECASE,
+)
+"""Words with which somebody tells that a thing is no longer as it was."""
 
 _SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
 
@@ -169,11 +179,13 @@ class Digest:
     def points(self) -> tuple[DraftPoint, ...]:
         """Return the points worth keeping, in chronological order."""
         candidates = without_reversed(list(Exchanges(self._statements).candidates()))
+        candidates = with_new_days(candidates, self._statements, self._known)
         said = self._known_texts.union(one.text for one in self._statements)
+        candidates = [self._as_claim(one) if one.is_aside else one for one in candidates]
         candidates = [
             self._known.settled(one) for one in candidates if _tells_enough(one) and not _reads_back(one, said)
         ]
-        first = [_comes_first(candidate) for candidate in candidates]
+        first = [_comes_first(one) or self._overtakes(one, candidates) for one in candidates]
         count = min(self._size.most, self._size.points_for(self._substantive) + sum(first))
         if not count:
             return ()
@@ -183,7 +195,7 @@ class Digest:
                 candidate,
                 place,
                 place * stretches // len(candidates),
-                _worth(candidate) * (1.0 if self._belongs(candidate.stems) else _APART),
+                _worth(candidate) * (_APART if candidate.is_aside or not self._belongs(candidate.stems) else 1.0),
                 first[place],
             )
             for place, candidate in enumerate(candidates)
@@ -191,6 +203,19 @@ class Digest:
         weight = {stem: self._weight(stem) for stem in self._specific}
         chosen = _selected(_shortlist(choices, stretches, weight), count, weight)
         return tuple(self._drafted(choice.candidate) for choice in sorted(chosen, key=lambda choice: choice.place))
+
+    def _overtakes(self, claim: PointCandidate, candidates: Sequence[PointCandidate]) -> bool:
+        """Return whether a claim tells what has happened since to what was decided."""
+        if claim.kind is not PointKind.CLAIM or not _HAS_HAPPENED.search(claim.told[-1].text):
+            return False
+        told = {stem for stem, weight in claim.stems.items() if weight >= NAMED}
+        decided = [one.stems for one in candidates if one.kind is PointKind.DECISION and one.order < claim.order]
+        return any(len(told.intersection(stems)) > 1 for stems in (*decided, *self._known.decided()))
+
+    def _as_claim(self, aside: PointCandidate) -> PointCandidate:
+        """Return a promise that nobody asked for as what was said, unless something else that is said is about it."""
+        is_about_it = self._belongs(aside.told[-1].stems)
+        return replace(aside, is_aside=False) if is_about_it else replace(aside, kind=PointKind.CLAIM)
 
     def _belongs(self, stems: Mapping[str, float]) -> bool:
         """Return whether something else that is said shares a word that tells something."""

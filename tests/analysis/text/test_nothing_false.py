@@ -221,3 +221,29 @@ def test_a_promise_is_one_beside_a_denial(promise: str) -> None:
 )
 def test_a_habit_is_no_promise(said: str) -> None:
     assert PointKind.ACTION not in {kind for kind, _ in told([("Jan", said), ("Eva", "Perfect.")])}
+
+
+@pytest.mark.parametrize(
+    ("settled", "later"),
+    [
+        (
+            "We decided that the pumps ship on Thursday.",
+            "The auditors come on Thursday. We decided to meet them on Friday.",
+        ),
+        ("I'll call Siemens on Thursday.", "My sister has her exam on Thursday. I'll cook for her on Friday."),
+        ("We decided that the pumps ship on Thursday.", "Is Thursday a holiday? We could ship the pumps on Friday."),
+        (
+            "We decided that the pumps ship on Thursday.",
+            "The pumps ship on Thursday. We decided that the valves ship on Friday.",
+        ),
+    ],
+)
+def test_what_is_on_another_day_leaves_what_it_has_nothing_to_do_with(settled: str, later: str) -> None:
+    known = [KnownPoint(7, settled, PointKind.DECISION, ("Ann",), (Quote(95, settled),))]
+    assert all(7 not in point.replaces for point in points(said([("Ann", later)]), known=known))
+    assert settled in [text for _, text in told([("Ann", settled), ("Ben", later)])]
+
+
+def test_a_promise_of_others_is_not_what_a_question_asks_for() -> None:
+    talk = [("Ann", "Who pays the landlord?"), ("Ben", "I forgot."), ("Cy", "I'll call Maria about the pumps.")]
+    assert not any("landlord" in text and "Maria" in text for _, text in told(talk))
