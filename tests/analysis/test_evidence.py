@@ -421,10 +421,32 @@ def test_a_rewritten_sentence_that_swaps_or_adds_something_is_doubted(
         ("Das Becken wird für Mitglieder geöffnet.", "Das Becken wird nur für Mitglieder geöffnet.", True),
         ("La piscine reste fermée.", "La piscine reste fermée tant que la conduite fuit.", True),
         ("如果漏水，泵就停。", "如果漏水，泵就停。", False),
+        ("Nous payons la facture.", "Nous payons la facture si le client signe le bon de livraison.", True),
+        ("Le patient peut rentrer.", "Le patient peut rentrer s'il va mieux pendant deux jours.", True),
+        ("Il faut envoyer le contrat à Lyon.", "Envoyez le contrat à Lyon, s'il vous plaît.", False),
+        ("La pompe est réparée depuis lundi.", "Si, la pompe est réparée depuis lundi.", False),
+        ("Pagamos la factura.", "Pagamos la factura si el cliente firma el albarán.", True),
+        ("La bomba está reparada desde el lunes.", "Si, la bomba está reparada desde el lunes.", False),
+        ("Paghiamo la fattura.", "Paghiamo la fattura se il cliente firma la bolla di consegna.", True),
+        ("Con la pompa nuova si lavora meglio.", "Si lavora meglio con la pompa nuova.", False),
+        ("Pagamos a fatura.", "Pagamos a fatura se o cliente assinar a guia de entrega.", True),
+        ("A equipe tem reunião em Lyon na terça.", "A equipe se reúne na terça em Lyon.", False),
+        ("We betalen de factuur.", "We betalen de factuur als de klant de leveringsbon tekent.", True),
+        ("De server is een reserve voor Lyon.", "We gebruiken de server als reserve voor Lyon.", False),
+        ("Die Pumpe ist die Reserve für das Lager.", "Die Pumpe ist als Reserve für das Lager gedacht.", False),
+        ("Wir liefern die Pumpen aus.", "Wir liefern die Pumpen erst nach der Zahlung aus.", True),
+        ("The dose is given at night in the ward.", "The second dose is given at night in the ward.", True),
+        ("The second meeting takes place in Leeds.", "The second meeting is in Leeds.", False),
     ],
 )
 def test_a_rewritten_sentence_keeps_the_conditions_of_what_it_says(text: str, old: str, loses: bool) -> None:
     assert check_rewritten(text, [old], [old]) == Findings(doubts=(Doubt.SUPPORT,) if loses else ())
+
+
+def test_a_rewritten_sentence_keeps_a_without_beside_another_negation() -> None:
+    old = "The lab is not closed and the samples can be used without the licence."
+    text = "The lab is not closed and the samples can be used."
+    assert check_rewritten(text, [old], [old]) == Findings(doubts=(Doubt.SUPPORT,))
 
 
 TASKS = (

@@ -12,6 +12,7 @@ import regex
 from context_builder.analysis.evidence.negation import negates
 from context_builder.analysis.evidence.overlap import Terms
 from context_builder.analysis.evidence.words import TABLES, CheckedText, Vocabulary, plain, words_of
+from context_builder.language import language_of
 
 
 def _marker(words: Collection[str], parts: Collection[str] = ()) -> regex.Pattern[str]:
@@ -22,14 +23,22 @@ def _marker(words: Collection[str], parts: Collection[str] = ()) -> regex.Patter
 
 
 _CONDITION: Final = _marker(TABLES["conditions"], TABLES["condition_parts"])
-"""Where begins what makes a rule hold, or ends it: if, unless, until; not words such as Spanish ``si``, which is a
-pronoun in Italian."""
+"""Where begins what makes a rule hold, or ends it: if, unless, until, without."""
 
-_ONLY: Final = _marker(TABLES["only"])
+_CONDITIONS_OF: Final = {
+    language: _marker([*TABLES["conditions"], *words], TABLES["condition_parts"])
+    for language, words in TABLES["conditions_of"].items()
+}
+"""The same in languages with words for it that say something else in others: Spanish ``si`` is an Italian pronoun."""
+
+_NO_CONDITION: Final = _marker(TABLES["not_conditions"])
+
+_ONLY: Final = _marker([*TABLES["only"], *TABLES["one_of_several"]])
 """Words before what a rule is limited to."""
 
 _LIMITED: Final = Vocabulary(
-    [*TABLES["only"], *TABLES["alone"], *TABLES["limits"]], [*TABLES["only_parts"], *TABLES["limit_parts"]]
+    [*TABLES["only"], *(each.split()[-1] for each in TABLES["one_of_several"]), *TABLES["alone"], *TABLES["limits"]],
+    [*TABLES["only_parts"], *TABLES["limit_parts"]],
 )
 
 _STILL_SAID: Final = 0.6
@@ -56,20 +65,22 @@ def loses_a_condition(text: str, before: Sequence[str]) -> bool:
     All of them are plain.
     """
     said = Terms([CheckedText(text)])
+    language = language_of(" ".join([text, *before]))
     if any(
         _share(said, rule) >= _STILL_SAID and _share(said, condition, if_nothing=1.0) < _HARDLY_SAID
         for one in before
-        for rule, condition in _rules_of(one)
+        for rule, condition in _rules_of(one, language_of(one) or language)
     ):
         return True
     clauses = _CLAUSE_END.split(text)
     return any(_is_not_limited_in(clauses, words) for one in before for words in _limited_words_of(one))
 
 
-def _rules_of(text: str) -> Iterator[tuple[str, str]]:
+def _rules_of(text: str, language: str | None) -> Iterator[tuple[str, str]]:
     """Yield what a plain text says under each condition, and the condition."""
-    for part in _PART_END.split(text):
-        for marker in _CONDITION.finditer(part):
+    condition_begins = _CONDITION if language is None else _CONDITIONS_OF.get(language, _CONDITION)
+    for part in _PART_END.split(_NO_CONDITION.sub(" ", text)):
+        for marker in condition_begins.finditer(part):
             condition = _CLAUSE_END.split(part[marker.end() :], maxsplit=1)[0]
             yield f"{part[: marker.start()]} {part[marker.end() + len(condition) :]}", condition
 

@@ -285,13 +285,16 @@ class Exchanges:
             yield PointCandidate(PointKind.DECISION, told, support, by=_speakers(answer, *support))
 
     def _more_of_answer(self, place: int, told: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Return the sentence with which an answer goes on in the same message, if it is no matter of its own."""
+        """Return the sentence with which an answer goes on, if only that one says what was asked about."""
         after = place + 1
         if after >= len(self._statements) or self._statements[after].order != self._statements[place].order:
             return ()
         more = self._statements[after]
         is_matter_of_its_own = more.kind is not PointKind.CLAIM or more.is_thin or not more.is_whole or more.offers
-        if is_matter_of_its_own or after in self._told or _length((*told, more)) > LONGEST_ANSWERED:
+        asked, answered = told[0].stems.keys(), self._statements[place].stems.keys()
+        if is_matter_of_its_own or not (asked & more.stems.keys()) - answered or after in self._told:
+            return ()
+        if _length((*told, more)) > LONGEST_ANSWERED:
             return ()
         self._added.add(after)
         return (more,)

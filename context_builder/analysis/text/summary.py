@@ -63,6 +63,22 @@ _APART: Final = 0.25
 _FIGURES: Final = 1.3
 """Worth of a sentence with a number in it."""
 
+_DEFINES: Final = re.compile(
+    r"\b(?:is called|are called|we call|stands for|means|is defined as|refers to|nennt man|nennen wir|bedeutet"
+    r"|(?<!das )heißt|versteht man|bezeichnet man|s['’]appelle|on appelle|signifie|désigne|se llama|significa)\b"
+    r"|^(?:(?:the|an?|der|die|das|eine?|le|la|les|une?|el) )?(?!(?:th(?:is|at|ere)|here|wh\w+|he|she|it|das|dies)\b)"
+    r"[\w-]{3,}(?: [\w-]+){0,4} (?:is|are|ist|sind|est|sont|es|son)"
+    r" (?:the|an?|where|what|how|der|die|das|eine?|le|la|l['’]|une?|el)\b",
+    re.IGNORECASE,
+)
+"""How a sentence says what a thing is."""
+
+_DEFINITION: Final = 1.6
+"""Worth of a sentence that says what a thing is, by which others are understood."""
+
+_CORRECTION: Final = 1.2
+"""Worth of a sentence that takes something back."""
+
 _WORTH: Final = {
     PointKind.CLAIM: 1.0,
     PointKind.QUESTION: 1.3,
@@ -276,6 +292,10 @@ def _worth(candidate: PointCandidate) -> float:
         worth *= _HANGING if len(candidate.told) == 1 else math.sqrt(_HANGING)
     if any(statement.has_number for statement in candidate.told):
         worth *= _FIGURES
+    if candidate.kind is PointKind.CLAIM and any(_DEFINES.search(one.text) for one in candidate.told):
+        worth *= _DEFINITION
+    if candidate.reverses:
+        worth *= _CORRECTION
     if len(candidate.told) > 1:
         worth *= _TOGETHER
     elif candidate.told[0].is_fragment:

@@ -268,3 +268,13 @@ def test_what_has_happened_to_what_was_decided_is_told() -> None:
     happened = "El local de la calle Mayor ya lo ha alquilado otro."
     talk = [("Carmen", happened), *(("Pablo", f"El queso número {place} pesa veinte kilos.") for place in range(9))]
     assert happened in [point.text for point in points(said(talk), known=known, per_point=9.0)]
+
+
+def test_what_a_thing_is_comes_before_small_talk() -> None:
+    definition = "Field capacity is the water that is left in a soil after two days."
+    talk = [
+        ("Ann", "The projector of this soil lab was slow in the morning, and the water was cold."),
+        ("Ann", definition),
+        ("Ann", "The water in the kitchen of the soil lab tasted like iron in the summer holidays."),
+    ]
+    assert [point.text for point in points(said(talk), per_point=3.0)] == [definition]

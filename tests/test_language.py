@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.memory.rows import language_of
+from context_builder.language import language_of
 
 
 @pytest.mark.parametrize(
