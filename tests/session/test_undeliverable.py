@@ -83,7 +83,7 @@ FAILURES: list[Callable[[], BaseException]] = [
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Couriers try again soon."""
+    """Relays try again soon."""
     monkeypatch.setattr(relays, "LONGEST_WAIT", 0.01)
 
 
