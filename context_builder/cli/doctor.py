@@ -142,7 +142,8 @@ async def _examined(app: App, names: Iterable[str]) -> list[CheckResult]:
             findings.append(CheckResult(name, ok=outcome.ok, found=outcome.found, advice=outcome.advice))
         except (TimeoutError, ContextBuilderError) as error:
             found = f"no answer within {PATIENCE:g} s" if isinstance(error, TimeoutError) else str(error)
-            findings.append(CheckResult(name, ok=False, found=found, advice=ADVICE[name]))
+            advice = "" if "; " in found else ADVICE[name]  # most errors say what to do, and know better
+            findings.append(CheckResult(name, ok=False, found=found, advice=advice))
             is_reached = is_reached and name != "redis"
     return findings
 

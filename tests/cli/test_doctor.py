@@ -57,6 +57,14 @@ def execute(database_url: str, sql: str) -> None:
     asyncio.run(done())
 
 
+def test_what_a_failed_check_says_to_do_is_said_once(database_url: str) -> None:
+    assert database_url
+    lines = CliRunner().invoke(app, ["doctor"]).stdout.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("FAIL  archive")]
+    assert lines[place].endswith("has no table context_summaries; run `context-builder migrate`")
+    assert not lines[place + 1].strip().startswith("→")
+
+
 def test_it_names_the_migrations_that_the_database_lacks(migrated_url: str) -> None:
     assert advice() == ""
     execute(migrated_url, f"DELETE FROM context_builder_migrations WHERE name = '{NEWEST}'")

@@ -238,4 +238,4 @@ def test_clocks_apart_are_said(start: Start, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(time, "time", lambda: true_time() + 60)
     found = finding("clock")
     assert 59 < float(found["found"].split()[0]) < 61
-    assert "set the clocks by NTP" in found["advice"]
+    assert "set both clocks by NTP" in found["advice"]

@@ -125,12 +125,12 @@ def main() -> None:
     gc.freeze()  # a collection in a command would copy every page it shares with this process
     running: dict[int, str] = {}
 
-    def bury(*_: object) -> None:
+    def reap(*_: object) -> None:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 Path(running.pop(ended[0])).write_text(str(os.waitstatus_to_exitcode(ended[1])))
 
-    signal.signal(signal.SIGCHLD, bury)
+    signal.signal(signal.SIGCHLD, reap)
     for line in sys.stdin:
         asked = json.loads(line)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # until it is known

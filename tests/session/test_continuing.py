@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from context_builder.errors import DatabaseUnavailable, LeaseLost, SessionOwned, StoreError
-from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
+from context_builder.memory.memory import MemoryFilter, MemoryQuery
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.session.store.store import SessionStore
-from context_builder.testing import InMemoryStore
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import PATIENCE, wait_until
 from tests.session.live import TENANT, Live
+from tests.session.memories import SlowMemory
 from tests.session.saying import advised, spoken
 
 pytestmark = pytest.mark.engines
@@ -343,28 +342,11 @@ async def test_every_session_of_a_process_survives_that_redis_lost_its_data(live
     assert not any(task.done() for task in live.tasks.values())
 
 
-class SlowMemory(InMemoryStore):
-    """Takes in nothing until it may, and is told of summaries alone."""
-
-    supports_message_feed = False
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked, self.may = asyncio.Event(), asyncio.Event()
-
-    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        self.asked.set()
-        await asyncio.shield(self._remember_later(tenant_id, memories))  # what was sent cannot be called back
-
-    async def _remember_later(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        await self.may.wait()
-        await super().remember(tenant_id, memories)
-
-
 @pytest.mark.parametrize("begun_anew", [False, True])
 async def test_what_is_delivered_of_a_forgotten_session_is_taken_back(live: Live, begun_anew: bool) -> None:
     """Its owner stood still in a delivery while it was forgotten; what a new owner has delivered stays."""
     live.memory = memory = SlowMemory()
+    memory.supports_message_feed = False
     session = await live.start()
     await live.say(1, 2)
     await live.shows(1, 2)

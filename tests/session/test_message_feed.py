@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 
-from context_builder.costs import Usage, charge
 from context_builder.errors import DatabaseRejected, DatabaseUnavailable, LeaseLost
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.sql_memory import PostgresMemory
@@ -19,6 +18,7 @@ from context_builder.testing import InMemoryStore
 from tests.services.waiting import PATIENCE, wait_until
 from tests.session.conftest import HOSTED_TOO
 from tests.session.live import TENANT, Live
+from tests.session.memories import PricedMemory, SlowMemory
 from tests.session.saying import spoken
 
 pytestmark = [pytest.mark.engines, HOSTED_TOO]
@@ -141,7 +141,7 @@ async def test_a_memory_that_never_answers_delays_no_message(live: Live) -> None
 
 
 async def test_what_embeddings_cost_is_part_of_what_the_session_costs(live: Live) -> None:
-    live.memory = Embedding()
+    live.memory = PricedMemory()
     await live.start()
     await live.say(1)
 
@@ -197,30 +197,6 @@ class Counting(InMemoryStore):
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         self.asked += 1
-        await super().remember(tenant_id, memories)
-
-
-class Embedding(InMemoryStore):
-    """Embeds what it remembers, at a price."""
-
-    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        charge("embeddings", Usage(model="e5", prompt_tokens=7, calls=1, dollars=0.25))
-        await super().remember(tenant_id, memories)
-
-
-class SlowMemory(InMemoryStore):
-    """Takes in nothing until it may, and what was sent cannot be called back."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked, self.may = asyncio.Event(), asyncio.Event()
-
-    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        self.asked.set()
-        await asyncio.shield(self._remember_later(tenant_id, memories))
-
-    async def _remember_later(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        await self.may.wait()
         await super().remember(tenant_id, memories)
 
 
