@@ -124,6 +124,7 @@ async def none_waiting(database: asyncpg.Connection) -> bool:
 
 
 @pytest.mark.engines
+@pytest.mark.usefixtures("redis")  # which is empty then
 async def test_a_command_that_is_killed_in_the_middle_is_run_again(
     redis_server: RedisServer, migrated_url: str, tmp_path: Path
 ) -> None:

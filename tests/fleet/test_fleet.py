@@ -178,7 +178,6 @@ async def test_what_is_pushed_while_a_session_leaves_is_never_missed(
         await fleet.say("monday")
         await fleet.hears("monday")
         await wait_until(lambda: _is_left(fleet), "it leaves", poll=0.0005)  # docket has its task still
-    assert worker.output.count("fleet.session_sleeps") >= 10
 
 
 async def _is_left(fleet: Fleet) -> bool:

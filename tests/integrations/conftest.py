@@ -12,13 +12,14 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder import ContextBuilder
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.integrations.live_session import LiveSession
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore
 from tests.services.daemon import ROOT
 from tests.services.redis_server import RedisServer
 from tests.services.running import push, running, state
-from tests.services.waiting import wait_until
+from tests.services.waiting import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -30,7 +31,8 @@ def store() -> InMemoryStore:
 async def live(redis: Redis, store: InMemoryStore) -> LiveSession:
     """The session ``monday``, whose tenant remembers how deep the mooring is."""
     await store.remember("default", [Memory("depth", "The mooring is at forty metres", speaker="Ben")])
-    return LiveSession(redis, "monday", ContextBuilder(store=store), turn={"tenant_id": "default"})
+    builder = ContextBuilder(store=store, config=AssemblyConfig(deadline=PATIENCE))
+    return LiveSession(redis, "monday", builder, turn={"tenant_id": "default"})
 
 
 @pytest.fixture

@@ -9,8 +9,10 @@ import asyncio
 import importlib.util
 import json
 import sys
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from pipecat.frames.frames import (
     BotStartedSpeakingFrame,
@@ -37,11 +39,13 @@ from pipecat.services.settings import LLMSettings
 from pipecat.tests.utils import SleepFrame, run_test
 
 from context_builder import ContextBuilder
-from context_builder.integrations.live_session import LiveSession
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.integrations.live_session import LiveSession, Outgoing
 from context_builder.integrations.pipecat import ConversationListener, ConversationRecord, with_record
 from context_builder.memory.memory import Memory
 from context_builder.storage.redis import client_for
 from context_builder.testing import InMemoryStore
+from tests.services.waiting import PATIENCE
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/pipecat_bot.py"
 AT = "2026-11-23T10:00:00+00:00"
@@ -109,10 +113,10 @@ async def interrupted(live: LiveSession) -> dict[str, Any]:
         InterruptionFrame(),
         BotStartedSpeakingFrame(),
         LLMContextAssistantTurnFrame("It is deep.", AT),
-        SleepFrame(0.1),  # an interruption overtakes what waits
+        SleepFrame(1.0),  # an interruption overtakes what waits
         InterruptionFrame(),
         BotStoppedSpeakingFrame(),
-        SleepFrame(0.1),
+        SleepFrame(1.0),
         LLMContextAssistantTurnFrame("They", AT),
     ]
     await run_test(ConversationListener(live, agent="Law expert"), frames_to_send=frames)
@@ -121,7 +125,7 @@ async def interrupted(live: LiveSession) -> dict[str, Any]:
 
 async def realtime(live: LiveSession) -> dict[str, Any]:
     """A model that transcribes itself is heard behind the user aggregator."""
-    frames = [TranscriptionFrame("From quay four.", "", AT), SleepFrame(0.1)]
+    frames = [TranscriptionFrame("From quay four.", "", AT), SleepFrame(1.0)]
     listener = ConversationListener(live, names={"": "Ann"})
     await run_test(listener, frames_to_send=frames, frames_to_send_direction=FrameDirection.UPSTREAM)
     return {}
@@ -139,9 +143,9 @@ async def silence(live: LiveSession) -> dict[str, Any]:
     counts = []
     for frames in (
         [VADUserStartedSpeakingFrame(), SleepFrame(0.6)],
-        [VADUserStartedSpeakingFrame(), VADUserStoppedSpeakingFrame(stop_secs=0.1), SleepFrame(0.6)],
+        [VADUserStartedSpeakingFrame(), VADUserStoppedSpeakingFrame(stop_secs=0.1), SleepFrame(2.0)],
         [BotStartedSpeakingFrame(), VADUserStartedSpeakingFrame(), VADUserStoppedSpeakingFrame(), SleepFrame(0.6)],
-        [BotStartedSpeakingFrame(), BotStoppedSpeakingFrame(), SleepFrame(0.6)],
+        [BotStartedSpeakingFrame(), BotStoppedSpeakingFrame(), SleepFrame(2.0)],
     ):
         await run_test(listener, frames_to_send=frames)
         counts.append(len(told))
@@ -229,12 +233,17 @@ async def example(live: LiveSession) -> dict[str, Any]:
 async def main(redis_url: str) -> None:
     store = InMemoryStore()
     await store.remember("default", [Memory("depth", "The mooring is at forty metres", speaker="Ben")])
+    patient = patch.object(Outgoing, "close", partialmethod(Outgoing.close, PATIENCE))
     async with client_for(redis_url) as redis:
-        live = LiveSession(redis, "monday", ContextBuilder(store=store), turn={"tenant_id": "default"})
-        told = {
-            part.__name__: await part(live)
-            for part in (record, instructed, example, silence, transcriptions, restated, realtime, interrupted)
-        }
+        live = LiveSession(
+            redis,
+            "monday",
+            ContextBuilder(store=store, config=AssemblyConfig(deadline=PATIENCE)),
+            turn={"tenant_id": "default"},
+        )
+        parts = (record, instructed, example, silence, transcriptions, restated, realtime, interrupted)
+        with patient:
+            told = {part.__name__: await part(live) for part in parts}
     sys.stdout.write(f"\n{json.dumps(told)}\n")
 
 

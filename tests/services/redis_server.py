@@ -13,6 +13,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.redis_launch import find_servers
@@ -71,7 +72,7 @@ class RedisServer:
         deadline = time.monotonic() + PATIENCE
         with Redis.from_url(self.url, password=password, protocol=2) as client:
             while True:
-                with suppress(RedisConnectionError):  # BusyLoadingError is one too
+                with suppress(RedisConnectionError, RedisTimeoutError):  # BusyLoadingError is one too
                     client.ping()
                     return
                 if self._process.poll() is not None or time.monotonic() > deadline:

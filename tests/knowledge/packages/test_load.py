@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
+import pytest
+
+from context_builder.knowledge import service as service_module
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import AT_ONCE
@@ -39,7 +42,8 @@ class Slowed:
             self.running -= 1
 
 
-async def test_packages_asked_for_at_once_wait_for_each_other(lab: Lab) -> None:
+async def test_packages_asked_for_at_once_wait_for_each_other(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "LONGEST_WAIT", PATIENCE)
     all_at_once = asyncio.Event()
 
     async def gather_up(_: int) -> None:

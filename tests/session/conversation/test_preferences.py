@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from context_builder import ContextBuilder, UserPreferencesStrategy
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, TenantMemory
 from context_builder.memory.preferences import KIND, Preference, stated_preferences
 from context_builder.memory.rows import as_key
@@ -17,6 +18,7 @@ from context_builder.session.conversation.memory_batch import of_message, prefer
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
 from context_builder.testing import InMemoryStore
+from tests.services.waiting import PATIENCE
 from tests.session.live import TENANT, Live
 from tests.session.saying import ARRIVAL, advice, message, spoken
 
@@ -142,12 +144,11 @@ async def test_what_is_taken_back_in_postgresql_is_in_no_prompt(migrated_url: st
     said = ("I prefer tea.", "I hate surprises.", "I no longer prefer tea.")
     left = await kept(memory, *(message(number, text) for number, text in enumerate(said, 1)))
     assert left == ["Dislikes surprises", "No longer prefers tea"]
-    builder = ContextBuilder.new(memory).for_tenant(TENANT).for_user("Alice")
+    patient = ContextBuilder(store=memory, config=AssemblyConfig(deadline=PATIENCE))
+    builder = patient.for_tenant(TENANT).for_user("Alice")
     context = await builder.with_strategy(UserPreferencesStrategy()).build()
     assert context.user_preferences == "- Dislikes surprises"
-    assert [one.text for one in await ContextBuilder(store=memory).preferences("Alice", TENANT)] == [
-        "Dislikes surprises"
-    ]
+    assert [one.text for one in await patient.preferences("Alice", TENANT)] == ["Dislikes surprises"]
     await memory.close()
 
 
