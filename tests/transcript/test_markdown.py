@@ -148,6 +148,11 @@ def test_a_transcript_that_a_model_writes_is_part_of_its_answer(tmp_path: Path) 
     ]  # fmt: skip
 
 
+def test_the_first_of_records_between_rules_is_no_yaml_above_a_note(tmp_path: Path) -> None:
+    text = "---\nName: Ida\nText: Shall we sail?\n---\nName: Bo\nText: No.\n---\nName: Ida\nText: Fine.\n"
+    assert heard(tmp_path, "talk.md", text) == ["Ida | Shall we sail?", "Bo | No.", "Ida | Fine."]
+
+
 @pytest.mark.parametrize("bullet", ["-", "*", "•"])
 def test_labels_in_a_list(tmp_path: Path, bullet: str) -> None:
     text = f"{bullet} Ida: Shall we sail?\n{bullet} Bo: No.\n"

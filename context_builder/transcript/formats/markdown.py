@@ -124,7 +124,11 @@ def transcript_in(text: str) -> tuple[list[str], str]:
     """
     lines = text.split("\n")
     first = _FRONT.match(text)
-    begin, end = first[0].count("\n") if first else 0, len(lines)
+    keys = {line.partition(":")[0] for line in first[0].split("\n") if ":" in line} if first else set()
+    is_record = first is not None and not keys.isdisjoint(
+        line.partition(":")[0] for line in text[first.end() :].split("\n") if ":" in line
+    )
+    begin, end = first[0].count("\n") if first and not is_record else 0, len(lines)
     headings = [(place, one) for place, line in enumerate(lines) if (one := _ANY_HEADING.fullmatch(line.rstrip()))]
     titles = Counter(one["title"] for _, one in headings)
     if (found := next((one for one in headings if _TRANSCRIPT.fullmatch(one[1][0])), None)) is not None:
