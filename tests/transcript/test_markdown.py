@@ -31,6 +31,14 @@ from tests.transcript.reading import heard, transcript
         "**[00:00:13 - Ida Lind]** Shall we sail?\n\n**[00:01:11 - Bo Berg]** No.\n",
         "### Ida Lind — 00:13\nShall we sail?\n\n### Bo Berg — 01:11\nNo.\n",
         "*Ida Lind* (00:13): Shall we sail?\n\n*Bo Berg* (01:11): No.\n",
+        "Ida Lind 00:13: Shall we sail?\nBo Berg 01:11: No.\n",
+        "Ida Lind at 00:13: Shall we sail?\nBo Berg at 01:11: No.\n",
+        "Ida Lind @ 00:13\nShall we sail?\n\nBo Berg @ 01:11\nNo.\n",
+        "Ida Lind|00:13|Shall we sail?\nBo Berg|01:11|No.\n",
+        "00:13 - 00:15\nIda Lind: Shall we sail?\n\n01:11 - 01:13\nBo Berg: No.\n",
+        "Ida Lind:\n[00:13] Shall we sail?\n\nBo Berg:\n[01:11] No.\n",
+        "**Ida Lind**\n*00:13*\n\nShall we sail?\n\n**Bo Berg**\n*01:11*\n\nNo.\n",
+        "__Ida Lind__ (00:13): Shall we sail?\n\n__Bo Berg__ (01:11): No.\n",
         "🗣️ **Ida Lind** [00:13]: Shall we sail?\n🗣️ **Bo Berg** [01:11]: No.\n",
     ],
 )
@@ -104,6 +112,51 @@ def test_times_of_the_day_are_not_counted_from_when_it_began(tmp_path: Path, hea
     assert [moment.strftime("%Y-%m-%d %H:%M:%S") for moment in moments] == [
         "2026-04-03 10:00:05", "2026-04-03 10:00:09",
     ]  # fmt: skip
+
+
+def test_headings_with_times_are_names_where_some_comes_again(tmp_path: Path) -> None:
+    text = "### 0:03 - Ida\nShall we sail?\n\n### 0:09 - Bo\nNo.\n\n### 0:12 - Ida\nFine.\n"
+    assert heard(tmp_path, "talk.md", text) == ["Ida | Shall we sail?", "Bo | No.", "Ida | Fine."]
+    chapters = "### 0:03 - Tides\nIda: They rise.\n\n### 0:09 - Seals\nBo: They sleep.\nIda: Where?\n"
+    assert heard(tmp_path, "talk.md", chapters) == ["Ida | They rise.", "Bo | They sleep.", "Ida | Where?"]
+
+
+def test_what_has_no_label_below_a_heading_is_not_said_by_who_spoke_before(tmp_path: Path) -> None:
+    text = (
+        "# Tides\n\nIda: Shall we sail?\n\nBo: No.\n\n### Conclusion\n\nThey stay.\n\n### Next\n\nIda: So?\n\nBo: Go.\n"
+    )
+    found = transcript(tmp_path, "minutes.md", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == [
+        "Ida | Shall we sail?", "Bo | No.", "Unknown | They stay.", "Ida | So?", "Bo | Go.",
+    ]  # fmt: skip
+    assert found.notes == ("1 line above the first speaker not read", "2 headings between what was said not read")
+
+
+def test_headings_that_a_model_writes_are_part_of_its_answer(tmp_path: Path) -> None:
+    text = "User: Why?\n\nAssistant: For two reasons.\n\n## First\n\nIt rains.\n\nUser: And?\n\nAssistant: It blows.\n"
+    assert heard(tmp_path, "chat.md", text) == [
+        "User | Why?", "Assistant | For two reasons. ## First It rains.", "User | And?", "Assistant | It blows.",
+    ]  # fmt: skip
+
+
+def test_a_transcript_that_a_model_writes_is_part_of_its_answer(tmp_path: Path) -> None:
+    text = "User: What did they say?\n\nAssistant: This.\n\n## Transcript\n\nShall we sail?\nNo.\n\nUser: Thanks.\n"
+    text += "\nAssistant: Good.\n"
+    assert heard(tmp_path, "chat.md", text) == [
+        "User | What did they say?", "Assistant | This. ## Transcript Shall we sail? No.", "User | Thanks.",
+        "Assistant | Good.",
+    ]  # fmt: skip
+
+
+def test_the_first_of_records_between_rules_is_no_yaml_above_a_note(tmp_path: Path) -> None:
+    text = "---\nName: Ida\nText: Shall we sail?\n---\nName: Bo\nText: No.\n---\nName: Ida\nText: Fine.\n"
+    assert heard(tmp_path, "talk.md", text) == ["Ida | Shall we sail?", "Bo | No.", "Ida | Fine."]
+
+
+@pytest.mark.parametrize("bullet", ["-", "*", "•"])
+def test_labels_in_a_list(tmp_path: Path, bullet: str) -> None:
+    text = f"{bullet} Ida: Shall we sail?\n{bullet} Bo: No.\n"
+    assert heard(tmp_path, "talk.md", text) == ["Ida | Shall we sail?", "Bo | No."]
 
 
 def test_where_nobody_was_named_in_a_call_it_is_said_all_the_same(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from context_builder.transcript.fields import plain
+from context_builder.transcript.formats.markdown import is_of_model
 from context_builder.transcript.labels import Labels, is_written_as_name
 from context_builder.transcript.moments import in_heading
 from context_builder.transcript.offsets import CLOCK, HALF, offset, since_first_of_day
@@ -32,6 +33,7 @@ _NAMED_FORMS: Final = (
     re.compile(rf"{_WHO}\[{_OFFSET}\]{_COLON}(?P<text>\S.*)"),
     re.compile(rf"{_WHO}[(\uff08]{_OFFSET}[)\uff09]{_COLON}(?P<text>\S.*)"),
     re.compile(rf"{_WHO},\s?{_OFFSET}:\s+(?P<text>\S.*)"),
+    re.compile(rf"{_WHO}\s(?:at |@ ?)?{_OFFSET}:\s+(?P<text>\S.*)"),
     re.compile(rf"\s*\[(?P<who>[^\[\]:\n]{{1,78}})\]\s+{_OFFSET}\s+[-–—|]\s+(?P<text>\S.*)"),
     _NAMED_RANGE,
 )
@@ -63,7 +65,7 @@ _NAME_CELL: Final = r"\[?(?P<who>[^\W\d][^\t:;|\[\]]{0,59}?)\]?:?"
 _COLUMNS: Final = (
     *(
         re.compile(rf"{first}{between}{second}{between}(?P<text>.*\S.*)")
-        for between in (r"[ ]?\t[ ]?", r" {1,4}\| {1,4}", r" ?; ?", r" {1,4}[-–—] {1,4}", r" {1,4}[>»/] {1,4}")
+        for between in (r"[ ]?\t[ ]?", r" {0,4}\| {0,4}", r" ?; ?", r" {1,4}[-–—] {1,4}", r" {1,4}[>»/] {1,4}")
         for first, second in ((_TIME_CELL, _NAME_CELL), (_NAME_CELL, _TIME_CELL))
     ),
     re.compile(rf"\[(?P<who>[^\W\d][^\[\]:]{{0,59}}?)(?:,| [-–—|]) {_CELL_OF_TIME}\]:? (?P<text>\S.*)"),
@@ -89,9 +91,10 @@ _WORD_TIME: Final = re.compile(r"<\d{1,3}:\d{2}(?:[.:]\d{1,3})?>")
 _NAMES: Final = re.compile(r"[^\s:][^:]{0,79}:\s")
 _SENTENCE: Final = re.compile(r"[.?!,;:…。？！]\s*$")
 _ALONE: Final = re.compile(
-    rf"[\s#*]*[\[(]?((?:\d{{1,3}}:)?\d{{1,3}}:\d{{2}}(?:[.,]\d{{1,6}})?{HALF}?)[\])]?[\s*]*(?:\{{#[\d:.]*\}}\s*)?"
+    rf"[\s#*]*[\[(]?((?:\d{{1,3}}:)?\d{{1,3}}:\d{{2}}(?:[.,]\d{{1,6}})?{HALF}?)"
+    rf"(?:\s?(?:[-–—→]|-+>)\s?{CLOCK})?[\])]?[\s*]*(?:\{{#[\d:.]*\}}\s*)?"
 )
-"""Also as a heading of Markdown."""
+"""Also as a heading of Markdown, and with an end behind it."""
 
 _FISHER: Final = re.compile(r"(\d{1,6}\.\d{1,3}) (\d{1,6}\.\d{1,3}) (?=[^\s:][^:\n]{0,39}: )")
 """Two times before who speaks, as the corpora of the LDC have them."""
@@ -171,7 +174,7 @@ class _Line:
 
 def read_lines(source: Source) -> Transcript:
     """Return what the lines say; those before the first label of a file that has some are its heading."""
-    written = _with_ranges(_with_speakers_above(source.text.split("\n")))
+    written = _with_ranges(_with_speakers_above(_with_labels_above(source.text.split("\n"))))
     written = _with_colons(_unlisted([_mark_before(line) for line in written]))
     heading, written, first = _without_frame(written)
     if about := _of_minutes(written):
@@ -188,11 +191,18 @@ def read_lines(source: Source) -> Transcript:
     labels = Labels([line.text for line, begins in zip(lines, begins_one, strict=True) if begins])
     spoken = [(line, labels.line(line.text, first=begins)) for line, begins in zip(lines, begins_one, strict=True)]
     labelled = sum(one.speaker is not None for _, one in spoken)
+    is_of_people = labelled > 0 and not any((one.speaker or "").lower() in _MODELS for _, one in spoken)
     joins = labelled > 0 or timed >= _SHARE * max(1, len(lines))
     said: list[Utterance] = []
     above = 0
+    headings, is_below_heading = 0, False
     for line, one in spoken:
-        begins = one.speaker is not None or line.at is not None or not joins
+        if is_of_people and said and _MARKED_HEADING.match(line.text):
+            is_below_heading = True
+            headings += 1
+            continue
+        begins = one.speaker is not None or line.at is not None or is_below_heading or not joins
+        is_below_heading = False
         if begins and (one.text or one.speaker is not None):
             if labelled and not said and one.speaker is None and line.at is None:
                 above += 1
@@ -204,9 +214,18 @@ def read_lines(source: Source) -> Transcript:
         elif one.text:
             above += 1
     source.left_out(above if said else 0, "line", "above the first speaker")
+    source.left_out(headings, "heading", "between what was said")
     heading += [line.text for line in lines[:above]]
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
 
+
+_MODELS: Final = frozenset(
+    ("assistant", "chatgpt", "claude", "gemini", "copilot", "grok", "agent", "ai", "model", "bot", "gpt-4", "cursor")
+)
+"""Who writes headings within what they say."""
+
+_MARKED_HEADING: Final = re.compile(r"#{1,6} \S")
+"""A heading in Markdown: nobody says it, and what has no label below it is not known to be whose."""
 
 _LABEL: Final = re.compile(r"\s*(?P<label>[^\s:\uff1a][^:\uff1a\n]{0,59}?)\s?(?::(?:\s|$)|\uff1a)")
 _HEADS: Final = frozenset(
@@ -243,6 +262,9 @@ _ABOUT: Final = re.compile(r"(?:\s{1,8}\([^()\n]{1,60}\)){1,8}$")
 """What Hansard has behind names: whom somebody is elected by, and the party."""
 
 _ITEM: Final = re.compile(r"\s*(\d{1,4})(?:[.):]|(?=\s+[^\s:][^:]{0,60}:\s))\s+(\S.*)")
+_BULLET: Final = re.compile(r"\s*[-*+•]\s+(?=[^\s:][^:\n]{0,59}:\s)")
+"""Begins an item of a list, before a label."""
+
 _ANGLE: Final = re.compile(r"\s*<([^<>:\n]{1,60})>:?\s+(\S.*)")
 
 
@@ -253,6 +275,8 @@ _ACTION: Final = re.compile(r"\s*\* (\S{1,60}) (\S.*)")
 def _unlisted(lines: list[str]) -> list[str]:
     """Return lines without the numbers of a list, with colons behind names in angle brackets or above paragraphs."""
     told = [line for line in lines if line.strip()]
+    if len(told) > 1 and all(_BULLET.match(line) for line in told):
+        lines = [_BULLET.sub("", line, count=1) for line in lines]
     items = [found for line in told if (found := _ITEM.fullmatch(line))]
     if len(items) == len(told) > 1 and [int(one[1]) for one in items] == [
         *range(int(items[0][1]), int(items[0][1]) + len(items))
@@ -324,11 +348,28 @@ _OTHER_TIMES: Final[Sequence[tuple[re.Pattern[str], float, Callable[[re.Match[st
 )
 """How else times are written, and the part of the lines that has them so."""
 
+_LABEL_ALONE: Final = re.compile(r"\s*([^\s:\[][^:\n]{0,59}):\s*")
+_TIMED: Final = re.compile(r"\s*[\[(](?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?[\])]\s+(?=\S)")
 _NUMBERED_SPEAKER: Final = re.compile(r"SPEAKER_\d{1,4}")
 
 
 def _begins_a_paragraph(lines: Sequence[str], place: int) -> bool:
     return place == 0 or not lines[place - 1].strip()
+
+
+def _with_labels_above(lines: list[str]) -> list[str]:
+    """Return lines with the labels that stand alone above times behind these: ``Ida:`` and ``[0:03] …`` below."""
+    above = {
+        place: label[1].strip()
+        for place, (line, below) in enumerate(pairwise(lines))
+        if (label := _LABEL_ALONE.fullmatch(line)) and _TIMED.match(below) and is_written_as_name(label[1].strip())
+    }
+    if len(above) < 2:
+        return lines
+    for place, name in above.items():
+        time = _TIMED.match(lines[place + 1])
+        lines[place : place + 2] = ["", f"{time[0].strip()} {name}: {lines[place + 1][time.end() :]}" if time else ""]
+    return lines
 
 
 def _with_speakers_above(lines: list[str]) -> list[str]:
@@ -416,6 +457,7 @@ def _without_frame(lines: list[str]) -> tuple[list[str], list[str], int]:
     """
     end = next((place for place, line in enumerate(lines) if _MEET_ENDS.fullmatch(line)), None)
     begin = next((place for place, line in enumerate(lines[:60]) if _MEET_BEGINS.fullmatch(line)), None)
+    begin = None if begin is not None and any(map(is_of_model, lines[:begin])) else begin
     if end is None and begin is None:
         return [], lines, 1
     last = end if end is not None else len(lines)

@@ -67,6 +67,17 @@ _TIMED_HEADING: Final = re.compile(
 )
 """``### Ida (0:03)``, ``### Ida — 0:03``."""
 
+_TIME_IN_HEADING: Final = re.compile(
+    rf"^#{{1,6}} +[\[(]?(?P<time>{_CLOCK})[\])]? *[-–—|·•:]? *(?P<name>[^\W\d][^#*\n]{{0,59}}?):?[ \t]*$", re.MULTILINE
+)
+"""``### 0:03 - Ida``, where some name comes again: chapters have times, too."""
+
+_UNDERLINED: Final = re.compile(r"^([ \t]*(?:[-*+][ \t]+)?)__([^_*\n]{1,60})__(?=\W)", re.MULTILINE)
+_TIME_BELOW: Final = re.compile(
+    rf"^[ \t]*\*\*(?P<name>[^*\n]{{1,60}}?):?\*\*[ \t]*\n[ \t]*[\[(]?(?P<time>{_CLOCK})[\])]?[ \t]*$", re.MULTILINE
+)
+"""A name in bold with a time alone below."""
+
 _NAME_BEFORE_DATE: Final = re.compile(
     r"^\*\*(?P<name>[^*\n]{1,60})\*\*(?=\s{0,3}[-–—|·•,(\[]?\s?(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b)",
     re.MULTILINE,
@@ -94,6 +105,16 @@ _ANY_HEADING: Final = re.compile(r"(?P<level>#{1,6})\s+(?P<title>\S.*)")
 _FEWEST: Final = 2
 """Lines that the transcript in a note has at least."""
 
+_OF_MODEL: Final = re.compile(
+    r"(?:#{1,6} )?[*_]{0,3}(?:You|User|Human|Assistant|Agent|ChatGPT|Claude|Gemini|Copilot|Grok)"
+    r"(?: said| \([^()\n]{1,60}\))?(?::|[*_]{2})"
+)
+
+
+def is_of_model(line: str) -> bool:
+    """Return whether somebody begins to speak in a chat with a model, whose answers have headings of their own."""
+    return _OF_MODEL.match(line) is not None
+
 
 def transcript_in(text: str) -> tuple[list[str], str]:
     """Return the lines of a note around its transcript, and the text with empty lines for them.
@@ -103,7 +124,11 @@ def transcript_in(text: str) -> tuple[list[str], str]:
     """
     lines = text.split("\n")
     first = _FRONT.match(text)
-    begin, end = first[0].count("\n") if first else 0, len(lines)
+    keys = {line.partition(":")[0] for line in first[0].split("\n") if ":" in line} if first else set()
+    is_record = first is not None and not keys.isdisjoint(
+        line.partition(":")[0] for line in text[first.end() :].split("\n") if ":" in line
+    )
+    begin, end = first[0].count("\n") if first and not is_record else 0, len(lines)
     headings = [(place, one) for place, line in enumerate(lines) if (one := _ANY_HEADING.fullmatch(line.rstrip()))]
     titles = Counter(one["title"] for _, one in headings)
     if (found := next((one for one in headings if _TRANSCRIPT.fullmatch(one[1][0])), None)) is not None:
@@ -119,7 +144,8 @@ def transcript_in(text: str) -> tuple[list[str], str]:
             ),
             len(lines),
         )
-        if sum(bool(line.strip()) for line in lines[place + 1 : stop]) >= _FEWEST:
+        is_answer = any(map(is_of_model, (*lines[:place], *lines[stop:])))
+        if not is_answer and sum(bool(line.strip()) for line in lines[place + 1 : stop]) >= _FEWEST:
             begin, end = place + 1, stop
     around = [line for line in (*lines[:begin], *lines[end:]) if line.strip()]
     return around, "\n".join(("",) * begin + tuple(lines[begin:end])) if around else text
@@ -133,6 +159,11 @@ def unmarked(text: str) -> str:
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)
     text = _TIMED_HEADING.sub(lambda one: f"{one['name'] or one['who']}  {one['time'] or one['when']}", text)
+    names = [one["name"] for one in _TIME_IN_HEADING.finditer(text)] if "#" in text else []
+    if len(set(names)) < len(names):
+        text = _TIME_IN_HEADING.sub(r"\g<name>  \g<time>", text)
+    text = _UNDERLINED.sub(r"\1**\2**", text) if "__" in text else text
+    text = _TIME_BELOW.sub(r"\g<name>  \g<time>", text) if "**" in text else text
     text = _NAME_BEFORE_DATE.sub(r"\g<name>", text) if "**" in text else text
     if "_**" in text and len(dated := _DATED.findall(text)) > len(set(dated)):
         text = _DATED.sub(r"\g<name>:\n", _said(text))

@@ -31,7 +31,7 @@ _FORMS: Final = tuple(
         rf"\[(?P<name>[^\n\[\]]{{1,80}})\]:?\s+[\[(]?{_TIME}{_UNTIL}[\])]?\s*:?",
         rf"{_NAME}[:\uff1a]?\s*(?:[(\uff08]{_TIME}(?:\s?[-–—]\s?{_END})?[)\uff09]"
         rf"|\[{_TIME.replace('<time>', '<time2>')}\])\s*[:\uff1a]?",
-        rf"{_NAME}\s*(?:[-–—|•·,]\s*|:\s+|(?<!\d):){_TIME}{_UNTIL}\s*:?",
+        rf"{_NAME}\s*(?:(?:[|•·,@]|[-–—]{{1,4}})\s*|:\s+|(?<!\d):){_TIME}{_UNTIL}\s*:?",
         rf"{_NAME}\s{_TIME}",
         rf"@?[\[(]?(?:[^\W\d_]{{3,12}}\.?\s)?{_TIME}(?:\s?(?:-+>|[-–—])\s?{_END})?[\])]?\s*[-–—|•·]?\s*{_NAME}\s*:?",
     )
