@@ -28,6 +28,7 @@ ContextBuilderError
 ├── DatabaseError           the database of archive, memory and knowledge, or what stands in for it or serves it
 │   ├── DatabaseUnavailable cannot be reached in time; worth another try
 │   │   └── KnowledgeTimeout      a service of knowledge, which did not answer within its time
+│   ├── RowDamaged          holds a row that this project did not write so; names table and row
 │   └── DatabaseRejected    refuses this request or this caller; says why
 │       ├── DataRejected          refuses what this request holds, and will never take it
 │       └── CannotForget          has no way to delete what it keeps
@@ -227,6 +228,10 @@ class DatabaseError(ContextBuilderError):
 
 class DatabaseUnavailable(DatabaseError):
     """Raised when the database cannot be reached, or did not answer in time."""
+
+
+class RowDamaged(DatabaseError):
+    """Raised for a row into which somebody else wrote; names table and row, and quotes nothing of it."""
 
 
 class DatabaseRejected(DatabaseError):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+import orjson
+from typing_extensions import TypedDict
+
+from context_builder.json_shape import Number, Shape
 from context_builder.knowledge.artifact import CamelModel, Time
 
 
@@ -73,6 +77,26 @@ class PackageAudit(CamelModel):
     candidates: tuple[CandidateAudit, ...]
 
 
+class RecordedNode(TypedDict):
+    """A node of a neighbourhood, and its share of a random walk, 0 to 1."""
+
+    ref: str
+    proximity: Number
+
+
+RecordedEdge = TypedDict("RecordedEdge", {"from": str, "to": str, "type": str})
+
+
+class RecordedGraph(TypedDict):
+    """The neighbourhood that was used."""
+
+    nodes: list[RecordedNode]
+    edges: list[RecordedEdge]
+
+
+_GRAPH: Final = Shape(RecordedGraph)
+
+
 def package_audit(recorded: Mapping[str, Any]) -> PackageAudit:
     """Return the audit in what the record holds of a package."""
     asked, revisions = recorded["request"], tuple(map(_revision, recorded["revisions"]))
@@ -114,5 +138,5 @@ def _revision(recorded: Mapping[str, Any]) -> RevisionAudit:
             CandidateAudit.model_validate({"verdict": one["outcome"]} | {k: one[k] for k in one if k != "outcome"})
             for one in recorded["candidates"]
         ),
-        graph=recorded["graph"],
+        graph=None if recorded["graph"] is None else {**_GRAPH.whole(orjson.dumps(recorded["graph"]))},
     )

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from context_builder.analysis.processes import Runner, TookTooLong, in_thread
 from context_builder.concurrency import beside_loop
 from context_builder.database.database import Database
+from context_builder.database.stored_rows import damaged_row
 from context_builder.errors import DatabaseUnavailable, PolicyError
 from context_builder.knowledge.governance import (
     Access,
@@ -81,19 +82,27 @@ class PolicyStore:
         if held is not None and held.version == (await self.version(tenant_id) if version is None else version):
             self._parsed.move_to_end(tenant_id)
             return held
-        rows: list[Any] = await self._database.call("context_knowledge_policies", tenant_id, {})
-        kept: Mapping[str, str | None] = rows[0]["policies"]
-        texts = {name: text for name, text in {**default_policies(), **kept}.items() if text is not None}
+        version, texts = await self._stored(tenant_id)
         if held is not None and held.texts == texts:
             policy_set = held.policy_set
         else:
-            policy_set = await self._policy_set(texts)
-        governance = Governance(int(rows[0]["version"]), texts, policy_set)
+            try:
+                policy_set = await self._policy_set(texts)
+            except PolicyError as error:
+                raise damaged_row("context_policies", error.name, error) from None
+        governance = Governance(version, texts, policy_set)
         self._parsed[tenant_id] = governance
         self._parsed.move_to_end(tenant_id)
         while len(self._parsed) > _KEPT:
             self._parsed.popitem(last=False)
         return governance
+
+    async def _stored(self, tenant_id: str) -> tuple[int, dict[str, str]]:
+        """Return the version of governance and the tenant's texts, by name, though they may not be readable."""
+        rows: list[Any] = await self._database.call("context_knowledge_policies", tenant_id, {})
+        kept: Mapping[str, str | None] = rows[0]["policies"]
+        texts = {name: text for name, text in {**default_policies(), **kept}.items() if text is not None}
+        return int(rows[0]["version"]), texts
 
     async def put(self, tenant_id: str, name: str, text: str) -> PolicySet:
         """Store a policy text; return the policies with it. Raises :class:`~context_builder.errors.PolicyError`."""
@@ -101,7 +110,7 @@ class PolicyStore:
 
     async def delete(self, tenant_id: str, name: str) -> bool:
         """Delete a policy text; return whether there was one."""
-        if name not in (await self.governance(tenant_id)).texts:
+        if name not in (await self._stored(tenant_id))[1]:
             return False
         await self._replace(tenant_id, name, None)
         return True
@@ -127,15 +136,19 @@ class PolicyStore:
 
     async def _replace(self, tenant_id: str, name: str, text: str | None) -> PolicySet:
         for _ in range(_ATTEMPTS):
-            held = await self.governance(tenant_id)
-            texts = {other: kept for other, kept in held.texts.items() if other != name}
+            version, held = await self._stored(tenant_id)
+            texts = {other: kept for other, kept in held.items() if other != name}
             if text is not None:
                 texts[name] = text
             try:
                 policy_set = await self._policy_set(texts)
+            except PolicyError as error:
+                if error.name == name:
+                    raise
+                raise damaged_row("context_policies", error.name, error) from None
             except TookTooLong:
                 raise PolicyError(name, 1, 1, "takes too long to read, with the others of the tenant") from None
-            arguments = {"policy": name, "new_text": text, "seen": held.version}
+            arguments = {"policy": name, "new_text": text, "seen": version}
             if (await self._database.call("context_knowledge_govern", tenant_id, arguments))[0]:
                 self._parsed[tenant_id] = Governance(_UNREAD, texts, policy_set)
                 return policy_set

@@ -16,6 +16,7 @@ import orjson
 from context_builder.clock import Clock, SystemClock, in_utc
 from context_builder.database.database import Database
 from context_builder.database.migrations import RETENTION_DAYS
+from context_builder.database.stored_rows import readable_rows, reading_row
 from context_builder.errors import DatabaseError, DatabaseUnavailable, IdempotencyClash
 from context_builder.knowledge.governance import AccessDecision
 from context_builder.knowledge.outcomes import RatedPackage
@@ -32,6 +33,9 @@ from context_builder.memory.rows import as_key, storable
 
 KEY_TIME: Final = 86_400.0
 """Seconds for which an Idempotency-Key is kept."""
+
+PACKAGES: Final = "context_packages"
+"""The table of what was served."""
 
 _NUL: Final = rb"\u0000"
 
@@ -108,10 +112,11 @@ class PackageRecord:
 
     async def latest(self, tenant_id: str, package_id: str) -> RecordedPackage | None:
         """Return a package's request and newest revision; None for one that is unknown or too old."""
-        rows = await self._call(
-            "context_package_latest", tenant_id, package=storable(package_id), oldest=self._oldest()
-        )
-        return _package_of(rows[0]) if rows else None
+        with reading_row(PACKAGES, package_id):
+            rows = await self._call(
+                "context_package_latest", tenant_id, package=storable(package_id), oldest=self._oldest()
+            )
+            return _package_of(rows[0]) if rows else None
 
     async def listing(
         self,
@@ -154,8 +159,11 @@ class PackageRecord:
         Names are those of the columns. In a body, a source that was erased since has an empty title and content,
         ``erased`` and ``contentDigest``.
         """
-        rows = await self._call("context_package_audit", tenant_id, package=storable(package_id), oldest=self._oldest())
-        return dict(rows[0]) if rows else None
+        with reading_row(PACKAGES, package_id):
+            rows = await self._call(
+                "context_package_audit", tenant_id, package=storable(package_id), oldest=self._oldest()
+            )
+            return dict(rows[0]) if rows else None
 
     async def claim(self, tenant_id: str, caller_sub: str, key: str, body_digest: str, package_id: str) -> str:
         """Take an Idempotency-Key for the package and return the package that holds it: this one, or an earlier one.
@@ -189,7 +197,7 @@ class PackageRecord:
     async def outcomes(self, tenant_id: str, since: datetime, most: int) -> list[RatedPackage]:
         """Return the packages that feedback since then tells an outcome or a note of, the newest feedback first."""
         rows = await self._call("context_package_outcomes", tenant_id, since=in_utc(since), most=most)
-        return [RatedPackage.model_validate(row) for row in rows]
+        return [*readable_rows(PACKAGES, "package_id", RatedPackage.model_validate, rows)]
 
     async def feedback(
         self,
@@ -280,6 +288,8 @@ def _described(revision: PackageRevision) -> orjson.Fragment:
 
 
 def _package_of(row: Mapping[str, Any]) -> RecordedPackage:
+    if not (isinstance(row["body"], dict) and isinstance(row["request"], dict)):
+        raise TypeError
     fields = {name: value for name, value in row.items() if name not in ("caller", "roles", "created_at")}
     caller = RecordedCaller(row["caller"], tuple(row["roles"]))
     return RecordedPackage(caller=caller, created_at=_time(row["created_at"]), **fields)

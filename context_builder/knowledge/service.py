@@ -32,6 +32,7 @@ from context_builder.assembly.select import select
 from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
 from context_builder.concurrency import Background, FairTurns, beside_loop
+from context_builder.database.stored_rows import reading_row
 from context_builder.errors import AuditOfAnother, ContextBuilderError, DatabaseError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit
@@ -57,7 +58,7 @@ from context_builder.knowledge.package import (
     revision_of,
     without_cache,
 )
-from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.record import PACKAGES, PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
 from context_builder.knowledge.revision import PackageEntry, RecentPackage, RecordedCaller, RecordedPackage
 from context_builder.knowledge.services import (
@@ -263,11 +264,11 @@ class PackageService:
             raise PackageUnknown(package_id)
         async with self._record.rebuilding(agent.tenant, package_id, after=recorded.revision) as newer:
             if newer is not None:
-                package = await beside_loop(ContextPackage.model_validate, newer.body)
+                package = await _served(newer)
             elif (cached := await self._cached(agent, package_id)) is not None:  # another was done between both looks
                 package = cached
             else:
-                package = (await self._rebuilt(recorded)).package
+                package = (await self._rebuilt(agent.tenant, recorded)).package
         return Served(await self._seen(agent, package, await self.viewer.view(agent)), "hit" if cached else "rebuilt")
 
     async def _cached(self, agent: Agent, package_id: str) -> ContextPackage | None:
@@ -282,7 +283,8 @@ class PackageService:
         recorded = await self._record.latest(agent.tenant, package_id)
         if recorded is None or recorded.revision != found.revision:
             return None
-        kept = {one["ref"]: {name: one[name] for name in TEXTS} for one in recorded.body["sources"]}
+        with reading_row(PACKAGES, package_id):
+            kept = {one["ref"]: {name: one[name] for name in TEXTS} for one in recorded.body["sources"]}
         sources = tuple(one.model_copy(update=kept.get(one.ref)) if is_withheld(one) else one for one in found.sources)
         return found.model_copy(update={"sources": sources})
 
@@ -354,7 +356,7 @@ class PackageService:
         recorded = await self._record.latest(agent.tenant, package_id)
         if recorded is None:
             raise PackageUnknown(package_id)
-        package = await beside_loop(ContextPackage.model_validate, recorded.body)
+        package = await _served(recorded)
         seen = await self._seen(agent, package, await self.viewer.view(agent))
         visible = {one.ref for one in seen.sources}
         return visible, {one.ref for one in package.sources} - visible
@@ -377,8 +379,9 @@ class PackageService:
         if not (of_others or recorded.caller.sub == agent.sub):
             raise AuditOfAnother(package_id)
         intent = str(recorded.request.get("intent", ""))
-        audit = await beside_loop(package_audit, found)
-        return await self.viewer.seen_audit(agent, audit, intent, of_everything=of_others)
+        with reading_row(PACKAGES, package_id):
+            audit = await beside_loop(package_audit, found)
+            return await self.viewer.seen_audit(agent, audit, intent, of_everything=of_others)
 
     def for_turn(self, agent: Agent, scope: Scope | None, memories: TurnMemories | None = None) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope, if any, take part
@@ -404,9 +407,10 @@ class PackageService:
         """Wait for what is under way."""
         await asyncio.gather(self._background.drain(), self._denials.close())
 
-    async def _rebuilt(self, recorded: RecordedPackage) -> _Built:
-        request = ContextBuildRequest.model_validate(recorded.request)
-        agent = Agent(str(recorded.body["tenantId"]), frozenset(recorded.caller.roles), recorded.caller.sub)
+    async def _rebuilt(self, tenant_id: str, recorded: RecordedPackage) -> _Built:
+        with reading_row("context_build_requests", recorded.request_id):
+            request = ContextBuildRequest.model_validate(recorded.request)
+        agent = Agent(tenant_id, frozenset(recorded.caller.roles), recorded.caller.sub)
         trace = TraceContext.parse(recorded.traceparent) or TraceContext.new()
         ids = PackageIds(recorded.package_id, recorded.request_id, recorded.revision + 1)
         return await self._build(agent, request, trace, ids, await self._beginning(agent, request))
@@ -463,7 +467,8 @@ class PackageService:
     async def _denied(self, tenant_id: str, package_id: str) -> int:
         """Return how many sources were denied to who asked for a package, whoever may know of them."""
         found = await self._record.audit(tenant_id, package_id)
-        audit = await beside_loop(package_audit, found) if found else None
+        with reading_row(PACKAGES, package_id):
+            audit = await beside_loop(package_audit, found) if found else None
         return sum(one.verdict == Access.DENIED for one in audit.candidates) if audit else 0
 
     async def _failed(self, tenant_id: str, request_id: str, error: BaseException) -> None:
@@ -524,3 +529,9 @@ class PackageService:
             yield
         finally:
             self._at_once.release()
+
+
+async def _served(recorded: RecordedPackage) -> ContextPackage:
+    """Return the package of a revision as it was served."""
+    with reading_row(PACKAGES, recorded.package_id):
+        return await beside_loop(ContextPackage.model_validate, recorded.body)

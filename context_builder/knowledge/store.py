@@ -14,6 +14,7 @@ import structlog
 from context_builder.analysis.processes import Runner, TooBusy, TookTooLong, in_thread
 from context_builder.concurrency import beside_loop
 from context_builder.database.database import Database
+from context_builder.database.stored_rows import readable_rows, reading_row
 from context_builder.errors import (
     ArtifactChanged,
     DatabaseRejected,
@@ -62,6 +63,9 @@ class PutResult(NamedTuple):
 
     version: int
     changed: bool
+
+
+_ARTIFACTS: Final = "context_artifacts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,7 @@ class KnowledgeStore:
     async def get(self, tenant_id: str, refs: Sequence[str], version: int | None = None) -> dict[str, StoredArtifact]:
         """Return the artifacts that there are, by ref: their current version, or the one asked for."""
         rows = await self._call("context_knowledge_get", tenant_id, refs=list(refs), wanted=version)
-        return {row["ref"]: StoredArtifact(**row) for row in rows}
+        return {row["ref"]: _artifact(row) for row in rows}
 
     async def outlines(
         self, tenant_id: str, refs: Sequence[str], edge_types: Sequence[str]
@@ -227,7 +231,7 @@ class KnowledgeStore:
         if not refs:
             return {}
         rows = await self._call("context_package_nodes", tenant_id, refs=list(refs), longest=longest)
-        return {row["ref"]: KnowledgeNode.of_row(row) for row in rows}
+        return {one.ref: one for one in readable_rows(_ARTIFACTS, "ref", KnowledgeNode.of_row, rows)}
 
     async def sensitivities(self, tenant_id: str, sessions: Iterable[str]) -> dict[str, str]:
         """Return the sensitivities of the sessions of which artifacts under their refs state any."""
@@ -237,7 +241,7 @@ class KnowledgeStore:
     async def unprojected(self, tenant_id: str, longest: int, most: int) -> list[StoredArtifact]:
         """Return current artifacts of at most ``longest`` characters with extracts only that a model may read."""
         rows = await self._call("context_knowledge_unprojected", tenant_id, longest=longest, most=most)
-        return [StoredArtifact(**row) for row in rows]
+        return [*readable_rows(_ARTIFACTS, "ref", lambda row: StoredArtifact(**row), rows)]
 
     async def project(self, tenant_id: str, ref: str, version: int, model: str, texts: Mapping[int, str]) -> bool:
         """Put a model's shorter texts, by their most words, in place of extracts, also where there are none: it is not
@@ -310,6 +314,11 @@ class KnowledgeStore:
 
     async def _one(self, function: str, tenant_id: str, **arguments: Any) -> Any:
         return (await self._call(function, tenant_id, **arguments))[0]
+
+
+def _artifact(row: Mapping[str, Any]) -> StoredArtifact:
+    with reading_row(_ARTIFACTS, str(row["ref"])):
+        return StoredArtifact(**row)
 
 
 def _rows(edges: Iterable[Edge]) -> list[dict[str, Any]]:

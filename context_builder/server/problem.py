@@ -29,6 +29,7 @@ from context_builder.errors import (
     PackageUnknown,
     PinnedOverBudget,
     ProjectUnknown,
+    RowDamaged,
     StoreError,
     StoreUnavailable,
 )
@@ -224,6 +225,8 @@ def problem_of(error: ContextBuilderError) -> Problem:
     if isinstance(error, DataRejected):
         detail = "the database cannot hold this, or it takes too long to part into passages; send less at once"
         return Problem(_UNPROCESSABLE, "refused_data", detail)
+    if isinstance(error, RowDamaged):
+        return Problem(503, "damaged", str(error))
     if isinstance(error, DatabaseRejected):
         detail = "the database does not let this server do its work; `context-builder doctor` there says what to do"
         return Problem(503, "refused", detail)
