@@ -103,7 +103,7 @@ def test_reading_takes_time_in_proportion_to_the_length(reader: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["if ", "only a, ", "1 ", "not 1 "])
+@pytest.mark.parametrize("part", ["if ", "only a, ", "1 ", "not 1 ", "twenty-"])
 def test_a_rewritten_sentence_is_checked_in_proportion_to_its_length(part: str) -> None:
     def checked(text: str) -> object:
         return check_rewritten(text, [text], [text], ["Ann", "Speaker 2"])
