@@ -262,6 +262,55 @@ class DroppedMessages(TypedDict):
     time: NotRequired[Bounds]
 
 
+class StoredMemory(TypedDict):
+    """A memory that waits to be kept."""
+
+    id: str
+    text: str
+    kind: str
+    speaker: str | None
+    time: str | None
+    position: Count | None
+    tags: list[str]
+    metadata: dict[str, Any]
+
+
+class StoredAmendment(TypedDict):
+    """What a message says now."""
+
+    id: str
+    text: str | None
+    speaker: str
+
+
+class StoredStrike(TypedDict):
+    """A message of which nothing is to be left."""
+
+    id: str
+    entry_id: Count
+    points: NotRequired[list[str]]
+
+
+class StoredBatch(TypedDict):
+    """What waits for the memory; of ``memories`` the values alone."""
+
+    session_id: str
+    memories: list[list[Any]]
+    superseded: list[str]
+    amended: NotRequired[list[StoredAmendment]]
+    struck: NotRequired[list[StoredStrike]]
+    renamed: NotRequired[list[Annotated[list[str], Field(min_length=2, max_length=2)]]]
+
+
+class StoredLetter(TypedDict):
+    """A dead letter, its bytes as base64."""
+
+    reason: str
+    time: Time
+    raw: str
+    size: NotRequired[Count]
+
+
 class StoredCitation(TypedDict):
     """A message that the summary cites."""
 
@@ -283,6 +332,9 @@ SUMMARY: Final = Shape(StoredSummary)
 MESSAGE: Final = Shape(StoredMessage)
 RESPONSE: Final = Shape(StoredResponse)
 CITATION: Final = Shape(StoredCitation)
+MEMORY: Final = Shape(StoredMemory)
+BATCH: Final = Shape(StoredBatch)
+LETTER: Final = Shape(StoredLetter)
 DROPPED_MESSAGES: Final = Shape(DroppedMessages)
 
 _MOST: Final = 2**53

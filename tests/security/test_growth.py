@@ -8,6 +8,10 @@ from typing import Final
 import pytest
 
 from context_builder.analysis.analyst import AnalystMessage
+from context_builder.analysis.evidence.check import check_rewritten
+from context_builder.analysis.evidence.figures import FiguresSaid, figures_of
+from context_builder.analysis.evidence.negation import negates
+from context_builder.analysis.evidence.words import plain as plain_of
 from context_builder.analysis.text.domains import score_domains
 from context_builder.analysis.text.keywords import keywords
 from context_builder.analysis.text.sentences import fluent
@@ -37,6 +41,8 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "kind of query": kind_of_query,
     "preferences": stated_preferences,
     "secrets": SecretRedactor().redact,
+    "figures": lambda text: FiguresSaid.of(plain_of(text), [*figures_of(plain_of(text))]),
+    "negations": lambda text: negates(plain_of(text)),
     "quoting": quoted_json,
     "quoted lines": quoted_lines,
     "one line": quoted_line,
@@ -47,6 +53,7 @@ SHAPES: Final = (
     *("私が", "わたしが話を"),
     *("a", "A ", "1,", "th th", " \t", "\n", "\u2028", "'", "'a ", '"', "“", "«", "„", "`", "(", "<", "{{"),
     *("a-", "a.", "a@", "=", ", ", "? ", "-----BEGIN ", "password=", "e.g. ", "um, ", "kind of ", "the the "),
+    *("1", "١", "1.", "1万", "ışma", "ışme "),
     *("I prefer tea and ", "call me Ann, ", "please always x and ", "she said ", "İ", "\u0301"),
 )
 
@@ -93,6 +100,16 @@ def test_redacting_takes_time_in_proportion_to_the_length(redactor: type[Redacto
 @pytest.mark.parametrize("reader", READERS)
 def test_reading_takes_time_in_proportion_to_the_length(reader: str) -> None:
     assert [shape for shape in SHAPES if not is_linear(READERS[reader], shape, most=3_200)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["if ", "only a, ", "1 ", "not 1 ", "twenty-"])
+def test_a_rewritten_sentence_is_checked_in_proportion_to_its_length(part: str) -> None:
+    def checked(text: str) -> object:
+        return check_rewritten(text, [text], [text], ["Ann", "Speaker 2"])
+
+    checked(part)
+    assert is_linear(checked, part, most=1_600)
 
 
 @pytest.mark.slow

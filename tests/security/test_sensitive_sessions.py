@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from context_builder.memory.memory import Memory
 from context_builder.memory.sql_memory import PostgresMemory
 from context_builder.server.access.caller import Role
-from context_builder.session.keys import SESSIONS
+from context_builder.session.keys import SESSIONS, Keys
 from tests.cli.samples import sample_state
 from tests.services.api_server import TENANT, ApiServer
 
@@ -180,6 +180,21 @@ async def test_who_speaks_in_a_restricted_session_learns_and_changes_nothing(
         mixed = [{"text": "Hello"}, *revising]
         assert (await client.post(f"/sessions/{session}/messages", json=mixed)).status_code == 404
     assert await redis.llen(f"context_builder:{session}:input") == 2
+
+
+@pytest.mark.parametrize("damage", ["dropped", "n:5", "type"])
+async def test_who_speaks_in_a_restricted_session_is_not_told_that_its_index_is_damaged(
+    api: ApiServer, session: str, redis: Redis, damage: str
+) -> None:
+    await state_it(api, session, "restricted")
+    index = Keys(session).message_index
+    await (redis.zadd(index, {"x": 1}) if damage == "type" else redis.hset(index, damage, "garbage"))
+    said = {"text": "Hello", "message_number": 5, "timestamp": AT.isoformat()}
+    path = f"/sessions/{session}/messages"
+    async with api.client(api.key(Role.WRITER)) as client, api.client(api.key(Role.ADMIN)) as admin:
+        assert (await client.post(path, json=said)).status_code == 404
+        assert (await admin.patch(f"{path}/5", json={"text": "No."})).status_code == 503
+    assert not await redis.exists(Keys(session).input)
 
 
 async def test_nor_does_the_page_tell_a_restricted_session_from_none(api: ApiServer, session: str) -> None:

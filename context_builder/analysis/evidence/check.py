@@ -117,6 +117,10 @@ _COMPOUND: Final = regex.compile(r"(?<![\w-])[\p{L}\p{Nd}]+(?:-[\p{L}\p{Nd}]+)+"
 """Words with hyphens between them, which may call a thing by a number, such as "five-percent threshold"."""
 
 
+_MOST_PARTS: Final = 6
+"""First parts of a compound that are looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Said:
     """A quote as its speaker said it, in plain form."""
@@ -467,7 +471,7 @@ class _Sentence:
         compounds = [
             rf"{regex.escape(beginning)}(?![\p{{L}}\p{{Nd}}])"
             for found in _COMPOUND.findall(self.plain)
-            for beginning in [*accumulate(found.split("-"), "{}-{}".format)][1:]
+            for beginning in [*accumulate(found.split("-")[:_MOST_PARTS], "{}-{}".format)][1:]
             if any((each.value, each.unit) == (figure.value, figure.unit) for each in figures_of(beginning))
         ]
         numbered = [

@@ -5,6 +5,7 @@ thing only (``words.json``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import regex
@@ -53,6 +54,9 @@ _ALL_SAID: Final = 0.95
 _LIMITED_WORDS: Final = 3
 """Words after "only" by which is found what it limits."""
 
+_MOST_RULES: Final = 20
+"""Conditions and limits of a text that are looked at; a sentence of a summary has one or two."""
+
 _PART_END: Final = regex.compile(r"[;:.!?…؛؟。；：！？](?!\d)")
 """Where a part of a sentence ends that says something with its conditions."""
 
@@ -69,11 +73,13 @@ def loses_a_condition(text: str, before: Sequence[str]) -> bool:
     if any(
         _share(said, rule) >= _STILL_SAID and _share(said, condition, if_nothing=1.0) < _HARDLY_SAID
         for one in before
-        for rule, condition in _rules_of(one, language_of(one) or language)
+        for rule, condition in islice(_rules_of(one, language_of(one) or language), _MOST_RULES)
     ):
         return True
     clauses = _CLAUSE_END.split(text)
-    return any(_is_not_limited_in(clauses, words) for one in before for words in _limited_words_of(one))
+    return any(
+        _is_not_limited_in(clauses, words) for one in before for words in islice(_limited_words_of(one), _MOST_RULES)
+    )
 
 
 def _rules_of(text: str, language: str | None) -> Iterator[tuple[str, str]]:

@@ -63,7 +63,7 @@ _HAN_TENS: Final = {"十": 10, "百": 100, "千": 1_000}
 _HAN_MYRIADS: Final = {"万": 10_000, "萬": 10_000, "億": 100_000_000, "亿": 100_000_000}
 
 
-_DIGITS_AND_MYRIADS: Final = regex.compile(r"(?:\p{Nd}+(?:\.\p{Nd}+)?[千百]?[万萬億亿만억])+")
+_DIGITS_AND_MYRIADS: Final = regex.compile(r"(?<!\p{Nd})(?:\p{Nd}++(?:\.\p{Nd}++)?[千百]?[万萬億亿만억])+")
 _MYRIADS_PART: Final = regex.compile(r"(\p{Nd}+(?:\.\p{Nd}+)?)([千百]?)(.)")
 
 

@@ -19,7 +19,7 @@ _BOUNDS: Final = [tuple(Vocabulary((), side) for side in sides) for sides in TAB
 
 _TURKISH: Final = regex.compile(r"[ığşçöü]")
 _TURKISH_NOT: Final = regex.compile(
-    r"\p{L}{2,}(?:m[ıiuü]yor|me(?:di|z|yecek|yeceğ|miş|yiz|dik)|ma(?:dı|z|yacak|yacağ|mış|yız|dık))\p{L}*"
+    r"(?<=\p{L}{2})(?:m[ıiuü]yor|me(?:di|z|yecek|yeceğ|miş|yiz|dik)|ma(?:dı|z|yacak|yacağ|mış|yız|dık))"
 )
 
 _NEGATED: Final = 4

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Final
 
 import regex
@@ -35,6 +36,12 @@ MOSTLY: Final = 0.6
 MORE_OF_ANOTHER: Final = 0.3
 """How much more of it that must be than what was said of the person or the number itself."""
 
+_BEFORE: Final = 80
+"""Characters before a number in which two words stand that may deny it."""
+
+_MOST_NUMBERS: Final = 40
+"""Numbers of a sentence that are held against each other; a sentence of a summary has a handful."""
+
 _CLAUSE_END: Final = regex.compile(r"[,;:；、。.!?！？](?!\d)")
 
 
@@ -61,7 +68,7 @@ def swaps_numbers(text: str, before: Sequence[str], people: People) -> bool:
     return any(
         _is_of_another(ours[one], said.get(another), said.get(one), people)
         and _is_of_another(ours[another], said.get(one), said.get(another), people)
-        for one, another in combinations(ours, 2)
+        for one, another in combinations(islice(ours, _MOST_NUMBERS), 2)
         for said in theirs
     )
 
@@ -74,13 +81,13 @@ def adds_a_conclusion(text: str, before: Sequence[str]) -> bool:
 def drops_a_unit(text: str, before: Sequence[str], people: People) -> bool:
     """Return whether a sentence has a number without the unit that it has wherever the texts ``before`` have it."""
     ours = [*figures_of(people.without_names(plain(text)))]
-    theirs = [figure for one in before for figure in figures_of(people.without_names(plain(one)))]
+    theirs: defaultdict[str, set[str]] = defaultdict(set)
+    for one in before:
+        for figure in figures_of(people.without_names(plain(one))):
+            theirs[figure.value].add(figure.unit)
     units = {figure.unit for figure in ours}
-    for figure in ours:
-        said = {each.unit for each in theirs if each.value == figure.value}
-        if not figure.unit and said and "" not in said and not said & units:
-            return True
-    return False
+    bare = [theirs[figure.value] for figure in ours if not figure.unit and figure.value in theirs]
+    return any("" not in said and not said & units for said in bare)
 
 
 def settles(text: str, before: Sequence[str]) -> bool:
@@ -115,7 +122,9 @@ def _denied(text: str, people: People) -> frozenset[str]:
     """Return the numbers right after a negation: "not 192", "not the 24"."""
     low = people.without_names(plain(text))
     return frozenset(
-        figure.value for start, _, figure in places_of_figures(low) if negates(" ".join(words_of(low[:start])[-2:]))
+        figure.value
+        for start, _, figure in places_of_figures(low)
+        if negates(" ".join(words_of(low[max(0, start - _BEFORE) : start])[-2:]))
     )
 
 
@@ -135,12 +144,12 @@ def _of_numbers(text: str, people: People) -> Mapping[str, str]:
     """Return what comes after each number that a text has once, up to the next number or the end of the clause."""
     low = people.without_names(plain(text))
     places = places_of_figures(low)
-    values = [figure.value for _, _, figure in places]
+    values = Counter(figure.value for _, _, figure in places)
     ends = [*(start for start, _, _ in places[1:]), len(low)]
     return {
         figure.value: _CLAUSE_END.split(low[end:after], maxsplit=1)[0]
         for (_, end, figure), after in zip(places, ends, strict=False)
-        if values.count(figure.value) == 1
+        if values[figure.value] == 1
     }
 
 

@@ -155,7 +155,7 @@ class SessionLister:
                 pipe.getrange(keys.state, -MARK_BYTES, -1)
                 pipe.get(keys.conversation)
                 pipe.zscore(SLEEPERS, one.session_id)
-            answers = await pipe.execute()
+            answers = _as_missing(await pipe.execute(raise_on_error=False))
         marks, conversations, asleep = answers[::3], answers[1::3], answers[2::3]
         await self._read_states(redis, server, [one.session_id for one in shown], marks)
         now = time.time()
@@ -178,7 +178,7 @@ class SessionLister:
         async with translated(), redis.pipeline(transaction=False) as pipe:
             for name, _ in changed:
                 pipe.get(Keys(name).state)
-            states = await pipe.execute()
+            states = _as_missing(await pipe.execute(raise_on_error=False))
         read = await beside_loop(lambda: [_brief(STATE.read(raw)) for raw in states])
         for (name, mark), state in zip(changed, read, strict=True):
             self._states[server, name] = mark, state
@@ -195,6 +195,13 @@ async def as_seen(services: Services, caller: Caller, found: SessionList) -> Ses
         if access[row.session_id] is not Access.DENIED
     )
     return SessionList(rows, found.total - (len(found.rows) - len(rows)))
+
+
+def _as_missing(answers: Sequence[Any]) -> list[Any]:
+    """Return Redis' answers; None of a key that somebody made another type. Raises every other error."""
+    if error := next((one for one in answers if isinstance(one, Exception) and "WRONGTYPE" not in str(one)), None):
+        raise error
+    return [None if isinstance(one, Exception) else one for one in answers]
 
 
 def _brief(state: dict[str, Any]) -> dict[str, Any]:

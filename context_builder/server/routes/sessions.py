@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 
 from context_builder.clock import SystemClock
 from context_builder.concurrency import beside_loop
-from context_builder.errors import MessageError, SessionIdError
+from context_builder.errors import MessageError, SessionIdError, StoreError, StoreUnavailable, WrongKeyType
 from context_builder.knowledge.artifact import CamelModel, at_most, check_ref
 from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
@@ -224,9 +224,15 @@ async def check_corrections(client: SessionClient, seen: SeenSession, delivered:
         return
     messages = [one for one in delivered if isinstance(one, Message)]
     is_unsure = any(one.corrects for one in messages) and await client.waiting()  # before others are taken in
-    waiting = await client.corrects_waiting(messages)  # likewise
-    with _told():
-        places = await client.replaced_by(messages)
+    try:
+        waiting = await client.corrects_waiting(messages)  # likewise
+        with _told():
+            places = await client.replaced_by(messages)
+    except StoreError as error:
+        is_away = isinstance(error, StoreUnavailable) and not isinstance(error, WrongKeyType)
+        if seen.access is not Access.DENIED or is_away:
+            raise
+        raise not_found() from None  # of what is damaged, who may not see it is not told
     if seen.access is Access.DENIED and (any(waiting) or any(place is not None for place in places)):
         raise not_found()
     for message, place, waits in zip(messages, places, waiting, strict=True):

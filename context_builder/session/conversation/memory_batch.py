@@ -17,6 +17,7 @@ from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Ten
 from context_builder.memory.preferences import KIND, WITHDRAWN, Preference, stated_preferences, withdrawal
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import UNKNOWN_SPEAKER
+from context_builder.session.stored import BATCH, MEMORY
 from context_builder.session.summary.cited_change import with_name
 from context_builder.session.summary.ledger import LedgerUpdate
 from context_builder.session.summary.point import Point
@@ -163,7 +164,7 @@ class MemoryBatch:
     def decode(cls, encoded: bytes) -> Self:
         """Return the batch that :meth:`encode` wrote. Raises :class:`EntryUnreadable` for anything else."""
         try:
-            written = orjson.loads(zlib.decompress(encoded))
+            written = BATCH.whole(zlib.decompress(encoded))
             session_id = written["session_id"]
             return cls(
                 session_id,
@@ -281,8 +282,8 @@ def message_id(session_id: str, origin: str) -> str:
 
 
 def _cites(memory: Memory) -> Sequence[int]:
-    cited = memory.metadata.get("cites", ()) if memory.kind == POINT else ()
-    return [int(one) for one in cited]
+    cited = memory.metadata.get("cites") if memory.kind == POINT else ()
+    return [one for one in cited if isinstance(one, int)] if isinstance(cited, list | tuple) else []
 
 
 def _published(entry: BufferedMessage, response: bytes | None) -> dict[str, Any]:
@@ -330,7 +331,10 @@ def _point_id(session_id: str, point: Point) -> str:
 
 
 def _memory(session_id: str, row: Sequence[Any]) -> Memory:
-    fields = dict(zip(_FIELDS, row, strict=False))
+    held = dict(zip(_FIELDS, row, strict=False))
+    fields = MEMORY.known(held)
+    if fields != held:
+        raise ValueError
     time = fields.pop("time")
     tags = tuple(fields.pop("tags"))
     return Memory(

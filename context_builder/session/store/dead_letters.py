@@ -24,6 +24,7 @@ from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_f
 from context_builder.session.messages.revision import read_reference
 from context_builder.session.store.deliveries import WHOLE_BYTES, CutDelivery
 from context_builder.session.store.scripts import script
+from context_builder.session.stored import LETTER, SUMMARY, reading
 from context_builder.storage.redis_availability import translated
 
 KEPT_BYTES: Final = WHOLE_BYTES
@@ -87,11 +88,11 @@ class DeadLetter:
     def decode(cls, encoded: bytes) -> DeadLetter:
         """Return the letter; for what another program left in its place, one that says so and cannot be put back."""
         try:
-            fields = orjson.loads(encoded)
+            fields = LETTER.whole(encoded)
             raw = base64.b64decode(fields["raw"])
             datetime.fromtimestamp(fields["time"], UTC)  # raises where it cannot be shown
             return cls(fields["reason"], fields["time"], raw, fields.get("size", len(raw)))
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
+        except (ValueError, OverflowError, OSError):
             return cls(FOREIGN, 0.0, b"", max(1, len(encoded)))
 
 
@@ -173,7 +174,8 @@ class DeadLetters:
             revision, summary = await self._client.hmget(self._keys.checkpoint, ["revision", "summary"])
             waiting = await self._client.lrange(self._keys.memory_outbox, 0, -1) if self._origin == "memory" else ()
         if self._origin == "memory":
-            replaced = orjson.loads(summary)["replaced"] if summary else ()
+            with reading(self._keys.session_id, self._keys.checkpoint, "summary"):
+                replaced = SUMMARY.whole(summary)["replaced"] if summary else ()
             entry = await asyncio.to_thread(_followed_by, entry, waiting, replaced)
         return revision or b"0", entry
 

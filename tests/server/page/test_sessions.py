@@ -113,6 +113,16 @@ async def test_of_many_sessions_those_whose_names_fit_are_found_at_once(redis: R
     assert ([row.session_id for row in found.rows], found.total) == (["kelp"], 3001)
 
 
+@pytest.mark.parametrize("name", ["state", "conversation"])
+async def test_a_key_that_somebody_made_another_type_hides_no_other_session(redis: Redis, name: str) -> None:
+    await redis.zadd(SESSIONS, {"broken": 1, "kelp": 2})
+    await redis.zadd(getattr(Keys("broken"), name), {"x": 1})
+    await redis.set(Keys("kelp").state, orjson.dumps({"last_message_time": 7.0}))
+    found = await SessionLister().find(SessionServers([SessionServer("redis", redis, "lab")]))
+    assert [(row.session_id, row.last_spoke) for row in found.rows] == [("kelp", 7.0), ("broken", 1.0)]
+    await redis.delete(getattr(Keys("broken"), name))
+
+
 async def test_another_tenant_sees_none(api: ApiServer, redis: Redis) -> None:
     await push(redis, said(1, "Whales sing."), session_id="kelp")
     async with api.client() as client:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
+import orjson
 import pytest
 
 from context_builder.analysis.analyst import CompactedPoint, CompactionResult, DraftPoint, PointKind, SummaryResult
@@ -17,7 +20,9 @@ from context_builder.session.conversation.memory_batch import Amendment, MemoryB
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import decode
 from context_builder.testing import ManualClock
+from tests.damage import WRONG, damaged
 from tests.session.saying import (
+    ARRIVAL,
     START,
     advice,
     conversation,
@@ -247,6 +252,45 @@ def test_of_what_is_delivered_late_only_what_was_not_replaced_is_kept(clock: Man
 def test_what_is_no_batch_says_so() -> None:
     with pytest.raises(EntryUnreadable, match="not a memory batch: error"):
         MemoryBatch.decode(b"anything else")
+
+
+def test_a_batch_with_any_other_value_is_refused_or_harmless() -> None:
+    said = {
+        "id": "m:1",
+        "text": "Ann sells it.",
+        "kind": "point",
+        "speaker": "Ann",
+        "time": ARRIVAL.iso(),
+        "position": 1,
+    }
+    whole: dict[str, Any] = {
+        "session_id": "monday",
+        "memories": [[*said.values(), ["x"], {"keywords": ["a"], "cites": ["b"]}]],
+        "superseded": ["m:9"],
+        "amended": [{"id": "m:1", "text": "No.", "speaker": "Ann"}],
+        "struck": [{"id": "m:2", "entry_id": 2, "points": ["p"]}],
+        "renamed": [["Ann", "Eve"]],
+    }
+    refused = 0
+    for place in range(8):
+        for other in WRONG:
+            row = [*whole["memories"][0]]
+            row[place] = other
+            refused += is_refused({**whole, "memories": [row]})
+    for _, other in damaged(whole):
+        refused += is_refused(other)
+    assert not is_refused(whole)
+    assert refused > 200
+
+
+def is_refused(written: object) -> bool:
+    """Whether a batch is refused; what can be done with it is done with one that is not."""
+    try:
+        batch = MemoryBatch.decode(zlib.compress(orjson.dumps(written)))
+    except EntryUnreadable:
+        return True
+    batch.followed_by(batch).without(batch.struck).at_present([(1, 1.0)]).encode()
+    return False
 
 
 def test_what_the_assistant_said_is_remembered_as_the_assistants(clock: ManualClock) -> None:

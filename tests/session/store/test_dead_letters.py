@@ -177,6 +177,20 @@ async def test_letters_of_an_earlier_version_can_be_read(redis: Redis) -> None:
     assert await DeadLetters(redis, "monday").all() == [DeadLetter("not JSON", 1.5, b"poison", 6)]
 
 
+@pytest.mark.parametrize("changed", [{"reason": 5}, {"reason": None}, {"time": "now"}, {"raw": [1]}, {"size": "x"}])
+def test_a_letter_of_another_form_says_that_another_program_wrote_it(changed: dict[str, object]) -> None:
+    letter = {"reason": "not JSON", "time": 1.5, "raw": "cG9pc29u", "size": 6, **changed}
+    assert DeadLetter.decode(orjson.dumps(letter)).reason == FOREIGN
+
+
+async def test_what_is_refused_by_the_memory_is_not_put_back_beside_a_damaged_summary(redis: Redis) -> None:
+    letters = DeadLetters(redis, "monday", "memory")
+    await redis.hset(Keys("monday").checkpoint, "summary", "[]")  # type: ignore[misc]
+    with pytest.raises(StoreError, match="field summary is damaged"):
+        await letters.requeue(DeadLetter("refused", 1.5, b"x", 1))
+    await redis.delete(Keys("monday").checkpoint)
+
+
 def test_no_id_reaches_another_sessions_letters(redis: Redis) -> None:
     with pytest.raises(SessionIdError):
         DeadLetters(redis, "monday/input")
