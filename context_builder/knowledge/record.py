@@ -14,9 +14,8 @@ from typing import Any, Final, Literal
 import orjson
 
 from context_builder.clock import Clock, SystemClock, in_utc
-from context_builder.database.database import Database
+from context_builder.database.database import Database, readable_rows, reading_row
 from context_builder.database.migrations import RETENTION_DAYS
-from context_builder.database.stored_rows import readable_rows, reading_row
 from context_builder.errors import DatabaseError, DatabaseUnavailable, IdempotencyClash
 from context_builder.knowledge.governance import AccessDecision
 from context_builder.knowledge.outcomes import RatedPackage

@@ -32,7 +32,7 @@ from context_builder.assembly.select import select
 from context_builder.assembly.sources import MemorySource
 from context_builder.clock import Clock
 from context_builder.concurrency import Background, FairTurns, beside_loop
-from context_builder.database.stored_rows import reading_row
+from context_builder.database.database import reading_row
 from context_builder.errors import AuditOfAnother, ContextBuilderError, DatabaseError, PackageUnknown, ProjectUnknown
 from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.audit import PackageAudit, package_audit

@@ -13,8 +13,7 @@ import structlog
 
 from context_builder.analysis.processes import Runner, TooBusy, TookTooLong, in_thread
 from context_builder.concurrency import beside_loop
-from context_builder.database.database import Database
-from context_builder.database.stored_rows import readable_rows, reading_row
+from context_builder.database.database import Database, readable_rows, reading_row
 from context_builder.errors import (
     ArtifactChanged,
     DatabaseRejected,

@@ -333,7 +333,7 @@ def test_the_command_says_what_is_wrong(redis_server: RedisServer, tmp_path: Pat
         (("monday", "--from", "http://host"), "--from: must begin with ws:// or wss://"),
         (("monday", "--from", "ws://[::1"), "--from: is not a URL with a port"),
         (("monday", "--from", "ws://host:99999"), "--from: is not a URL with a port"),
-        (("monday", "--from", "ws://host", "--port", "1"), "give one of them"),
+        (("monday", "--from", "ws://host", "--port", "1"), "exclude each other"),
     ):
         done = CliRunner().invoke(app, ["listen", *arguments], env={"REDIS_URL": redis_server.url})
         assert told in " ".join(done.output.replace("│", " ").split())

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.database.stored_rows import readable_rows, reading_row
+from context_builder.database.database import readable_rows, reading_row
 from context_builder.errors import RowDamaged
 from context_builder.knowledge.artifact import StoredArtifact
 from context_builder.server.access.caller import Role

@@ -197,6 +197,13 @@ async def test_a_policy_that_is_wrong_is_not_quoted(api: ApiServer) -> None:
     assert (problem(answer)["line"], "hunter2" in answer.text) == (1, False)
 
 
+async def test_a_policy_is_refused_by_a_name_that_none_may_have(api: ApiServer) -> None:
+    async with api.client(api.key(Role.ADMIN)) as client:
+        answer = await client.put("/knowledge/policies/k咭", content="permit(principal, action, resource);")
+    assert answer.status_code == 422
+    assert "letters, digits" in problem(answer)["detail"]
+
+
 async def test_agents_errors_are_told_as_elsewhere(api: ApiServer) -> None:
     async with api.client(api.key()) as client:
         wrong: list[httpx.Response] = [

@@ -102,7 +102,9 @@ class _Dropped:
     @classmethod
     def read(cls, held: bytes | None) -> _Dropped:
         """Return what the field holds. Raises :class:`ValueError` for what ``commit.lua`` did not write."""
-        fields: dict[str, Any] = {**DROPPED_MESSAGES.whole(held or b"{}")}
+        if not held:
+            return cls()
+        fields: dict[str, Any] = {**DROPPED_MESSAGES.whole(held)}
         spoken, contributed, times = (tuple(fields.get(name, _NONE)) for name in ("n", "c", "time"))
         return cls(fields.get("below", 1), spoken, contributed, times)
 
