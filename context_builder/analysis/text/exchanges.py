@@ -68,6 +68,15 @@ _KNOWN: Final = re.compile(
 )
 """Words before what others know of, and for times and counts."""
 
+_WORKS: Final = re.compile(
+    r"\b(?:add|apply|arrange|ask|book|build|call|check|clean|collect|contact|create|deploy|draft|email|file|find|fix"
+    r"|hire|install|issue|make|open|order|organi[sz]e|phone|post|prepare|prescribe|print|provide|put together|raise"
+    r"|refund|report|request|review|ring|run|schedule|send|set up|share|start|submit|test|translate|update|upload"
+    r"|write)\b",
+    re.IGNORECASE,
+)
+"""Verbs of work that is done for others."""
+
 _SPEAKER_CHANGES: Final = " – "
 
 
@@ -322,8 +331,6 @@ class Exchanges:
         if accepted is not None and kind is PointKind.DECISION:
             support = (self._statements[accepted],)
         is_aside = kind is PointKind.ACTION and accepted is None and not said.is_labelled and _is_aside(said)
-        if is_aside and len({one.speaker for one in told}) > 1:
-            return
         yield PointCandidate(
             kind, told, support, _speakers(said, *support), reverses=_reverses(said), is_aside=is_aside
         )
@@ -403,8 +410,10 @@ def _reverses(said: Statement) -> bool:
 
 
 def _is_aside(said: Statement) -> bool:
-    """Return whether a promise in English names no thing, no person and no time that others may know."""
-    return said.text.isascii() and not is_foreign(said.text) and not (said.names_something or _KNOWN.search(said.text))
+    """Return whether a promise in English is no work and names nothing, nobody and no time that others may know."""
+    if not said.text.isascii() or is_foreign(said.text) or _WORKS.search(said.text):
+        return False
+    return not (said.names_something or _KNOWN.search(said.text))
 
 
 def _only_asks(said: Statement) -> bool:
