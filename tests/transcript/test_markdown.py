@@ -122,3 +122,9 @@ def test_one_who_speaks_once_does_not_end_the_transcript_of_a_note() -> None:
     around, text = transcript_in("\n\n".join((*said, "Bye.", "## Tasks", "None.")))
     assert "One thing." in text
     assert around == ["## Transcript", "## Tasks", "None."]
+
+
+def test_what_is_said_between_two_rules_is_no_yaml() -> None:
+    text = "---\nIda: We need paint.\nBo: Two cans.\n---\nIda: Three.\nBo: Four.\n"
+    assert transcript_in(text) == ([], text)
+    assert transcript_in("---\ntitle: Paint\n---\nIda: Three.\nBo: Four.\n")[0] == ["---", "title: Paint", "---"]

@@ -103,6 +103,8 @@ def transcript_in(text: str) -> tuple[list[str], str]:
     """
     lines = text.split("\n")
     first = _FRONT.match(text)
+    if first and any(f"\n{said}: " in text[first.end() - 1 :] for said in re.findall(r"(?m)^(\w[^:\n]*): ", first[0])):
+        first = None  # somebody says something between two rules
     begin, end = first[0].count("\n") if first else 0, len(lines)
     headings = [(place, one) for place, line in enumerate(lines) if (one := _ANY_HEADING.fullmatch(line.rstrip()))]
     titles = Counter(one["title"] for _, one in headings)
