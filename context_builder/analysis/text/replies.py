@@ -62,12 +62,14 @@ _TAKES_ON: Final = re.compile(
 """How a reply begins that takes something on without naming it."""
 
 _ASKS_LEAVE: Final = re.compile(
+    r"(?!.*\b(?:else|anything|help|all|problem|mind|bother|sonst|noch|helfen|alles|autre|aider|tout|problème|más|ayudar\w*"
+    r"|todo|problema)\b)"
     r"¿?(?:(?:can|may|could|should|shall) (?:I|we)|(?:is|would) (?:that|this|it)|does (?:that|this) (?:work|suit)"
     r"|(?:darf|kann|soll) ich|(?:ist|wäre|geht|passt) (?:das|es)|est-ce que je peux|je peux|ça (?:te|vous) va"
     r"|puedo|(?:te|le|os) parece)\b",
     re.IGNORECASE,
 )
-"""How a question begins that asks whether what was promised may be done."""
+"""A question whether what was promised may be done, to which no is no: "Can I help you with anything else?" is none."""
 
 _OF_US: Final = re.compile(r"\b(?:we|us|let['’]s)\b", re.IGNORECASE)
 

@@ -270,6 +270,10 @@ def test_what_was_then_or_is_somewhere_is_no_decision(talk: list[tuple[str, str]
     "talk",
     [
         [("Ruth", "I will refund the forty euros today. Do you have any other questions?"), ("Omar", "No, thank you.")],
+        [("Ruth", "I'll send the replacement today. Can I help with anything else?"), ("Omar", "No, thanks.")],
+        [("Ann", "I'll move the servers on Sunday. Is that a problem?"), ("Ben", "No.")],
+        [("Anna", "Ich schicke Ihnen den Router heute. Kann ich sonst etwas für Sie tun?"), ("Ben", "Nein, danke.")],
+        [("Ana", "Le mando el contrato mañana. ¿Puedo ayudarle en algo más?"), ("Luis", "No, gracias.")],
         [("Anna", "Ich schreibe dem Vermieter morgen. Noch Fragen?"), ("Ben", "Nein.")],
         [("Anna", "Je vous envoie un technicien mardi. Autre chose ?"), ("Ben", "Non, merci.")],
         [("Ana", "Le mando un técnico el martes. ¿Algo más?"), ("Luis", "No, gracias.")],
