@@ -87,13 +87,15 @@ _IN_JEST: Final = re.compile(
 """What is promised for a day that may never come, how somebody asks not to be taken at their word, or leaves."""
 
 _THEN: Final = re.compile(
-    r"\w(?<!\b(?:back|even|from|just)) then[.!]*$|(?<!jusqu['’])\balors[.!]*$|(?<!desde )(?<!hasta )\bentonces[.!]*$",
+    r"\w(?<!\b(?:back|even|from|just|till))(?<!\band)(?<!\b(?:since|until))(?<!\bby) then[.!]*$"
+    r"|(?<!jusqu['’])\balors[.!]*$|(?<!desde )(?<!hasta )\bentonces[.!]*$",
     re.IGNORECASE,
 )
 """How a conclusion ends: "Thursday at eight then." """
 
 _PAST: Final = re.compile(
-    r"\b(?:was|were|had|did|used|went|came|got|made|knew|\w{2,}ed|\w+(?:ais|ait|aient|aba|aban|ía|ían)|era|eran|fue)\b",
+    r"\b(?:was|were|had|did|used|went|came|got|made|knew|lost|took|said|saw|told|left|kept|held|paid|sold|sent|spent|bought"
+    r"|brought|thought|felt|found|gave|wrote|ran|began|met|\w{2,}ed|\w+(?:ais|ait|aient|aba|aban|ía|ían)|era|eran|fue)\b",
     re.IGNORECASE,
 )
 """Verbs with which "then" is a time in the past."""

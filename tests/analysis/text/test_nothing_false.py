@@ -254,6 +254,8 @@ def test_a_promise_of_others_is_not_what_a_question_asks_for() -> None:
     [
         [("Ann", "The old printer was loud then."), ("Ben", "Yes, great.")],
         [("Ann", "We had three servers in Dublin back then."), ("Ben", "Okay, fine.")],
+        [("Ann", "Prices rise every now and then."), ("Ben", "Right, agreed.")],
+        [("Ann", "We lost the case then."), ("Ben", "Okay, agreed.")],
         [("Anna", "Il habitait à Lyon alors."), ("Ben", "D'accord.")],
         [("Ana", "Vivía en Madrid entonces."), ("Luis", "Vale.")],
         [("Ann", "Where does it rain?"), ("Ben", "In Berlin it is, as far as I know, always raining.")],
@@ -279,6 +281,7 @@ def test_what_was_then_or_is_somewhere_is_no_decision(talk: list[tuple[str, str]
         [("Ana", "Le mando un técnico el martes. ¿Algo más?"), ("Luis", "No, gracias.")],
         [("Omar", "The router is dead."), ("Ruth", "I'll send a technician.")],
         [("Ann", "Customers complain about slow checkout."), ("Ben", "I'll write a benchmark.")],
+        [("Ann", "The build is red since Tuesday."), ("Ben", "I'll look into flaky tests.")],
         [("Ann", "The tests hang."), ("Ben", "I'll kill the stuck job on the second node.")],
         [("Ann", "I'll wipe the records."), ("Ben", "Please don't. I'll export the customer records first.")],
         [("Ann", "What else?"), ("Ben", "I need to go through the contracts with Lena tomorrow.")],
