@@ -106,7 +106,7 @@ def quoted_name(name: str) -> str:
 
 _NAMED: Final = r"(?:[^\s:：]{1,30} ){0,2}[^\s:：]{1,30}(?::\s|：)"
 _BEGINS_AS_NAMED: Final = re.compile(_NAMED)
-_ANOTHER_GOES_ON: Final = re.compile(rf" [-–—]+ (?={_NAMED})")
+_ANOTHER_GOES_ON: Final = re.compile(rf" [-–—]+ (?=[^\W\d])(?={_NAMED})")
 
 
 def begins_with_a_name(said: str) -> bool:

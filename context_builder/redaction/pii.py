@@ -55,6 +55,9 @@ _SAID: Final = re.compile(rf"\b(?:{'|'.join(DIGIT_WORDS)})\b|\d", re.IGNORECASE)
 _ROW: Final = re.compile(r"[^\w\n]{0,8}\d(?:[^\w\n]{1,8}\d){4,63}[^\w\n]{0,8}", re.ASCII)
 """A line of single digits with signs between them."""
 _LONGEST_ROW: Final = 600
+_FEWEST_ROWS: Final = 3
+_MORE_OR_LESS: Final = 2
+"""Digits by which the rows of a table may differ."""
 _AFTER: Final = 10
 _CARD: Final = re.compile(r"\b(?:card|credit|debit|cc|visa|mastercard|amex|maestro)\b", re.IGNORECASE)
 _PHONE: Final = re.compile(
@@ -137,18 +140,32 @@ _NUMBER_IN_DIGITS: Final = re.compile(
 
 
 def _is_in_table(text: str, start: int, end: int) -> bool:
-    """Return whether a number is a row of single digits, above or below another one: one in ten has a card's
-    checksum by chance."""
+    """Return whether a number is a row of single digits, among three or more with about as many: one in ten has a
+    card's checksum by chance. Two rows may be a number that is said again, or a card's with its expiry date.
+    """
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    last = last if last >= 0 else len(text)
-    if last - first > _LONGEST_ROW or not _ROW.fullmatch(text, first, last):
+    size = _digits_of_row(text, first, last if last >= 0 else len(text))
+    if not size:
         return False
-    above = text.rfind("\n", max(0, first - 1 - _LONGEST_ROW), max(0, first - 1)) + 1
-    below = text.find("\n", last + 1, last + 1 + _LONGEST_ROW)
-    return bool(
-        (first and _ROW.fullmatch(text, above, first - 1))
-        or (last < len(text) and _ROW.fullmatch(text, last + 1, below if below >= 0 else len(text)))
-    )
+    rows, at = 1, first
+    while at and rows < _FEWEST_ROWS:
+        above = text.rfind("\n", max(0, at - 1 - _LONGEST_ROW), at - 1) + 1
+        if abs(_digits_of_row(text, above, at - 1) - size) > _MORE_OR_LESS:
+            break
+        rows, at = rows + 1, above
+    while last >= 0 and rows < _FEWEST_ROWS:
+        below = text.find("\n", last + 1, last + 2 + _LONGEST_ROW)
+        if abs(_digits_of_row(text, last + 1, below if below >= 0 else len(text)) - size) > _MORE_OR_LESS:
+            break
+        rows, last = rows + 1, below
+    return rows == _FEWEST_ROWS
+
+
+def _digits_of_row(text: str, first: int, last: int) -> int:
+    """Return how many digits a line has that is a row of single ones; 0 for any other."""
+    if last - first > _LONGEST_ROW or not _ROW.fullmatch(text, first, last):
+        return 0
+    return sum(map(str.isdigit, text[first:last]))
 
 
 def _digit_by_digit(reading: Reading) -> Reading:
@@ -273,7 +290,7 @@ class PiiRedactor:
             yield PiiSpan(start, end, kind)
 
     def _phone_numbers(self, text: str) -> Iterator[PiiSpan]:
-        text = _SINGLE_DIGITS.sub(lambda listed: "A" * len(listed.group()), text)
+        text = _SINGLE_DIGITS.sub(lambda listed: "A" * (len(listed.group()) - 1) + " ", text)
         for region in self._regions if _ENOUGH_DIGITS.search(text) else ():
             for found in self._phone_matcher(text, region, min_candidate_length=_LEAST_PHONE_DIGITS):
                 if _is_phone(found.raw_string):

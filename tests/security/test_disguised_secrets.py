@@ -273,6 +273,17 @@ def test_a_card_that_is_no_row_of_a_table_is_found_digit_by_digit(before: str) -
     assert hidden not in redactor_of_packages().redact(before.format(hidden, hidden))
 
 
+@pytest.mark.parametrize("below", ["4111111111111111", "2025550143", "12271", "5500005555555559"])
+def test_two_rows_of_digits_are_no_table(below: str) -> None:
+    hidden = " ".join("4111111111111111")
+    assert hidden not in PiiRedactor().redact(f"It is\n{hidden}\n{' '.join(below)}\n")
+
+
+def test_a_phone_number_behind_a_list_of_single_digits_is_found() -> None:
+    listed = "1, 2, 3, 4, 5, 6, 7, 8, 9, 0, " * 3
+    assert "0143" not in PiiRedactor().redact(f"{listed}202-555-0143 is new")
+
+
 def test_no_phone_number_is_looked_for_in_a_list_of_single_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
     redactor = PiiRedactor()

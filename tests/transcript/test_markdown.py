@@ -168,3 +168,16 @@ def test_where_nobody_was_named_in_a_call_it_is_said_all_the_same(tmp_path: Path
 @pytest.mark.parametrize("before", ["", "---\n"])
 def test_what_is_never_closed_takes_time_in_proportion_to_its_length(before: str, repeated: str) -> None:
     assert is_linear(lambda text: unmarked(transcript_in(text)[1]), repeated, before=before, most=16_000)
+
+
+def test_one_who_speaks_once_does_not_end_the_transcript_of_a_note() -> None:
+    said = ("## Transcript", "## Ida", "Hello there.", "## Bo", "Hi.", "## Cy", "One thing.", "## Ida", "Bye.", "## Bo")
+    around, text = transcript_in("\n\n".join((*said, "Bye.", "## Tasks", "None.")))
+    assert "One thing." in text
+    assert around == ["## Transcript", "## Tasks", "None."]
+
+
+def test_what_is_said_between_two_rules_is_no_yaml() -> None:
+    text = "---\nIda: We need paint.\nBo: Two cans.\n---\nIda: Three.\nBo: Four.\n"
+    assert transcript_in(text) == ([], text)
+    assert transcript_in("---\ntitle: Paint\n---\nIda: Three.\nBo: Four.\n")[0] == ["---", "title: Paint", "---"]

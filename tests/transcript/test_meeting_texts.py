@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from context_builder.transcript.transcript import read_transcript
 from tests.transcript.reading import heard, transcript
 
 OTTER = """Harbour weekly
@@ -500,3 +501,11 @@ def test_reactions_in_signal_export_s_text_are_not_said(tmp_path: Path, seconds:
 def test_names_in_bold_before_dates(tmp_path: Path) -> None:
     text = "**Ida Lind** 2024-05-05 10:00\nShall we sail?\n\n**Bo Berg** 2024-05-05 10:02\nNo.\n"
     assert heard(tmp_path, "talk.md", text) == ["Ida Lind | Shall we sail?", "Bo Berg | No."]
+
+
+def test_a_table_that_somebody_shows_is_part_of_the_chat(tmp_path: Path) -> None:
+    table = "| Name | Text |\n|---|---|\n| Ida | hello |\n| Bo | hi |"
+    text = f"Ida: First.\nBo: Second.\nIda: Look at this:\n\n{table}\n\nIda: We go on.\nBo: Yes.\n"
+    (tmp_path / "chat.md").write_text(text)
+    said = read_transcript(tmp_path / "chat.md").utterances
+    assert [one.speaker for one in said] == ["Ida", "Bo", "Ida", "Ida", "Bo"]

@@ -227,3 +227,11 @@ def test_a_voice_goes_on_where_cues_have_one_at_changes_alone() -> None:
     assert [one.speaker for one in read(f"WEBVTT\n\n{text}")[0]] == ["Ida", "Ida", "Ida", "Bo", "Bo", "Ida", "Ida"]
     again = text.replace("sail to the", "<v Ida>sail to the")
     assert [one.speaker for one in read(f"WEBVTT\n\n{again}")[0]][2] == "Unknown"
+
+
+def test_a_voice_does_not_go_on_with_what_several_say() -> None:
+    cues = ("<v Ida>Shall we sail?", "- Yes.\n- No.", "<v Bo>Not now.", "It rains.")
+    text = "".join(f"00:0{n}.000 --> 00:0{n + 1}.000\n{line}\n\n" for n, line in enumerate(cues))
+    speakers = [one.speaker for one in read(f"WEBVTT\n\n{text}")[0]]
+    assert "Ida" not in speakers[1:]
+    assert speakers[-2:] == ["Bo", "Bo"]

@@ -68,6 +68,11 @@ _KNOWN: Final = re.compile(
 )
 """Words before what others know of, and for times and counts."""
 
+_FOR_ONESELF: Final = re.compile(
+    r"\b(?:adopt|bring|buy|cry|dance|drink|eat|grab|hide|knit|marry|pack|pray|sing|sleep|wear)\b", re.IGNORECASE
+)
+"""Verbs of what people say in jest that they will do; with any other a promise is taken at its word."""
+
 _SPEAKER_CHANGES: Final = " – "
 
 
@@ -325,8 +330,6 @@ class Exchanges:
         if accepted is not None and kind is PointKind.DECISION:
             support = (self._statements[accepted],)
         is_aside = kind is PointKind.ACTION and accepted is None and not said.is_labelled and _is_aside(said)
-        if is_aside and len({one.speaker for one in told}) > 1:
-            return
         yield PointCandidate(
             kind, told, support, _speakers(said, *support), reverses=_reverses(said), is_aside=is_aside
         )
@@ -406,8 +409,10 @@ def _reverses(said: Statement) -> bool:
 
 
 def _is_aside(said: Statement) -> bool:
-    """Return whether a promise in English names no thing, no person and no time that others may know."""
-    return said.text.isascii() and not is_foreign(said.text) and not (said.names_something or _KNOWN.search(said.text))
+    """Return whether a promise in English is no work and names nothing, nobody and no time that others may know."""
+    if not said.text.isascii() or is_foreign(said.text) or not _FOR_ONESELF.search(said.text):
+        return False
+    return not (said.names_something or _KNOWN.search(said.text))
 
 
 def _only_asks(said: Statement) -> bool:

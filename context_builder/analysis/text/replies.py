@@ -35,6 +35,7 @@ _AND: Final = (
 _TAKES_UP: Final = re.compile(
     rf"(?:{_AND}[,.!]* )*(?:yes,? please|please do|do that|go ahead|that(?:['’]d| would) be (?:great|good|lovely|nice)"
     r"|great idea|good idea|sounds good|perfect|wonderful|works for me|let['’]s try that|ja,? bitte"
+    r"|that(?:['’]d| would) help(?: a lot)?|(?:many )?thanks(?: a lot| so much)?|thank you(?: very much| so much)?"
     r"|(?:much |even )?better|(?:viel )?besser|mejor|(?:prima,? )?mach das|finde? ich gut|gerne?"
     r"|prima|super|meinetwegen|passt|einverstanden"
     r"|oui,? s['’]il (?:te|vous) plaît|d['’]accord|parfait"
@@ -59,6 +60,16 @@ _TAKES_ON: Final = re.compile(
     re.IGNORECASE,
 )
 """How a reply begins that takes something on without naming it."""
+
+_ASKS_LEAVE: Final = re.compile(
+    r"(?!.*\b(?:else|anything|help|all|problem|mind|bother|sonst|noch|helfen|alles|autre|aider|tout|problème|más|ayudar\w*"
+    r"|todo|problema)\b)"
+    r"¿?(?:(?:can|may|could|should|shall) (?:I|we)|(?:is|would) (?:that|this|it)|does (?:that|this) (?:work|suit)"
+    r"|(?:darf|kann|soll) ich|(?:ist|wäre|geht|passt) (?:das|es)|est-ce que je peux|je peux|ça (?:te|vous) va"
+    r"|puedo|(?:te|le|os) parece)\b",
+    re.IGNORECASE,
+)
+"""A question whether what was promised may be done, to which no is no: "Can I help you with anything else?" is none."""
 
 _OF_US: Final = re.compile(r"\b(?:we|us|let['’]s)\b", re.IGNORECASE)
 
@@ -208,9 +219,9 @@ class Replies:
         return Marker.ACCEPTS not in self._statements[place].markers and not self._repeats(place, proposed)
 
     def is_turned_down(self, place: int) -> bool:
-        """Return whether the message goes on by asking about what was said, and another speaker says no to it."""
+        """Return whether the message goes on by asking whether that may be, and another speaker says no to it."""
         said = self._statements[place]
-        if not any(self._statements[at].is_question for at in self._following(place)):
+        if not any(_ASKS_LEAVE.match(self._statements[at].text) for at in self._following(place)):
             return False
         after = next(iter(self._after(said.last_order, 1)), None)
         reply = None if after is None else self._statements[self._messages[after][0]]

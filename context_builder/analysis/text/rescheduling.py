@@ -40,7 +40,8 @@ class Rescheduling:
 
     @classmethod
     def each_of(cls, candidate: PointCandidate, statements: Sequence[Statement]) -> Iterator[Rescheduling]:
-        """Yield how the candidate may put something on another day, by each statement that names the old one.
+        """Yield how the candidate may put something on another day, by each statement that names the old one, the
+        last first.
 
         The ``statements`` are in order.
         """
@@ -52,7 +53,8 @@ class Rescheduling:
         begin = bisect_left(statements, said.order - NEAR, key=lambda one: one.order)
         end = next((at for at in range(begin, len(statements)) if statements[at] is said), begin)
         near = statements[max(begin, end - LOOKED_AT) : end]
-        for place, recalled in enumerate(near):
+        for place in reversed(range(len(near))):
+            recalled = near[place]
             named = frozenset(days_in(recalled.text))
             if not named or named & days or recalled.kind in _SETTLED or recalled.is_question or not recalled.is_whole:
                 continue
@@ -83,7 +85,7 @@ class Rescheduling:
         """Return the candidate, with what names the old day, that takes the place of a point of the kind."""
         told = self.candidate.told
         if self.recalled not in told and sum(len(one.text) for one in (self.recalled, *told)) <= LONGEST_EXCHANGE:
-            told = (self.recalled, *told)
+            told = tuple(sorted((self.recalled, *told), key=lambda one: one.order))
         is_decided = PointKind.DECISION in (kind, self.candidate.kind)
         return replace(self.candidate, told=told, kind=PointKind.DECISION if is_decided else self.candidate.kind)
 

@@ -79,15 +79,30 @@ _NO_OF_A_VERB: Final = re.compile(r"no\s+(?!(?:we|let|it|not|wait|hemos|decidimo
 
 _VERDICT: Final = re.compile(r"\b(?:yes|no|nope|ja|nein|nee|doch|oui|non|si|sí)\b(?=[,.!;:]?\s)", re.IGNORECASE)
 
-_IN_JEST: Final = re.compile(r"\bif (?:\w+ ){1,3}ever\b|^please (?:don['’]t|do not)[,.!]", re.IGNORECASE)
-"""What is promised for a day that may never come, and how somebody asks not to be taken at their word."""
+_IN_JEST: Final = re.compile(
+    r"\bif (?:\w+ ){1,3}ever\b|^please (?:don['’]t|do not)[.!]*$"
+    r"|\bI(?:['’]ve got| have| need) to (?:go|run)(?: now)?(?=[,.!]|$)",
+    re.IGNORECASE,
+)
+"""What is promised for a day that may never come, how somebody asks not to be taken at their word, or leaves."""
 
-_THEN: Final = re.compile(r"\w then[.!]*$|\balors[.!]*$|\bentonces[.!]*$", re.IGNORECASE)
+_THEN: Final = re.compile(
+    r"\w(?<!\b(?:back|even|from|just|till))(?<!\band)(?<!\b(?:since|until))(?<!\bby) then[.!]*$"
+    r"|(?<!jusqu['’])\balors[.!]*$|(?<!desde )(?<!hasta )\bentonces[.!]*$",
+    re.IGNORECASE,
+)
 """How a conclusion ends: "Thursday at eight then." """
 
+_PAST: Final = re.compile(
+    r"\b(?:was|were|had|did|used|went|came|got|made|knew|lost|took|said|saw|told|left|kept|held|paid|sold|sent|spent|bought"
+    r"|brought|thought|felt|found|gave|wrote|ran|began|met|\w{2,}ed|\w+(?:ais|ait|aient|aba|aban|ía|ían)|era|eran|fue)\b",
+    re.IGNORECASE,
+)
+"""Verbs with which "then" is a time in the past."""
+
 _SO_IT_IS: Final = re.compile(
-    r"(?:(?:okay|ok|right|good|fine|alright|then|so|well),? )*(?P<chosen>(?:[\w'-]+ ){1,4})(?:then )?it is"
-    r"(?=[,.!]|$| then)",
+    r"(?:(?:okay|ok|right|good|fine|alright|then|so|well),? )*(?P<chosen>(?!(?:in|at) )(?:[\w'-]+ ){1,4})"
+    r"(?:then )?it is(?:,? then)?[.!]*$",
     re.IGNORECASE,
 )
 """How a sentence begins that settles on one of what was proposed: "Okay, Sunday night it is." """
@@ -326,7 +341,7 @@ def _markers(spoken: str, found: list[Word], opened: list[Word], names: Set[str]
         marked.add(Marker.PROMISES)
     if _IN_JEST.search(spoken):
         marked -= {Marker.PROMISES, Marker.REQUESTS}
-    if _THEN.search(spoken):
+    if _THEN.search(spoken) and not _PAST.search(spoken):
         marked.add(Marker.CONCLUDES)
     if settled := _SO_IT_IS.match(spoken):
         begun, chosen = spoken[: settled.start("chosen")], settled["chosen"]

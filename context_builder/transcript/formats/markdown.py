@@ -119,8 +119,8 @@ def is_of_model(line: str) -> bool:
 def transcript_in(text: str) -> tuple[list[str], str]:
     """Return the lines of a note around its transcript, and the text with empty lines for them.
 
-    The transcript is below a heading that says so, up to the next one of its level that is neither a time nor, as it
-    comes again, who speaks. What stands above a text in YAML is around it, too.
+    The transcript is below a heading that says so, up to the next one of its level behind the last that is a time or,
+    as it comes again, who speaks. What stands above a text in YAML is around it, too.
     """
     lines = text.split("\n")
     first = _FRONT.match(text)
@@ -133,17 +133,9 @@ def transcript_in(text: str) -> tuple[list[str], str]:
     titles = Counter(one["title"] for _, one in headings)
     if (found := next((one for one in headings if _TRANSCRIPT.fullmatch(one[1][0])), None)) is not None:
         place, level = found[0], len(found[1]["level"])
-        stop = next(
-            (
-                below
-                for below, one in headings
-                if below > place
-                and len(one["level"]) <= level
-                and titles[one["title"]] == 1
-                and not re.search(rf"\W?{_CLOCK}\W*$", one["title"])
-            ),
-            len(lines),
-        )
+        below = [(at, one["title"]) for at, one in headings if at > place and len(one["level"]) <= level]
+        spoken = [at for at, title in below if titles[title] > 1 or re.search(rf"\W?{_CLOCK}\W*$", title)]
+        stop = next((at for at, _ in below if at > max(spoken, default=place)), len(lines))
         is_answer = any(map(is_of_model, (*lines[:place], *lines[stop:])))
         if not is_answer and sum(bool(line.strip()) for line in lines[place + 1 : stop]) >= _FEWEST:
             begin, end = place + 1, stop

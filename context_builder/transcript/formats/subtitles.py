@@ -75,6 +75,8 @@ _TAG: Final = re.compile(
     r"\^[IBU](?=\S|$)|</?(?:c|i|b|u|s|v|em|p|rt|ruby|lang|span|font|strong)(?:[.\s][^<>]*)?/?>|<\d[\d:.]*>|\{\\[^{}]*\}",
     re.IGNORECASE,
 )
+_OF_SEVERAL: Final = re.compile(r"\s*[-–—]\s?\S")
+"""How lines of one cue begin that several people say: "- Yes." "- No." """
 _STAMPED: Final = re.compile(r"<\d")
 """Begins a time within a caption that rolls, which shows its words again without it."""
 
@@ -310,7 +312,8 @@ def _utterances(found: list[Cue]) -> Iterator[Utterance]:
     goes_on = any(voices) and _are_at_changes([one.speaker for _, one in told])
     speaker: str | None = None
     for cue, one in told:
-        speaker = one.speaker or (speaker if goes_on else None)
+        is_of_one = goes_on and not any(map(_OF_SEVERAL.match, cue.lines))
+        speaker = one.speaker or (speaker if is_of_one else None)
         yield Utterance(speaker or UNKNOWN_SPEAKER, one.text, cue.at, until=cue.until)
 
 

@@ -73,6 +73,8 @@ _UNIT: Final = re.compile(r"\s*[\[(](?:m?s|(?:milli)?sec(?:ond)?s?|hh.*)[\])]\s*
 _RULE: Final = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?")
 _BAR: Final = re.compile(r"(?<!\\)\|")
 _FIRST_ROWS: Final = 3
+_SAID: Final = re.compile(r"\s{0,4}(?:\*\*)?(?P<who>[^\W\d_][^|:*\n]{0,40}):(?:\*\*)?\s")
+"""How a line begins that somebody says."""
 _RANGE: Final = re.compile(r"\s*[\[(]?(?P<start>[\d:.,]+)\s*(?:-+>|[-–—→])\s*(?P<end>[\d:.,]+)[\])]?\s*")
 _DAY: Final = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\s*")
 _CLOCK_OF_ELAN: Final = re.compile(r"\d{1,2}:\d\d:\d\d\.\d{3}")
@@ -111,15 +113,18 @@ def read_table(source: Source) -> Transcript:
 
 
 def _heading_of_markdown(lines: Sequence[str]) -> int | None:
-    """Return the place of the heading of the first table in Markdown that names who and what; None without one."""
-    return next(
-        (
-            place
-            for place, (line, below) in enumerate(pairwise(lines))
-            if "|" in line and _RULE.fullmatch(below) and _names_who(_markdown(line), "|")
-        ),
-        None,
-    )
+    """Return the place of the heading of the first table in Markdown that names who and what; None without one, and
+    where somebody says something more than once above it: such a table is part of what is said.
+    """
+    above: set[str] = set()
+    for place, (line, below) in enumerate(pairwise(lines)):
+        if "|" in line and _RULE.fullmatch(below) and _names_who(_markdown(line), "|"):
+            return place
+        if said := _SAID.match(line):
+            if said["who"] in above:
+                return None
+            above.add(said["who"])
+    return None
 
 
 def _names_who(cells: Sequence[str], between: str) -> bool:

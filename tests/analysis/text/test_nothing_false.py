@@ -247,3 +247,66 @@ def test_what_is_on_another_day_leaves_what_it_has_nothing_to_do_with(settled: s
 def test_a_promise_of_others_is_not_what_a_question_asks_for() -> None:
     talk = [("Ann", "Who pays the landlord?"), ("Ben", "I forgot."), ("Cy", "I'll call Maria about the pumps.")]
     assert not any("landlord" in text and "Maria" in text for _, text in told(talk))
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        [("Ann", "The old printer was loud then."), ("Ben", "Yes, great.")],
+        [("Ann", "We had three servers in Dublin back then."), ("Ben", "Okay, fine.")],
+        [("Ann", "Prices rise every now and then."), ("Ben", "Right, agreed.")],
+        [("Ann", "We lost the case then."), ("Ben", "Okay, agreed.")],
+        [("Anna", "Il habitait à Lyon alors."), ("Ben", "D'accord.")],
+        [("Ana", "Vivía en Madrid entonces."), ("Luis", "Vale.")],
+        [("Ann", "Where does it rain?"), ("Ben", "In Berlin it is, as far as I know, always raining.")],
+        [("Ann", "What day is the exam?"), ("Ben", "Tuesday it is, I think, but the office has to confirm.")],
+        [("Ann", "How late is it?"), ("Ben", "In New York it is.")],
+        [("Ann", "Friday or Monday?"), ("Ben", "Friday it is, said nobody ever.")],
+    ],
+)
+def test_what_was_then_or_is_somewhere_is_no_decision(talk: list[tuple[str, str]]) -> None:
+    assert PointKind.DECISION not in [kind for kind, _ in told(talk)]
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        [("Ruth", "I will refund the forty euros today. Do you have any other questions?"), ("Omar", "No, thank you.")],
+        [("Ruth", "I'll send the replacement today. Can I help with anything else?"), ("Omar", "No, thanks.")],
+        [("Ann", "I'll move the servers on Sunday. Is that a problem?"), ("Ben", "No.")],
+        [("Anna", "Ich schicke Ihnen den Router heute. Kann ich sonst etwas für Sie tun?"), ("Ben", "Nein, danke.")],
+        [("Ana", "Le mando el contrato mañana. ¿Puedo ayudarle en algo más?"), ("Luis", "No, gracias.")],
+        [("Anna", "Ich schreibe dem Vermieter morgen. Noch Fragen?"), ("Ben", "Nein.")],
+        [("Anna", "Je vous envoie un technicien mardi. Autre chose ?"), ("Ben", "Non, merci.")],
+        [("Ana", "Le mando un técnico el martes. ¿Algo más?"), ("Luis", "No, gracias.")],
+        [("Omar", "The router is dead."), ("Ruth", "I'll send a technician.")],
+        [("Ann", "Customers complain about slow checkout."), ("Ben", "I'll write a benchmark.")],
+        [("Ann", "The build is red since Tuesday."), ("Ben", "I'll look into flaky tests.")],
+        [("Ann", "The tests hang."), ("Ben", "I'll kill the stuck job on the second node.")],
+        [("Ann", "I'll wipe the records."), ("Ben", "Please don't. I'll export the customer records first.")],
+        [("Ann", "What else?"), ("Ben", "I need to go through the contracts with Lena tomorrow.")],
+        [("Ann", "Do we have the figures?"), ("Ben", "I can send them to you."), ("Ann", "That would help a lot.")],
+    ],
+)
+def test_a_promise_stays_a_task(talk: list[tuple[str, str]]) -> None:
+    assert PointKind.ACTION in [kind for kind, _ in told(talk)]
+
+
+def test_a_new_day_is_that_of_what_was_named_last() -> None:
+    talk = [
+        ("Ann", "We decided that the dentist visit is on Thursday."),
+        ("Ben", "Yes."),
+        ("Ann", "And we agreed that the oil delivery comes on Thursday as well."),
+        ("Ben", "Yes, the oil comes on Thursday."),
+        ("Ann", "The dentist is ill on Thursday."),
+        ("Ben", "Okay then, let's do it on Friday."),
+        ("Ann", "Fine."),
+    ]
+    decided = [text for kind, text in told(talk) if kind is PointKind.DECISION]
+    assert any("oil delivery" in text and "Friday" not in text for text in decided)
+    assert not any("oil" in text for text in decided if "Friday" in text)
+
+
+def test_a_ratio_stays_as_it_was_said() -> None:
+    (text,) = [text for _, text in told([("Ann", "We decided to use the ratio 3 – 1: it worked.")])]
+    assert "3 – 1" in text
