@@ -95,6 +95,7 @@ def create_app(services: Services) -> FastAPI:
 
     agents = agent_server(services, current_caller)
     guarded_here = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    # In one piece, not as a stream of events: large answers are put into it where a mark stands for them.
     mounted = agents.streamable_http_app(json_response=True, stateless_http=True, transport_security=guarded_here)
 
     page = page_app(services)
