@@ -117,7 +117,8 @@ _ENGLISH: Final = {
         i'll let you; what about you; how about you; he will be; she will be; she'll be; he'll be; i have to ask; i'll
         pick up on; i'll think; i'll explain; i'll talk; i'll come back; i'll come to; i'll go through; i'll leave it;
         i'll turn to; i will not; i won't; what was; i'll put the kettle; i'll hold you to; i'll cry; i'll die;
-        i'll kill you; i'll kill him; i'll kill her; i'm going to die; i have to think; i need to think""",
+        i'll kill myself; i'll kill you; i'll kill him; i'll kill her; i'm going to kill myself; i'm going to kill you;
+        i'm going to die; i have to think; i need to think""",
 }
 
 _GERMAN: Final = {

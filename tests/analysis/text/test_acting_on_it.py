@@ -135,6 +135,7 @@ def test_please_to_what_was_promised_is_no_task_of_its_own() -> None:
         ("The copy of the table takes five hours on Sunday.", "I'll bring a tent."),
         ("The brass band wants six hundred pounds.", "I've got to go, something's burning."),
         ("What happens if the triggers fall behind?", "I have to think about that."),
+        ("The login is still broken on phones.", "I'll kill myself if it isn't fixed by Monday."),
     ],
 )
 def test_what_nobody_asked_for_or_knows_of_is_no_task(before: str, idle: str) -> None:
