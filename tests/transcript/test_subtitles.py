@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from context_builder.transcript.formats.subtitles import read_subtitles
+from context_builder.transcript.formats.subtitles import read_subtitles, read_subtitles_in_text
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import Utterance
 from tests.growth import is_linear
@@ -143,6 +143,10 @@ def test_nothing_said_is_nothing() -> None:
 )
 def test_what_is_never_closed_takes_time_in_proportion_to_its_length(unclosed: str) -> None:
     assert is_linear(lambda text: read(text)[0], unclosed, before="00:01.000 --> 00:02.000\n", most=32_000)
+
+
+def test_empty_lines_below_a_header_take_time_in_proportion_to_their_number() -> None:
+    assert is_linear(lambda text: read_subtitles_in_text(Source("notes.txt", text)), "\n", before="WEBVTT", most=16_000)
 
 
 def test_numbers_of_thousands_of_digits_are_no_times_and_no_characters() -> None:

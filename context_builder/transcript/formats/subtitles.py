@@ -53,7 +53,7 @@ _EDITED: Final = re.compile(
 _REMARK: Final = re.compile(r"\s*(?://.*|\$\w+\s*=.*|@ .*|<(?:begin|end) subtitles>|#.*)")
 """What such a program says beside the subtitles."""
 
-_UNPADDED: Final = re.compile(r"^\s*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->", re.MULTILINE)
+_UNPADDED: Final = re.compile(r"^[ \t]*\d:(?:\d:\d{1,2}|\d{1,2}:\d)\.\d{1,3}\s*-->", re.MULTILINE)
 """Begins a line of times as Teams' Word documents have it: ``0:0:2.350 --> 0:0:5.10``."""
 
 _WEBEX: Final = re.compile(r"\s*\d+\s+\"(?P<name>[^\"<>]{1,120})\"\s*(?:\(\d+\))?\s*")
