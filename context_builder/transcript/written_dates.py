@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 DATE: Final = r"\d{1,4}[./\-\u5e74\ub144]\s?\d{1,2}[./\-\u6708\uc6d4]\s?\d{1,4}[.\u65e5\uc77c]?"
@@ -107,6 +108,7 @@ def moment_of(written: WrittenDate, order: str) -> datetime:
     return datetime(year, month, day, hour, minute, second[0] if second else 0).astimezone()
 
 
+@lru_cache(maxsize=1_024)  # a program writes the same minute beside many messages
 def named_date(text: str, **settings: Any) -> datetime | None:
     """Return the moment of a date in words and numbers; None for another text, or one longer than any date is.
 

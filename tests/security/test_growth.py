@@ -26,9 +26,9 @@ from context_builder.redaction import PiiRedactor, RedactorProtocol, SecretRedac
 from tests.growth import is_linear
 
 
-def summarized(text: str) -> None:
+def summarized(*texts: str) -> None:
     digest = Digest()
-    digest.add([AnalystMessage(1, "Ann", text)])
+    digest.add([AnalystMessage(number, "Ann", text) for number, text in enumerate(texts, 1)])
     digest.points()
 
 
@@ -110,6 +110,12 @@ def test_a_rewritten_sentence_is_checked_in_proportion_to_its_length(part: str) 
 
     checked(part)
     assert is_linear(checked, part, most=1_600)
+
+
+@pytest.mark.slow
+def test_many_messages_that_move_days_take_time_in_proportion_to_their_number() -> None:
+    talk = "The exam is on Thursday at ten.\nThen let's do Friday.\nWe moved the meeting to Monday.\nTuesday it is.\n"
+    assert is_linear(lambda text: summarized(*text.split("\n")), talk, most=320)
 
 
 @pytest.mark.slow

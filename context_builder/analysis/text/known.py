@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from context_builder.analysis.analyst import KnownPoint, PointKind
+from context_builder.analysis.text.days import days_in
 from context_builder.analysis.text.exchanges import PointCandidate
 from context_builder.analysis.text.replies import REPLIES_WITHIN
 from context_builder.analysis.text.reversals import SAME_SUBJECT
@@ -71,11 +72,13 @@ class KnownSubjects:
         return [stems for point, stems in self._known.values() if point.kind is PointKind.DECISION]
 
     def first(
-        self, kinds: Set[PointKind], place_among: Callable[[Iterable[tuple[str, frozenset[str]]]], int | None]
+        self,
+        kinds: Set[PointKind],
+        place_among: Callable[[Iterable[tuple[frozenset[str], frozenset[str]]]], int | None],
     ) -> KnownPoint | None:
-        """Return the point of the ``kinds`` whose place is chosen among texts with their stems, the newest first."""
+        """Return the point of the ``kinds`` whose place is chosen among the days and stems of all, the newest first."""
         points = [(point, stems) for point, stems in reversed(self._known.values()) if point.kind in kinds]
-        place = place_among((point.text, frozenset(stems)) for point, stems in points)
+        place = place_among((frozenset(days_in(point.text)), frozenset(stems)) for point, stems in points)
         return None if place is None else points[place][0]
 
     def _nearest(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
 from context_builder.analysis.analyst import PointKind
 from context_builder.analysis.text.days import days_in, is_moved, moves
@@ -20,6 +21,9 @@ NEAR: Final = 8
 
 LOOKED_AT: Final = 24
 """Statements before the new day that are looked at, however many a message has."""
+
+REMEMBERED: Final = 200
+"""Newest candidates with a day among which what was settled for the old one is looked for."""
 
 MOVABLE: Final = frozenset({PointKind.CLAIM, PointKind.DECISION, PointKind.ACTION, PointKind.PROPOSAL})
 _SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
@@ -64,12 +68,13 @@ class Rescheduling:
             names = frozenset[str]() if said.refers_back else own
             yield cls(candidate, recalled, telling - named - days, names, is_moved)
 
-    def place_of_old(self, others: Iterable[tuple[str, frozenset[str]]]) -> int | None:
-        """Return the place of what was settled for the old day among texts with their stems; None if it is not sure."""
+    def place_of_old(self, others: Iterable[tuple[frozenset[str], frozenset[str]]]) -> int | None:
+        """Return the place of what was settled for the old day among days with the stems beside them; None if it is not
+        sure.
+        """
         old, new = {*days_in(self.recalled.text)}, {*days_in(self.candidate.told[-1].text)}
         on_old_day: list[int] = []
-        for place, (text, stems) in enumerate(others):
-            named = {*days_in(text)}
+        for place, (named, stems) in enumerate(others):
             if not named & old or named & new or not self.names <= stems:
                 continue
             if stems & self.subjects:
@@ -94,29 +99,42 @@ def with_new_days(
     candidates: Iterable[PointCandidate], statements: Sequence[Statement], known: KnownSubjects
 ) -> list[PointCandidate]:
     """Return the candidates without what was settled for a day that gives way to another."""
-    kept: list[PointCandidate] = []
+    kept: list[_Kept] = []
     for candidate in candidates:
         moved = (_moved(each, kept, known) for each in Rescheduling.each_of(candidate, statements))
-        kept.append(next((one for one in moved if one is not None), candidate))
-    return kept
+        kept.append(_Kept.of(next((one for one in moved if one is not None), candidate)))
+    return [one.candidate for one in kept]
 
 
-def _moved(moved: Rescheduling, kept: list[PointCandidate], known: KnownSubjects) -> PointCandidate | None:
+class _Kept(NamedTuple):
+    """A candidate with the days and the stems of its text, which are found once."""
+
+    candidate: PointCandidate
+    days: frozenset[str]
+    stems: frozenset[str]
+
+    @classmethod
+    def of(cls, candidate: PointCandidate) -> _Kept:
+        return cls(candidate, frozenset(days_in(candidate.text)), frozenset(candidate.stems))
+
+
+def _moved(moved: Rescheduling, kept: list[_Kept], known: KnownSubjects) -> PointCandidate | None:
     """Return what is on another day, and take what it was before out of the candidates ``kept`` or the ``known``.
 
     None if neither has it.
     """
-    earlier = [one for one in reversed(kept) if one.kind in MOVABLE and one.order < moved.recalled.order]
-    place = moved.place_of_old((one.text, frozenset(one.stems)) for one in earlier)
+    dated = islice((one for one in reversed(kept) if one.days and one.candidate.kind in MOVABLE), REMEMBERED)
+    earlier = [one for one in dated if one.candidate.order < moved.recalled.order]
+    place = moved.place_of_old((one.days, one.stems) for one in earlier)
     if place is not None:
-        old = earlier[place]
-        kept[:] = [one for one in kept if one is not old and not moved.leads_to(one)]
+        old = earlier[place].candidate
+        kept[:] = [one for one in kept if one.candidate is not old and not moved.leads_to(one.candidate)]
         candidate = moved.instead_of(old.kind)
         return candidate if candidate.replaces is not None else replace(candidate, replaces=old.replaces)
     point = known.first(MOVABLE, moved.place_of_old)
     if point is None:
         return None
-    kept[:] = [one for one in kept if not moved.leads_to(one)]
+    kept[:] = [one for one in kept if not moved.leads_to(one.candidate)]
     return replace(moved.instead_of(point.kind), replaces=point.id)
 
 
