@@ -29,7 +29,7 @@ async def beside_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kw
     """Run a function that computes for long in a thread, as ``asyncio.to_thread`` does, but two such at a time.
 
     Threads do not compute any faster side by side, and each time that the loop goes on, it waits for all of them: a
-    call of C, such as one that reads JSON, is not interrupted.
+    call of C, such as one that reads JSON, is not interrupted. What may take seconds does not belong here: all wait.
     """
     call = partial(copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_BESIDE, call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -15,7 +16,6 @@ import structlog
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.section import ChatMessage
-from context_builder.concurrency import beside_loop
 from context_builder.quoting import label_of, visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
 from context_builder.tracing import span
@@ -152,7 +152,7 @@ async def redacting_beside(make: Callable[[], T], monotonic: Callable[[], float]
     until = monotonic() + REDACTION_SECONDS
     token = _HAS_TIME.set(lambda: monotonic() <= until)
     try:
-        return await beside_loop(make)
+        return await asyncio.to_thread(make)  # not one of two threads: others' answers would wait for its seconds
     finally:
         _HAS_TIME.reset(token)
 

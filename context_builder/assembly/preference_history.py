@@ -97,7 +97,7 @@ class PreferenceHistory:
 
     async def _read(self, unread: Mapping[_Name, Memory], done: asyncio.Event) -> None:
         try:
-            shown = await beside_loop(self._shown, unread)
+            shown = await asyncio.to_thread(self._shown, unread)  # redacting may take seconds
             found = await self._reader(list(shown.values()))
             read = {name: _checked(preferences) for name, preferences in zip(shown, found, strict=True)}
             self._found |= {name: read.get(name, ()) for name in unread}
