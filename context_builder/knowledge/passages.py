@@ -200,7 +200,8 @@ _KEPT: Final = 256
 
 
 class Passage(NamedTuple):
-    """A part of a document: its ``text``, and the ``headings`` that it stands under, the outermost first.
+    """A part of a document: its ``text``, and the ``headings`` that it stands under, the outermost first. The last of
+    them is the first row of the table that it goes on with, where it does.
 
     ``begins`` is the place of its first character in the content; ``opens`` whether it begins with the last of its
     headings.
@@ -228,6 +229,8 @@ class _Block:
     title: str = ""
     is_label: bool = False
     """Whether it names the heading after it, or sets that apart, and says nothing."""
+    columns: str = ""
+    """Of a later part of a table, the table's first row, which names its columns."""
 
 
 def words_in(text: str) -> int:
@@ -306,7 +309,8 @@ def passages(content: str, longest: int = LONGEST, *, is_code: bool = False) -> 
             elif lead is not None:
                 made[-1] = made[-1]._replace(text=content[made[-1].begins : lead.ends])
         if not says_something():
-            path = tuple(one.title for one in headings)
+            columns = (block.columns,) if headings and block.columns else ()
+            path = (*(one.title for one in headings), *columns)
         pending.append(block)
         room -= size
     finish()
@@ -432,10 +436,17 @@ def _parted(content: str, blocks: Iterator[_Block], longest: int) -> Iterator[_B
         if words_in(content[block.begins : block.ends]) <= longest:
             yield block
             continue
-        level, title = block.level, block.title
+        level, title, columns = block.level, block.title, ""
         for begins, ends in _pieces(content, block.begins, block.ends, longest):
-            yield _Block(begins, ends, level, title)
-            level = 0
+            yield _Block(begins, ends, level, title, columns=columns)
+            level, columns = 0, columns or _columns(content[block.begins : ends])
+
+
+def _columns(text: str) -> str:
+    """Return the first row of a table of Markdown, on one line, where it is short enough to stand before its parts."""
+    first, *rows = text.splitlines()
+    is_table = bool(rows) and all(line.lstrip().startswith("|") for line in (first, *rows))
+    return first.strip() if is_table and words_in(first) <= _ABOVE else ""
 
 
 def _pieces(content: str, begins: int, ends: int, longest: int) -> Iterator[tuple[int, int]]:

@@ -183,3 +183,12 @@ def test_no_word_is_lost_and_none_is_too_many(content: str, longest: int) -> Non
     made = texts(content, longest)
     assert "".join("".join(one.split()) for one in made) == "".join(content.split())
     assert all(0 < len(one.split()) <= longest + 24 for one in made)
+
+
+def test_parts_of_a_long_table_stand_under_its_first_row() -> None:
+    rows = "".join(f"| option_{place} | int | how often it is tried again |\n" for place in range(40))
+    first, *others, after = passages(f"# Options\n\n| Name | Type | Use |\n|---|---|---|\n{rows}\n## Next\n\nText.\n")
+    assert first.headings == ("Options",)
+    assert others
+    assert {one.headings for one in others} == {("Options", "| Name | Type | Use |")}
+    assert after.headings == ("Options", "Next")

@@ -38,8 +38,11 @@ _NAVIGATING: Final = frozenset("a div section aside header footer ul ol dl table
 """Elements whose role or class is looked at: those that are always closed."""
 
 _BLOCKS: Final = frozenset(
-    "p div section article main aside header footer ul ol dl dt dd table tr blockquote figure details summary".split()
+    "p div section article main aside header footer ul ol dl dt table tr blockquote figure details summary".split()
 )
+_DEFINED: Final = ": "
+"""Before a definition, which so stays with the term on the line above it."""
+
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _CELL: Final = frozenset(("td", "th"))
 
@@ -165,6 +168,8 @@ class _HtmlReader(HTMLParser):
             self._parts.append("\n\n```\n")
         elif tag == "li":
             self._parts.append(" - " if self._is_in_cell else "\n- ")
+        elif tag == "dd":
+            self._parts.append(" " if self._is_in_cell else f"\n{_DEFINED}")
         elif tag == "br":
             self._parts.append(" " if self._is_in_cell else "\n")
         elif tag == "code" and not self._pre:
@@ -197,14 +202,14 @@ class _HtmlReader(HTMLParser):
             self._is_in_cell = False
         elif tag in _HEADINGS or tag in _BLOCKS:
             self._is_in_cell = self._is_in_cell and tag != "table"
-            self._parts.append(self._between(tag) if tag != "tr" else "")
+            self._parts.append(self._between(tag) if tag not in ("tr", "dt") else "")
 
     def _between(self, tag: str) -> str:
         """Return what parts a block from what is before or after it: a row is a line, whatever is in its cells, and an
         item begins on the line of its sign."""
         if tag == "tr":
             return "\n"
-        if self._parts and self._parts[-1].endswith("- "):
+        if self._parts and self._parts[-1].endswith(("- ", f"\n{_DEFINED}")):
             return ""
         return " " if self._is_in_cell and tag not in _HEADINGS else "\n\n"
 

@@ -40,6 +40,11 @@ def test_an_item_and_a_row_are_lines_though_there_are_paragraphs_in_them() -> No
     assert "| a | b - c" in " ".join(text.split())
 
 
+def test_a_definition_stands_below_its_term() -> None:
+    page = b"<dl><dt><code>load(path)</code></dt>\n<dd><p>Loads a file.</p></dd><dt>Other<dd>one<dd>two</dl><p>After"
+    assert convert(".html", page) == "`load(path)`\n: Loads a file.\n\nOther\n: one\n: two\n\nAfter"
+
+
 def test_what_leads_to_other_places_is_not_read() -> None:
     page = (
         b'<div class="toc"><div><a href="a.html">Contents</a></div>more</div><h1>Labels<a class="headerlink" href="#l">'
