@@ -1,0 +1,32 @@
+"""E-mails: their texts in any encoding, without what a reply quotes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.transcript.reading import heard
+
+FIELDS = "From: Ida Lind <ida@harbour.example>\nSubject: x\nDate: Wed, 3 May 2023 09:00:01 +0000\n"
+
+
+@pytest.mark.parametrize("encoding", ["", "Content-Transfer-Encoding: 8bit\n", "Content-Transfer-Encoding: 7bit\n"])
+def test_a_text_that_is_not_encoded_for_its_way(tmp_path: Path, encoding: str) -> None:
+    mail = f"{FIELDS}Content-Type: text/plain; charset=utf-8\n{encoding}\nDie Brücke ist gesperrt – 今日は.\n"
+    assert heard(tmp_path, "a.eml", mail) == ["Ida Lind | Die Brücke ist gesperrt – 今日は."]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "2023년 5월 2일 (화) 오후 4:12, Bo Berg <bo@harbour.example>님이 작성:",
+        "2023年5月2日(火) 16:12 Bo Berg <bo@harbour.example>：",
+        "Il giorno mar 2 mag 2023 alle ore 16:12 Bo Berg <bo@harbour.example> ha scritto:",
+        "wt., 2 maj 2023 o 16:12 Bo Berg <bo@harbour.example> napisał(a):",
+        "вт, 2 мая 2023 г. в 16:12, Bo Berg <bo@harbour.example>:",
+    ],
+)
+def test_who_wrote_what_is_quoted_is_left_out_in_any_language(tmp_path: Path, above: str) -> None:
+    mail = f"{FIELDS}Content-Type: text/plain; charset=utf-8\n\nWe sail at nine. Bring:\n- ropes\n\n{above}\n> When?\n"
+    assert heard(tmp_path, "a.eml", mail) == ["Ida Lind | We sail at nine. Bring: - ropes"]
