@@ -125,14 +125,14 @@ class Labels:
         self._whatever = len(prefixes) == said > 1 and any(_may_be_name(one["label"]) for one in prefixes)
         below = Counter(one["label"] for line in others if (one := _PREFIX.match(line)) and _may_be(one["label"]))
         remarks |= {one for one in below if one.lower() in _REMARKS}
-        names = [one for one in counts | below if is_name(one) and one not in remarks]
+        names = [one for one in counts | below if is_name(_unbracketed(one)) and one not in remarks]
         shouted = [one for one in names if one.isupper()]
         if self._whatever:
             self._names = set(counts)
         elif said and len(likely) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
             self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(one)} - remarks
         else:
-            again = {one for one in names if counts[one] + below[one] > 1}
+            again = {one for one in names if counts[one] + below[one] > 1 or _unbracketed(one) in {*names} - {one}}
             bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
             again |= {one for one in bold if len(bold) > 1 and is_written_as_name(one)}
             stems = {one["stem"] for name in again if (one := _COUNTED.fullmatch(name))}
@@ -159,6 +159,11 @@ class Labels:
             if is_one and _may_be(label):
                 return LabelledLine(_clean(label), line[prefix.end() :].strip())
         return LabelledLine(None, written)
+
+
+def _unbracketed(label: str) -> str:
+    """Return a label without what stands in brackets behind the name, such as a party, the first time alone."""
+    return label.partition(" (")[0]
 
 
 def _alone(labels: Sequence[str]) -> set[str]:
@@ -199,8 +204,8 @@ def unbold(line: str) -> str:
 
 
 def is_name(label: str) -> bool:
-    """Return whether a label looks like a name, which a sentence with a colon in it does not."""
-    return bool(_NAME.fullmatch(label)) and len(label.split()) <= _MOST_WORDS
+    """Return whether a label looks like a name, which a sentence with a colon in it does not; titles do not count."""
+    return bool(_NAME.fullmatch(label)) and sum(not word.endswith(".") for word in label.split()) <= _MOST_WORDS
 
 
 def is_written_as_name(label: str) -> bool:
@@ -231,8 +236,12 @@ def _is_capitalized(label: str) -> bool:
 
 
 def _may_be(label: str) -> bool:
-    """Return whether a label can be one: a time or an address is none."""
-    return not label.isspace() and not re.fullmatch(r"[\d:.,\s]+|https?|\W+", label)
+    """Return whether a label can be one: a time or an address is none, nor what leaves a bracket open."""
+    return (
+        label.count("(") <= label.count(")")
+        and not label.isspace()
+        and not re.fullmatch(r"[\d:.,\s]+|https?|\W+", label)
+    )
 
 
 def _clean(label: str) -> str:

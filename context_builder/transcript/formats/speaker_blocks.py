@@ -49,6 +49,7 @@ _BETWEEN: Final = re.compile(
 )
 """A name and what a program says between it and the time, in all headings: in one, it may be of the name."""
 
+_SIGN: Final = re.compile(r"[^\w\s@+(\[\"'“«]{1,4}\s+(?=\w)")
 _SENTENCE: Final = re.compile(r".*[.?!,;…]")
 _ABBREVIATED: Final = re.compile(r".*\b(?:Jr|Sr|Ph\.?D|M\.?D|Esq|Inc|Ltd|[^\W\d_a-z])\.")
 _NO_NAME: Final = re.compile(r"[\W\d]*|[AaPp]\.?[Mm]\.?|\*{3}.*")
@@ -295,7 +296,7 @@ def _lines(text: str) -> list[str]:
 def read_speaker_blocks(source: Source) -> Transcript:
     """Return what was said in the blocks."""
     lines = _lines(source.text)
-    headings = _without_words_between(_headings(lines))
+    headings = _without_signs(_without_words_between(_headings(lines)))
     ends = [heading.line for heading in headings[1:]] + [len(lines)]
     said: list[Utterance] = []
     times: list[str] = []
@@ -322,6 +323,16 @@ def _without_words_between(headings: list[_Heading]) -> list[_Heading]:
     if not all(found):
         return headings
     return [replace(heading, name=one["name"]) for heading, one in zip(headings, found, strict=True) if one]
+
+
+def _without_signs(headings: list[_Heading]) -> list[_Heading]:
+    """Return headings whose names are without the emoji or bullet before each, where all have one."""
+    found = [_SIGN.match(one.name) for one in headings]
+    if not all(found):
+        return headings
+    return [
+        replace(heading, name=heading.name[one.end() :]) for heading, one in zip(headings, found, strict=True) if one
+    ]
 
 
 def _headings(lines: Sequence[str]) -> list[_Heading]:

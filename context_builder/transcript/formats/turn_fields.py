@@ -79,7 +79,7 @@ _UNITS: Final = {
 
 _STARTS: Final = (
     "secondsfromstart", "starttime", "start", "startoffset", "starttimestamp", "startdatetime", "begin",
-    "begintime", "beginoffset", "timebegin", "datastart", "offset", "snippettime", "timeincall", "datetime",
+    "begintime", "beginoffset", "timebegin", "datastart", "creation", "offset", "snippettime", "timeincall", "datetime",
     "timestamp", "time", "ts", "sent", "contentoffset", "createdat", "createtime", "absolutestarttime", "date",
     "timestamps", "beginaudiotime", "created", "senddate", "senton", "timestampunix", "startedat", "datecreated",
     "datesent", "sentat", "postedat", "publishedat", "createdon", "dateposted", "dateadded",

@@ -1,0 +1,123 @@
+"""Texts of courts, parliaments, chats and small programs, each with what is beside what was said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.transcript.reading import heard, transcript
+
+TALK = ["Ida Lind | Shall we sail?", "Bo Berg | Not in this wind.", "Ida Lind | Then at noon."]
+
+
+def test_times_in_seconds_within_brackets(tmp_path: Path) -> None:
+    text = (
+        "Call 7\n\n[001.50s] Ida Lind: Shall we sail?\n[12s] Bo Berg: Not in this wind.\n"
+        "(75.25 s) Ida Lind: Then at noon.\n"
+    )
+    found = transcript(tmp_path, "a.txt", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == TALK
+    assert [one.at for one in found.utterances] == [1.5, 12.0, 75.25]
+
+
+@pytest.mark.parametrize("signs", ["🟢🟣🟢", "▶▶▶", "•••"])
+def test_signs_before_the_names_of_headings(tmp_path: Path, signs: str) -> None:
+    first, second, third = signs
+    text = (
+        f"{first} Ida Lind [00:00:00]\nShall we sail?\n\n{second} Bo Berg [00:00:05]\nNot in this wind.\n\n"
+        f"{third} Ida Lind [00:01:12]\nThen at noon.\n"
+    )
+    assert heard(tmp_path, "a.md", text) == TALK
+
+
+def test_a_name_that_has_a_sign_keeps_it_where_others_have_none(tmp_path: Path) -> None:
+    text = "★ Ida [00:00]\nShall we sail?\n\nBo Berg [00:05]\nNot in this wind.\n\n★ Ida [00:12]\nThen at noon.\n"
+    assert heard(tmp_path, "a.txt", text)[0] == "★ Ida | Shall we sail?"
+
+
+def test_remarks_in_brackets_between_speeches(tmp_path: Path) -> None:
+    text = (
+        "Präsidentin Ida Lind: Das Wort hat Frau Berg.\n\n"
+        "Abg. Dr. Bo Berg ABC: Danke sehr.\n\n"
+        "(Beifall bei der ABC – Abg. Eva Ek DEF: Sehr gut!)\n\n"
+        "Präsidentin Ida Lind: Vielen Dank.\n\n(Heiterkeit)\n\nWir fahren fort.\n"
+    )
+    found = transcript(tmp_path, "a.txt", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == [
+        "Präsidentin Ida Lind | Das Wort hat Frau Berg.",
+        "Abg. Dr. Bo Berg ABC | Danke sehr.",
+        "Präsidentin Ida Lind | Vielen Dank. Wir fahren fort.",
+    ]
+    assert found.notes == ("2 remarks in brackets not read",)
+
+
+def test_what_is_in_brackets_in_a_text_without_names_was_said(tmp_path: Path) -> None:
+    assert heard(tmp_path, "a.txt", "We sail.\n(at noon)\n") == ["Unknown | We sail.", "Unknown | (at noon)"]
+
+
+def test_numbers_of_lines_that_stand_above_them(tmp_path: Path) -> None:
+    text = "1\nCOUNTY COURT\n2\nTHE COURT: Please sit.\n3\nMR. BERG: We are\n4\nready.\n5\nTHE COURT: Good.\n"
+    assert heard(tmp_path, "a.txt", text) == [
+        "THE COURT | Please sit.",
+        "MR. BERG | We are ready.",
+        "THE COURT | Good.",
+    ]
+
+
+def test_the_moment_above_each_message_and_what_the_program_tells(tmp_path: Path) -> None:
+    text = (
+        "May 03, 2023  9:00:01 AM\nIda Lind\nShall we sail?\n\n"
+        "May 03, 2023  9:00:02 AM (Read by them after 1 second)\nMe\nNot in this wind.\n"
+        "This message responded to an earlier message.\n\n"
+        "May 03, 2023  9:00:03 AM Ida Lind added Eva Ek to the conversation.\n\n"
+        "May 03, 2023  9:00:04 AM\nEva Ek\nHello.\n"
+    )
+    found = transcript(tmp_path, "a.txt", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == [
+        "Ida Lind | Shall we sail?",
+        "Me | Not in this wind.",
+        "Eva Ek | Hello.",
+    ]
+    assert found.notes == ("1 line of who joined and left not read",)
+
+
+def test_kakaotalk_with_the_day_between_rules(tmp_path: Path) -> None:
+    rule = "-" * 30
+    text = f"{rule}\n2023년 5월 3일 수요일\n{rule}\n오전 9:01, 이다 : 갈까?\n오후 1:02, 보 : 바람이 세.\n내일 가자.\n"
+    found = transcript(tmp_path, "a.txt", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == ["이다 | 갈까?", "보 | 바람이 세. 내일 가자."]
+    assert found.started is not None
+    assert f"{found.started:%Y-%m-%d %H:%M}" == "2023-05-03 09:01"
+    assert [one.at for one in found.utterances] == [0.0, 4 * 3600 + 60]
+
+
+def test_a_page_with_names_in_bold_and_no_blank_behind_the_colon(tmp_path: Path) -> None:
+    page = (
+        "<html><body><p><b>Ida Lind</b> (Harbour) (ABC):Shall we sail?</p><p>I would.</p>"
+        "<p><b>Bo Berg</b> (Quay):Not in this wind.</p><p><b>Ida Lind:</b> Then at noon.</p>"
+        "<p><b>Bo Berg:</b>Yes.</p></body></html>"
+    )
+    assert heard(tmp_path, "a.html", page) == [
+        "Ida Lind (Harbour) (ABC) | Shall we sail? I would.",
+        "Bo Berg (Quay) | Not in this wind.",
+        "Ida Lind | Then at noon.",
+        "Bo Berg | Yes.",
+    ]
+
+
+def test_messages_of_an_agent_by_the_moments_at_which_they_were_made(tmp_path: Path) -> None:
+    events = [
+        {
+            "kind": "message",
+            "offset": place,
+            "creation_utc": f"2023-05-03T09:00:0{at}Z",
+            "data": {"message": text, "participant": {"id": who, "display_name": who}},
+        }
+        for place, (who, text, at) in enumerate([("Ida", "Is it in stock?", 1), ("Shop", "Three are left.", 4)])
+    ]
+    found = transcript(tmp_path, "a.json", events)
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("Ida", "Is it in stock?", 0.0),
+        ("Shop", "Three are left.", 3.0),
+    ]
