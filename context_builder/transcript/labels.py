@@ -168,7 +168,7 @@ def _unbracketed(label: str) -> str:
 
 def _alone(labels: Sequence[str]) -> set[str]:
     """Return the names among labels that stand alone on their lines: those written so, and offices that come again."""
-    named = [one for one in labels if is_written_as_name(one) or _names_party(one)]
+    named = [one for one in labels if is_written_as_name(one) or _names_party(one) or _names_office(one)]
     again = {one for one, count in Counter(labels).items() if count > 1 and _may_be_office(one)}
     found = again | set(named)
     return found if len(named) > 1 or (again and len(found) > 1) else set()
@@ -227,6 +227,12 @@ def _is_likely(label: str) -> bool:
 def _names_party(label: str) -> bool:
     found = _OF_PARTY.fullmatch(label)
     return found is not None and label[0].isupper() and found["last"][0].isupper()
+
+
+def _names_office(label: str) -> bool:
+    """Return whether a label is a full name and, behind a comma, an office."""
+    name, comma, office = label.partition(", ")
+    return bool(comma) and " " in name and is_written_as_name(name) and len(office.split()) <= _LONGEST_ALONE
 
 
 def _is_capitalized(label: str) -> bool:

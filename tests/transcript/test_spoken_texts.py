@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -120,4 +121,99 @@ def test_messages_of_an_agent_by_the_moments_at_which_they_were_made(tmp_path: P
     assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
         ("Ida", "Is it in stock?", 0.0),
         ("Shop", "Three are left.", 3.0),
+    ]
+
+
+def test_pages_and_lines_before_a_testimony(tmp_path: Path) -> None:
+    told = [
+        "COUNTY COURT",
+        "BY MR. BERG:",
+        "   Q.   Where did you",
+        "work?",
+        "   A.   At the mill.",
+        "   Q.   And then?",
+    ]
+    told += ["   A.   At sea."]
+    text = "".join(f"00002:{place:02}  {line}\n" for place, line in enumerate(told, start=1))
+    assert heard(tmp_path, "a.txt", text) == [
+        "MR. BERG | Where did you work?",
+        "THE WITNESS | At the mill.",
+        "MR. BERG | And then?",
+        "THE WITNESS | At sea.",
+    ]
+
+
+def test_names_with_offices_alone_above_speeches(tmp_path: Path) -> None:
+    text = (
+        "Präsidentin Ida Lind:\nDie Sitzung ist eröffnet.\n(Beifall)\n"
+        "Bo Berg, Minister für das Meer:\nLiebe Kollegen!\n"
+        "(Heiterkeit)\nWir tun was.\nPräsidentin Ida Lind:\nVielen Dank.\n"
+    )
+    assert heard(tmp_path, "a.txt", text) == [
+        "Präsidentin Ida Lind | Die Sitzung ist eröffnet.",
+        "Bo Berg, Minister für das Meer | Liebe Kollegen! Wir tun was.",
+        "Präsidentin Ida Lind | Vielen Dank.",
+    ]
+
+
+def test_what_a_program_says_of_its_own_text(tmp_path: Path) -> None:
+    text = (
+        "说话人1 00:00\n我们走吗？\n\n说话人2 00:05\n今天不行。\n\n说话人1 00:09\n好。\n\n以上内容由AI生成，仅供参考\n"
+    )
+    assert heard(tmp_path, "a.txt", text)[-1] == "说话人1 | 好。"
+
+
+def test_who_joined_a_chat_of_kakaotalk(tmp_path: Path) -> None:
+    text = (
+        "2023. 5. 3. 오전 9:01, 이다 : 갈까?\n2023. 5. 3. 오전 9:02: 보님이 들어왔습니다.\n"
+        "2023년 5월 4일 목요일\n2023. 5. 4. 오후 1:02, 보 : 안녕\n"
+    )
+    assert heard(tmp_path, "a.txt", text) == ["이다 | 갈까?", "보 | 안녕"]
+
+
+def test_messages_of_a_telephone_with_several_kinds_of_parts(tmp_path: Path) -> None:
+    text = (
+        '<smses><sms address="1" date="1683104401000" type="1" body="Shall we sail?" contact_name="Ida" />'
+        '<sms address="1" date="1683104402000" type="3" body="Perh" contact_name="Ida" />'
+        '<mms address="1" date="1683104403000" msg_box="2" contact_name="Ida"><parts>'
+        '<part ct="image/png" text="null" /><part ct="text/plain" text="Not in this wind." /></parts></mms></smses>'
+    )
+    found = transcript(tmp_path, "a.xml", text)
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("Ida", "Shall we sail?", 0.0),
+        ("Me", "Not in this wind.", 2.0),
+    ]
+    assert found.notes == ("1 draft and the like not read",)
+
+
+@pytest.mark.parametrize(("begin", "end", "at"), [("11s", "12s", 11.0), ("1s", "2s", 11.0)])
+def test_times_of_captions_count_from_the_beginning_where_they_would_lie_behind_their_section(
+    tmp_path: Path, begin: str, end: str, at: float
+) -> None:
+    text = (
+        '<tt xmlns="http://www.w3.org/ns/ttml"><body><div begin="10s" end="20s">'
+        f'<p begin="{begin}" end="{end}">Shall we sail?</p></div></body></tt>'
+    )
+    assert [one.at for one in transcript(tmp_path, "a.ttml", text).utterances] == [at]
+
+
+def test_segments_of_each_recording_of_several_one_of_which_failed(tmp_path: Path) -> None:
+    segments = [{"speaker": 0, "text": "Shall we sail?"}, {"speaker": 1, "text": "No."}]
+    answer = {
+        "results": [
+            {"name": "a.mp3", "transcript": "Shall we sail? No.", "segments": segments},
+            {"name": "b.mp3", "error": {"code": "failed"}},
+        ]
+    }
+    assert heard(tmp_path, "a.json", answer) == ["Speaker 0 | Shall we sail?", "Speaker 1 | No."]
+
+
+def test_segments_of_a_call_one_an_event(tmp_path: Path) -> None:
+    told = (("AGENT", "Hello.", 100), ("CUSTOMER", "A question.", 1500))
+    parts = [{"ParticipantRole": who, "Content": text, "BeginOffsetMillis": at} for who, text, at in told]
+    lines = "\n".join(json.dumps({"EventType": "SEGMENTS", "Segments": [{"Transcript": one}]}) for one in parts)
+    found = transcript(tmp_path, "a.jsonl", lines)
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("AGENT", "Hello.", 0.1),
+        ("CUSTOMER", "A question.", 1.5),
     ]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from context_builder.transcript.labels import is_written_as_name
@@ -105,6 +107,12 @@ _ANY_HEADING: Final = re.compile(r"(?P<level>#{1,6})\s+(?P<title>\S.*)")
 _FEWEST: Final = 2
 """Lines that the transcript in a note has at least."""
 
+_SPEAKS: Final = re.compile(
+    rf"[*_\[(`]{{0,4}}(?:{_CLOCK}[\])]?[*_` ]{{0,4}}[-–—|]?[*_ ]{{0,4}})?(?P<who>[^\W\d_][^:*\n]{{0,59}}?)"
+    rf"[*_` ]{{0,4}}(?::[*_ ]|[\[(| ]{{1,4}}{_CLOCK}[\])]?[*_:]{{0,4}}\s{{0,4}}$)"
+)
+"""Begins what somebody says: a name before a colon or a time, which may stand before it, too."""
+
 _OF_MODEL: Final = re.compile(
     r"(?:#{1,6} )?[*_]{0,3}(?:You|User|Human|Assistant|Agent|ChatGPT|Claude|Gemini|Copilot|Grok)"
     r"(?: said| \([^()\n]{1,60}\))?(?::|[*_]{2})"
@@ -135,12 +143,24 @@ def transcript_in(text: str) -> tuple[list[str], str]:
         place, level = found[0], len(found[1]["level"])
         below = [(at, one["title"]) for at, one in headings if at > place and len(one["level"]) <= level]
         spoken = [at for at, title in below if titles[title] > 1 or re.search(rf"\W?{_CLOCK}\W*$", title)]
+        spoken += _parts(lines, place, [at for at, _ in below])
         stop = next((at for at, _ in below if at > max(spoken, default=place)), len(lines))
         is_answer = any(map(is_of_model, (*lines[:place], *lines[stop:])))
         if not is_answer and sum(bool(line.strip()) for line in lines[place + 1 : stop]) >= _FEWEST:
             begin, end = place + 1, stop
     around = [line for line in (*lines[:begin], *lines[end:]) if line.strip()]
     return around, "\n".join(("",) * begin + tuple(lines[begin:end])) if around else text
+
+
+def _parts(lines: Sequence[str], begin: int, headings: Sequence[int]) -> Iterator[int]:
+    """Yield the headings below which those go on to speak who do below the transcript's own, line ``begin``."""
+    ends = [*headings, len(lines)]
+    people = {one["who"] for line in lines[begin + 1 : ends[0]] if (one := _SPEAKS.match(line))}
+    for start, end in pairwise(ends):
+        names = [one["who"] for line in lines[start + 1 : end] if (one := _SPEAKS.match(line))]
+        if sum(name in people for name in names) >= _FEWEST:
+            people |= {*names}
+            yield start
 
 
 def unmarked(text: str) -> str:

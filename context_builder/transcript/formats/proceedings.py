@@ -19,7 +19,7 @@ from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
-_NUMBERED: Final = re.compile(r"[ \t]*(?P<number>\d{1,2})(?:[ \t]+(?P<text>\S.*)|[ \t]*)")
+_NUMBERED: Final = re.compile(r"[ \t]*(?:\d{4,6}:)?(?P<number>\d{1,2})(?:[ \t]+(?P<text>\S.*)|[ \t]*)")
 _ASKS: Final = re.compile(
     r"\s*(?P<who>[QA])(?:\.|:|\s*[-–])?\s+(?P<text>(?![\[(]\d{1,3}:\d\d|\d{1,3}:\d\d(?::\d\d)?\s*(?::|$))\S.*)"
 )
