@@ -125,12 +125,12 @@ class Labels:
         self._whatever = len(prefixes) == said > 1 and any(_may_be_name(one["label"]) for one in prefixes)
         below = Counter(one["label"] for line in others if (one := _PREFIX.match(line)) and _may_be(one["label"]))
         remarks |= {one for one in below if one.lower() in _REMARKS}
-        names = [one for one in counts | below if is_name(_unbracketed(one)) and one not in remarks]
+        names = [one for one in counts | below if is_name(_bare(_unbracketed(one))) and one not in remarks]
         shouted = [one for one in names if one.isupper()]
         if self._whatever:
             self._names = set(counts)
         elif said and len(likely) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
-            self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(one)} - remarks
+            self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(_bare(one))} - remarks
         else:
             again = {one for one in names if counts[one] + below[one] > 1 or _unbracketed(one) in {*names} - {one}}
             bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
@@ -221,6 +221,7 @@ def _may_be_name(label: str) -> bool:
 
 def _is_likely(label: str) -> bool:
     """Return whether a label is likely to be a name wherever it stands: written as one, or a single word."""
+    label = _bare(label)
     return label.lower() not in _REMARKS and (is_written_as_name(label) or (is_name(label) and " " not in label))
 
 
@@ -251,8 +252,13 @@ def _may_be(label: str) -> bool:
 
 
 def _clean(label: str) -> str:
+    return name_of(_bare(label))
+
+
+def _bare(label: str) -> str:
+    """Return a label without the brackets around all of it."""
     inside = _BRACKETS.fullmatch(label)
-    return name_of(next(one for one in inside.groups() if one) if inside else label)
+    return next(one for one in inside.groups() if one) if inside else label
 
 
 def _machine_name(found: re.Match[str]) -> str:

@@ -217,3 +217,53 @@ def test_segments_of_a_call_one_an_event(tmp_path: Path) -> None:
         ("AGENT", "Hello.", 0.1),
         ("CUSTOMER", "A question.", 1.5),
     ]
+
+
+def test_a_time_alone_above_what_somebody_goes_on_to_say(tmp_path: Path) -> None:
+    text = (
+        "Ida Lind (00:00:00):\nShall we sail?\n\n(00:02:42):\nOr wait?\n\nBo Berg (00:20:11):\nNot in this wind.\n\n"
+        "Ida Lind (00:20:12):\n[inaudible 00:20:12] noon.\n"
+    )
+    assert [(one.speaker, one.text, one.at) for one in transcript(tmp_path, "a.txt", text).utterances] == [
+        ("Ida Lind", "Shall we sail?", 0.0),
+        ("Ida Lind", "Or wait?", 162.0),
+        ("Bo Berg", "Not in this wind.", 1211.0),
+        ("Ida Lind", "[inaudible 00:20:12] noon.", 1212.0),
+    ]
+
+
+@pytest.mark.parametrize("tag", ["u", "b", "strong", "em"])
+def test_names_in_tags_within_markdown(tmp_path: Path, tag: str) -> None:
+    said = [one.split(" | ") for one in TALK]
+    text = "# Talk\n\n" + "\n\n".join(f"<{tag}>{who}:</{tag}>\t{words}" for who, words in said) + "\n"
+    assert heard(tmp_path, "a.md", text) == TALK
+
+
+@pytest.mark.parametrize("ends", ["[End of Transcript]", "*** END OF INTERVIEW ***", "(end of the recording)"])
+def test_where_a_transcript_begins_and_ends(tmp_path: Path, ends: str) -> None:
+    said = "\n\n".join(one.replace(" | ", ": ") for one in TALK)
+    assert heard(tmp_path, "a.txt", f"[Start of Transcript]\n\n{said}\n\n{ends}\n") == TALK
+
+
+def test_names_in_brackets_below_a_list_of_who_they_are(tmp_path: Path) -> None:
+    text = (
+        "---VOICES---\nSprecher 1: tief\nSprecher 2: hell\n---VOICES---\n\n[Sprecher 1]: Guten Tag.\n\n"
+        "[Sprecher 2]: Danke.\n\n[Sprecher 1]: Los.\n"
+    )
+    assert heard(tmp_path, "a.txt", text)[-3:] == [
+        "Sprecher 1 | Guten Tag.",
+        "Sprecher 2 | Danke.",
+        "Sprecher 1 | Los.",
+    ]
+
+
+def test_what_was_said_beside_its_translation(tmp_path: Path) -> None:
+    segments = [
+        {"speaker": who, "start_ms": at, "original_text": text, "translated_text": "…", "words": []}
+        for who, at, text in (("Ida", 0, "Ska vi segla?"), ("Bo", 1200, "Nej."))
+    ]
+    found = transcript(tmp_path, "a.json", {"transcript_segments": segments, "transcript_words": []})
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == [
+        ("Ida", "Ska vi segla?", 0.0),
+        ("Bo", "Nej.", 1.2),
+    ]

@@ -138,11 +138,13 @@ _FRAME: Final = re.compile(
     r"\s*### Transcription \d+ (?:START|END)\b.*|Session (?:Close|Ident|Time): .*|"
     r"\s*\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) \*{3} .{1,120} \*{3}\s*|"
     r"\s*\*{3} .{1,80} (?:joined|left|closed|ended)\b.{0,40} \*{3}\s*|"
+    r"[\s\[(*_-]{0,8}(?i:(?:start|beginning|end) of (?:the )?(?:transcript(?:ion)?|recording|interview|tape))"
+    r"[\s\])*_.-]{0,8}|"
     r"[\s#*_-]*This editable transcript was computer generated.*|\s*(?:-{3,}|={3,}|\*{3,}|_{3,}|─{3,}|═{3,})\s*"
 )
 """Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version, and around
 what whisper.cpp's stream hears; what chats say of who comes, and when they end (Zendesk, Trillian); what Google Meet
-says of its transcript; and rules."""
+says of its transcript; where one begins and ends; and rules."""
 
 _PAGE: Final = re.compile(
     r"\s*(?:Page|Seite|Página|Pagina|Side|Sida|Strona|Страница) (?P<number>\d{1,4})"

@@ -25,6 +25,12 @@ _ALONE: Final = re.compile(
 )
 """A time alone with marks around it, before what was said."""
 
+_TAGGED: Final = re.compile(
+    r"^(?P<before>[ \t>]{0,8}(?:[-*+][ \t])?)<(?P<tag>b|strong|u|i|em)>(?P<label>[^<>*\n]{1,80})</(?P=tag)>",
+    re.MULTILINE,
+)
+"""What stands in a tag of HTML that begins a line, such as a name."""
+
 _LINKED: Final = re.compile(
     r"^([ \t]*(?:[-*+][ \t]+)?)\[(?P<time>[\[(]?(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?)\]"
     r"\((?:[^()\s]|\([^()\s]{0,80}\)){1,300}\)",
@@ -168,6 +174,7 @@ def unmarked(text: str) -> str:
     lines = [line for line in text.split("\n") if line.strip()] if text.lstrip().startswith(">") else []
     if lines and all(line.startswith(">") and not _ANSWERED.match(line) for line in lines):
         text = "\n".join(_QUOTED.sub("", line, count=1) for line in text.split("\n"))
+    text = _TAGGED.sub(r"\g<before>**\g<label>**", text) if "</" in text else text
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)
     text = _TIMED_HEADING.sub(lambda one: f"{one['name'] or one['who']}  {one['time'] or one['when']}", text)

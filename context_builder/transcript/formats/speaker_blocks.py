@@ -42,6 +42,7 @@ _SURE: Final = 3
 _ALONE: Final = re.compile(rf"(?::[\w+-]{{1,40}}:\s*)?[\[(]?{_TIME}(?:\s?[-–—]\s?{_END})?[\])]?")
 """With an emoji of the person's status before it (Slack), or an end behind it."""
 
+_LATER: Final = re.compile(rf"(?:\({_TIME}\)|\[{_TIME.replace('<time>', '<time2>')}\]):")
 _BETWEEN: Final = re.compile(
     r"(?P<name>\S.*?)(?:\s*[-–—,|•·])?\s+(?:(?:Today|Yesterday|Heute|Gestern|Hier|Aujourd[’']hui|Hoy|Ayer|Hoje|Ontem|"
     r"Oggi|Ieri|Vandaag|Gisteren|Idag|Igår)(?:,?\s+(?:at|um|à|a las|às|alle|om|kl\.?))?|at|um|kl\.?|om)",
@@ -306,16 +307,29 @@ def read_speaker_blocks(source: Source) -> Transcript:
         told = [line for line in told if not _UNSAID.fullmatch(line)]
         if is_of_day(heading.time):
             told = [line for line in told if not _ALONE.fullmatch(line)]
-        with source.one_entry(heading.line + 1):
-            if words := unedited(plain(" ".join(told))):
-                said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(heading.time)))
-                times.append(heading.time)
+        for time, part in _parts(heading.time, told):
+            with source.one_entry(heading.line + 1):
+                if words := unedited(plain(" ".join(part))):
+                    said.append(Utterance(speaker_name(name_of(heading.name)), words, offset(time)))
+                    times.append(time)
     since = since_first_of_day(times)
     if since is None and said and lines[headings[0].line].startswith("[") and (said[0].at or 0.0) >= _HOUR:
         since = since_first([one.at or 0.0 for one in said])
     if since is not None:
         said = [replace(one, at=at) for one, at in zip(said, since, strict=True)]
     return Transcript(said, in_heading(lines[: headings[0].line]) if headings else None)
+
+
+def _parts(time: str, told: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the parts of what somebody says with their times: a later one stands alone in brackets above its part."""
+    part: list[str] = []
+    for line in told:
+        if found := _LATER.fullmatch(line):
+            yield time, part
+            time, part = found["time"] or found["time2"], []
+        else:
+            part.append(line)
+    yield time, part
 
 
 def _without_words_between(headings: list[_Heading]) -> list[_Heading]:

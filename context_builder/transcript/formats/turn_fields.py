@@ -21,7 +21,7 @@ TEXT: Final = (
     "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance",
     "transcription", "displaytext", "punctuated", "value", "snippet", "cooked", "sentences", "parts", "elements",
     "tokens", "segment", "word", "payload", "contents", "textblocks", "finalsentence", "msg", "mes", "steps", "token",
-    "selftext",
+    "selftext", "originaltext",
 )  # fmt: skip
 """What is said, or the parts of it."""
 
