@@ -165,10 +165,13 @@ def test_what_a_program_says_of_its_own_text(tmp_path: Path) -> None:
 
 def test_who_joined_a_chat_of_kakaotalk(tmp_path: Path) -> None:
     text = (
+        "친구들 카카오톡 대화\n저장한 날짜 : 2023. 5. 4. 오후 3:10\n\n2023년 5월 3일 수요일\n"
         "2023. 5. 3. 오전 9:01, 이다 : 갈까?\n2023. 5. 3. 오전 9:02: 보님이 들어왔습니다.\n"
         "2023년 5월 4일 목요일\n2023. 5. 4. 오후 1:02, 보 : 안녕\n"
     )
-    assert heard(tmp_path, "a.txt", text) == ["이다 | 갈까?", "보 | 안녕"]
+    found = transcript(tmp_path, "a.txt", text)
+    assert [f"{one.speaker} | {one.text}" for one in found.utterances] == ["이다 | 갈까?", "보 | 안녕"]
+    assert (found.problems, found.notes) == ((), ("2 lines above the first message not read",))
 
 
 def test_messages_of_a_telephone_with_several_kinds_of_parts(tmp_path: Path) -> None:

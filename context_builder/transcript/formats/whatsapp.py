@@ -139,7 +139,19 @@ def _spaced(line: str) -> str:
     return line.translate(_PLAIN)
 
 
+def _without_heading(source: Source) -> None:
+    """Take out of a text the lines above the first message that an empty line parts from it, as KakaoTalk has them."""
+    lines = source.text.split("\n")
+    first = next((place for place, line in enumerate(lines) if _begins(line) is not None), 0)
+    above = ["" if _DAY.fullmatch(line.strip()) else line for line in lines[:first]]
+    if any(line.strip() for line in above) and not above[-1].strip():
+        source.left_out(sum(bool(line.strip()) for line in above), "line", "above the first message")
+        above = [""] * first
+    source.text = "\n".join([*above, *lines[first:]])
+
+
 def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
+    _without_heading(source)
     messages = source.entries(_begins, "text without a time above it")
     order = order_of([at for _, at, _ in messages])
     for number, at, lines in messages:
