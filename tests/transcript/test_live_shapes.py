@@ -73,6 +73,14 @@ SPOKEN: dict[str, list[object]] = {
         "00:02.000 --> 00:03.000",
         "<v Bo>No.",
     ],
+    "a log of IRC": [
+        "[09:00] *** Joins: Ida (~i@h)",
+        "[09:01] <Ida> Shall we sail?",
+        "09:02 -!- Eva [~e@h] has joined #p",
+        "09:03 <@Bo> No.",
+    ],
+    "seconds in brackets": ["[000.50s] Ida: Shall we sail?", "(4 s) Bo: No."],
+    "a time behind the name": ["Ida [00:00]: Shall we sail?", "Bo (00:04) No."],
     "IRC": [":ida!~i@h JOIN #p", ":Ida!~i@h PRIVMSG #p :Shall we sail?", "PING :srv", ":Bo!~b@h PRIVMSG #p :No."],
     "Retell": [
         {"interaction_type": "update_only", "transcript": [{"role": "Ida", "content": "Shall"}]},
