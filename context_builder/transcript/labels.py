@@ -55,9 +55,10 @@ _CHANGE: Final = re.compile(r"(?:^|(?<=\s))[-–—]?\s*>{2,3}\s*(?=[^\s>])")
 """Somebody else speaks, or (``>>>``) of something else: https://www.fcc.gov/general/captioning-quality."""
 
 _BRACKETED: Final = re.compile(
-    r"(?:[-–—]\s?)?(?:\[(?P<square>[^\[\]]{1,60})\]|\((?P<round>[^()]{1,60})\))\s*(?=[^\s:])"
+    r"(?:[-–—]\s?)?(?:\[([^\[\]]{1,60})\]|\(([^()]{1,60})\)|\u3010([^\u3010\u3011]{1,60})\u3011|"
+    r"<([^<>/]{2,60})>(?!.*</))\s*(?=[^\s:])"
 )
-"""``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
+"""``[Ida] …``, ``(IDA) …`` and ``<Ida> …``, which may be what is heard besides: ``(laughs) …``."""
 
 _DASHES: Final = ("-", "–", "—")
 _ALONE_IN_BRACKETS: Final = re.compile(r"(?:[-–—]\s?)?(?:\[[^\[\]]{1,60}\]|\([^()]{1,60}\))")
@@ -143,7 +144,7 @@ class Labels:
         self._bracketed = _bracketed(first_lines)
         if self._bracketed:
             dashed = (one for line in others if line[:1] in "-–—" and (one := _BRACKETED.match(line)))
-            self._bracketed |= {name for one in dashed if is_written_as_name(name := one["square"] or one["round"])}
+            self._bracketed |= {name for one in dashed if is_written_as_name(name := _inside(one))}
 
     def line(self, line: str, *, first: bool = True) -> LabelledLine:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
@@ -151,8 +152,8 @@ class Labels:
         line = unbold(written)
         if machine := _MACHINE.match(line):
             return LabelledLine(_machine_name(machine), line[machine.end() :].strip())
-        if self._bracketed and (inside := _BRACKETED.match(line)) and (inside[1] or inside[2]) in self._bracketed:
-            return LabelledLine(name_of(inside[1] or inside[2]), line[inside.end() :].strip())
+        if self._bracketed and (inside := _BRACKETED.match(line)) and _inside(inside) in self._bracketed:
+            return LabelledLine(name_of(_inside(inside)), line[inside.end() :].strip())
         if prefix := _PREFIX.match(line):
             label, dashed = prefix["label"], bool(prefix["mark"].strip())
             is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
@@ -182,7 +183,7 @@ def _may_be_office(label: str) -> bool:
 
 def _bracketed(lines: Sequence[str]) -> set[str]:
     """Return the names that stand in brackets before most entries, or behind each dash, of which some come again."""
-    found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
+    found = Counter(_inside(one) for line in lines if (one := _BRACKETED.match(line)))
     if lines and lines[0].startswith(_DASHES) and len(dashed := _behind_dashes(lines)) >= _FEW:
         told = len(set(dashed)) < len(dashed) and all(a != b for a, b in pairwise(dashed))
         if told and not any(one.lower() in _SOUNDS or not is_written_as_name(one) for one in dashed):
@@ -195,7 +196,12 @@ def _bracketed(lines: Sequence[str]) -> set[str]:
 def _behind_dashes(lines: Sequence[str]) -> list[str]:
     """Return what stands in brackets behind the dashes of lines; an empty text for a dash without."""
     found = [_BRACKETED.match(line) for line in lines if line.startswith(_DASHES)]
-    return [one[1] or one[2] if one else "" for one in found]
+    return [_inside(one) if one else "" for one in found]
+
+
+def _inside(found: re.Match[str]) -> str:
+    """Return what stands in the brackets, of whichever kind."""
+    return str(next(one for one in found.groups() if one))
 
 
 def unbold(line: str) -> str:

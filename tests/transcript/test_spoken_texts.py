@@ -270,3 +270,24 @@ def test_what_was_said_beside_its_translation(tmp_path: Path) -> None:
         ("Ida", "Ska vi segla?", 0.0),
         ("Bo", "Nej.", 1.2),
     ]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "0:0{at}\t{who}\t{text}\n",
+        "[0:0{at}] <{who}> {text}\n",
+        "【{who}】0:0{at}\n{text}\n\n",
+        "== {who} (0:0{at}) ==\n{text}\n\n",
+    ],
+)
+def test_who_and_when_in_further_forms(tmp_path: Path, form: str) -> None:
+    said = [(*one.split(" | "), at) for one, at in zip(TALK, (3, 5, 9), strict=True)]
+    text = "".join(form.format(who=who, text=words, at=at) for who, words, at in said)
+    found = transcript(tmp_path, "a.md", text)
+    assert [(one.speaker, one.text, one.at) for one in found.utterances] == said
+
+
+def test_a_log_of_irc_after_midnight_that_goes_on_beyond_an_hour(tmp_path: Path) -> None:
+    text = "--- Log opened Wed May 03 00:01:00 2023\n00:01 <ida> Shall we sail?\n01:02 <bo> No.\n"
+    assert [one.at for one in transcript(tmp_path, "a.log", text).utterances] == [0.0, 3660.0]

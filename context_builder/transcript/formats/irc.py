@@ -40,6 +40,10 @@ _UNMARKED: Final = re.compile(rf"{_TIME} (?P<nick>[^\s<>*\[\]]{{1,64}}) (?P<text
 """As LINE writes it on a computer, below the day: only the first word is known to be of the name."""
 
 _TIMED: Final = re.compile(rf"{_TIME}\s")
+_OFFSET_BEFORE_NAME: Final = re.compile(r"\d{1,2}:\d\d\t[^\t]{1,64}\t.*")
+"""In a table of who says what, minutes and seconds: no log has all its lines in the hour after midnight."""
+
+_HOUR: Final = 3600.0
 
 _SAYS: Final = (_FORMS[0], _FORMS[2], _KAKAO, _KAKAO_OLD)
 _SERVERS: Final = re.compile(
@@ -97,6 +101,8 @@ def _is_unmarked(text: str) -> bool:
 def read_irc(source: Source) -> Transcript:
     """Return what was said: by the days that the log tells, or its file's name; else from the first message on."""
     messages = [*_messages(source)]
+    lines = [line for line in source.text.split("\n") if line.strip()]
+    is_of_recording = all(_OFFSET_BEFORE_NAME.fullmatch(line) for line in lines)
     if messages and all(one.day is not None for one in messages):
         return of_chat(
             ((one.day + timedelta(seconds=one.clock)).timestamp(), Utterance(one.nick, one.text))
@@ -104,6 +110,8 @@ def read_irc(source: Source) -> Transcript:
             if one.day is not None
         )
     since = since_first([one.clock for one in messages])
+    if messages and is_of_recording and messages[0].clock < _HOUR:
+        since = [one.clock / 60 for one in messages]
     said = [Utterance(one.nick, one.text, at) for one, at in zip(messages, since, strict=True)]
     return Transcript(said)
 

@@ -75,6 +75,9 @@ _TIMED_HEADING: Final = re.compile(
 )
 """``### Ida (0:03)``, ``### Ida — 0:03``."""
 
+_WIKI_HEADING: Final = re.compile(r"^(?P<mark>={2,6}) (?P<title>[^=\n]{1,120}?) (?P=mark)[ \t]*$", re.MULTILINE)
+"""``== Ida (0:03) ==``, a heading in wikis."""
+
 _TIME_IN_HEADING: Final = re.compile(
     rf"^#{{1,6}} +[\[(]?(?P<time>{_CLOCK})[\])]? *[-–—|·•:]? *(?P<name>[^\W\d][^#*\n]{{0,59}}?):?[ \t]*$", re.MULTILINE
 )
@@ -177,6 +180,7 @@ def unmarked(text: str) -> str:
     text = _TAGGED.sub(r"\g<before>**\g<label>**", text) if "</" in text else text
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)
+    text = _WIKI_HEADING.sub(r"## \g<title>", text) if "==" in text else text
     text = _TIMED_HEADING.sub(lambda one: f"{one['name'] or one['who']}  {one['time'] or one['when']}", text)
     names = [one["name"] for one in _TIME_IN_HEADING.finditer(text)] if "#" in text else []
     if len(set(names)) < len(names):

@@ -28,7 +28,7 @@ _FORMS: Final = tuple(
     re.compile(form)
     for form in (
         rf"{_NAME}(?:[ \u00a0]{{2,}}|\s*\t\s*){_TIME}\s*:?",
-        rf"\[(?P<name>[^\n\[\]]{{1,80}})\]:?\s+[\[(]?{_TIME}{_UNTIL}[\])]?\s*:?",
+        rf"(?:\[(?=[^\n\]]*\]:?\s)|\u3010)(?P<name>[^\n\[\]\u3010\u3011]{{1,80}})[\]\u3011]:?\s*[\[(]?{_TIME}{_UNTIL}[\])]?\s*:?",
         rf"{_NAME}[:\uff1a]?\s*(?:[(\uff08]{_TIME}(?:\s?[-–—]\s?{_END})?[)\uff09]"
         rf"|\[{_TIME.replace('<time>', '<time2>')}\])\s*[:\uff1a]?",
         rf"{_NAME}\s*(?:(?:[|•·,@]|[-–—]{{1,4}})\s*|:\s+|(?<!\d):){_TIME}{_UNTIL}\s*:?",
