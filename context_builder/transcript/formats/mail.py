@@ -34,9 +34,6 @@ _ABOVE_QUOTED: Final = re.compile(
 )
 """Who wrote what is quoted below and when, in any language: an address or a time of the day, and a colon at the end."""
 
-_ENCODED: Final = frozenset({"base64", "quoted-printable", "x-uuencode", "uuencode", "uue", "x-uue"})
-"""Transfer encodings whose text is still to be decoded; any other text was when the file was read."""
-
 _OUTLOOK: Final = re.compile(
     r"(?:From|Von|De): .+\n(?:(?:Sent|Gesendet|Envoyé|Date|To|An|À|Cc|Subject|Betreff|Objet): .*\n?)+"
 )
@@ -105,8 +102,9 @@ def _body(message: EmailMessage) -> str:
         part = message.get_body(preferencelist=("plain", "html"))
         if part is None:
             return ""
-        encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
-        content = part.get_content() if encoding in _ENCODED else part.get_payload()
+        content = part.get_payload()
+        if isinstance(content, str) and content.isascii():  # any other text was decoded when the file was read
+            content = part.get_content()
     except (LookupError, ValueError, KeyError, RecursionError) as error:
         raise ValueError(f"a message cannot be read: {type(error).__name__}") from None
     if not isinstance(content, str):
