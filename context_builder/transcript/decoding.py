@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Final
 
 from context_builder.transcript.source import Source
@@ -39,10 +40,25 @@ _GUESSED: Final = 100_000
 """Bytes of lines by which an encoding is guessed."""
 
 
+_DECLARED: Final = re.compile(
+    rb"(?:content-type:[^<>]{0,300}?charset|<meta\b[^<>]{0,200}?charset|<\?xml\b[^<>]{0,200}?encoding)"
+    rb"\s?=\s?[\"']?([a-z][\w.:-]{1,39})",
+    re.IGNORECASE,
+)
+"""Where e-mails, pages and XML say what they are encoded in."""
+
+_AS_WRITTEN: Final = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949",
+    "shift_jis": "cp932",
+}  # fmt: skip
+"""Encodings that programs name where they write a larger one: https://encoding.spec.whatwg.org/#names-and-labels."""
+
+
 def decode(raw: bytes, source: Source) -> str:
     """Return the text: by its byte order mark, else UTF-8, and what is not in it as the encoding that it looks like.
 
-    Lines that are not UTF-8 are noted in ``source``. Line ends become ``\\n``.
+    Lines that are neither UTF-8 nor in the encoding that the file names are noted in ``source``.
+    Line ends become ``\\n``.
     """
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
@@ -77,12 +93,26 @@ def _utf8(raw: bytes, source: Source) -> str:
     except UnicodeDecodeError:
         lines = raw.split(b"\n")
     texts: list[str | None] = [_as_utf8(line) for line in lines]
-    others = [line for line, text in zip(lines, texts, strict=True) if text is None]
-    encoding = _guess(b"\n".join(others)[:_GUESSED])
-    source.problem(f"not UTF-8; read as {encoding}", 1 + texts.index(None))
+    others = b"\n".join(line for line, text in zip(lines, texts, strict=True) if text is None)
+    if (encoding := _declared(raw[:_GUESSED], others)) is None:
+        encoding = _guess(others[:_GUESSED])
+        source.problem(f"not UTF-8; read as {encoding}", 1 + texts.index(None))
     return "\n".join(
         line.decode(encoding, "replace") if text is None else text for line, text in zip(lines, texts, strict=True)
     )
+
+
+def _declared(raw: bytes, others: bytes) -> str | None:
+    """Return the first encoding that a file says it has in which lines are that are not UTF-8; None without one."""
+    for found in _DECLARED.finditer(raw):
+        try:
+            name = codecs.lookup(found[1].decode("ascii")).name
+            encoding = _AS_WRITTEN.get(name, name)
+            others.decode(encoding)
+        except (LookupError, ValueError):
+            continue
+        return encoding
+    return None
 
 
 def _as_utf8(line: bytes) -> str | None:

@@ -55,9 +55,10 @@ _CHANGE: Final = re.compile(r"(?:^|(?<=\s))[-–—]?\s*>{2,3}\s*(?=[^\s>])")
 """Somebody else speaks, or (``>>>``) of something else: https://www.fcc.gov/general/captioning-quality."""
 
 _BRACKETED: Final = re.compile(
-    r"(?:[-–—]\s?)?(?:\[(?P<square>[^\[\]]{1,60})\]|\((?P<round>[^()]{1,60})\))\s*(?=[^\s:])"
+    r"(?:[-–—]\s?)?(?:\[([^\[\]]{1,60})\]|\(([^()]{1,60})\)|\u3010([^\u3010\u3011]{1,60})\u3011|"
+    r"<([^<>/]{2,60})>(?!.*</))\s*(?=[^\s:])"
 )
-"""``[Ida] …`` and ``(IDA) …``, which may be what is heard besides: ``(laughs) …``."""
+"""``[Ida] …``, ``(IDA) …`` and ``<Ida> …``, which may be what is heard besides: ``(laughs) …``."""
 
 _DASHES: Final = ("-", "–", "—")
 _ALONE_IN_BRACKETS: Final = re.compile(r"(?:[-–—]\s?)?(?:\[[^\[\]]{1,60}\]|\([^()]{1,60}\))")
@@ -125,14 +126,14 @@ class Labels:
         self._whatever = len(prefixes) == said > 1 and any(_may_be_name(one["label"]) for one in prefixes)
         below = Counter(one["label"] for line in others if (one := _PREFIX.match(line)) and _may_be(one["label"]))
         remarks |= {one for one in below if one.lower() in _REMARKS}
-        names = [one for one in counts | below if is_name(one) and one not in remarks]
+        names = [one for one in counts | below if is_name(_bare(_unbracketed(one))) and one not in remarks]
         shouted = [one for one in names if one.isupper()]
         if self._whatever:
             self._names = set(counts)
         elif said and len(likely) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
-            self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(one)} - remarks
+            self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(_bare(one))} - remarks
         else:
-            again = {one for one in names if counts[one] + below[one] > 1}
+            again = {one for one in names if counts[one] + below[one] > 1 or _unbracketed(one) in {*names} - {one}}
             bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
             again |= {one for one in bold if len(bold) > 1 and is_written_as_name(one)}
             stems = {one["stem"] for name in again if (one := _COUNTED.fullmatch(name))}
@@ -143,7 +144,7 @@ class Labels:
         self._bracketed = _bracketed(first_lines)
         if self._bracketed:
             dashed = (one for line in others if line[:1] in "-–—" and (one := _BRACKETED.match(line)))
-            self._bracketed |= {name for one in dashed if is_written_as_name(name := one["square"] or one["round"])}
+            self._bracketed |= {name for one in dashed if is_written_as_name(name := _inside(one))}
 
     def line(self, line: str, *, first: bool = True) -> LabelledLine:
         """Return a line of an entry without its label; only names of the file are labels of those after the first."""
@@ -151,8 +152,8 @@ class Labels:
         line = unbold(written)
         if machine := _MACHINE.match(line):
             return LabelledLine(_machine_name(machine), line[machine.end() :].strip())
-        if self._bracketed and (inside := _BRACKETED.match(line)) and (inside[1] or inside[2]) in self._bracketed:
-            return LabelledLine(name_of(inside[1] or inside[2]), line[inside.end() :].strip())
+        if self._bracketed and (inside := _BRACKETED.match(line)) and _inside(inside) in self._bracketed:
+            return LabelledLine(name_of(_inside(inside)), line[inside.end() :].strip())
         if prefix := _PREFIX.match(line):
             label, dashed = prefix["label"], bool(prefix["mark"].strip())
             is_one = label in self._names or (dashed and is_name(label)) or (first and self._whatever)
@@ -161,9 +162,14 @@ class Labels:
         return LabelledLine(None, written)
 
 
+def _unbracketed(label: str) -> str:
+    """Return a label without what stands in brackets behind the name, such as a party, the first time alone."""
+    return label.partition(" (")[0]
+
+
 def _alone(labels: Sequence[str]) -> set[str]:
     """Return the names among labels that stand alone on their lines: those written so, and offices that come again."""
-    named = [one for one in labels if is_written_as_name(one) or _names_party(one)]
+    named = [one for one in labels if is_written_as_name(one) or _names_party(one) or _names_office(one)]
     again = {one for one, count in Counter(labels).items() if count > 1 and _may_be_office(one)}
     found = again | set(named)
     return found if len(named) > 1 or (again and len(found) > 1) else set()
@@ -177,7 +183,7 @@ def _may_be_office(label: str) -> bool:
 
 def _bracketed(lines: Sequence[str]) -> set[str]:
     """Return the names that stand in brackets before most entries, or behind each dash, of which some come again."""
-    found = Counter(one[1] or one[2] for line in lines if (one := _BRACKETED.match(line)))
+    found = Counter(_inside(one) for line in lines if (one := _BRACKETED.match(line)))
     if lines and lines[0].startswith(_DASHES) and len(dashed := _behind_dashes(lines)) >= _FEW:
         told = len(set(dashed)) < len(dashed) and all(a != b for a, b in pairwise(dashed))
         if told and not any(one.lower() in _SOUNDS or not is_written_as_name(one) for one in dashed):
@@ -190,7 +196,12 @@ def _bracketed(lines: Sequence[str]) -> set[str]:
 def _behind_dashes(lines: Sequence[str]) -> list[str]:
     """Return what stands in brackets behind the dashes of lines; an empty text for a dash without."""
     found = [_BRACKETED.match(line) for line in lines if line.startswith(_DASHES)]
-    return [one[1] or one[2] if one else "" for one in found]
+    return [_inside(one) if one else "" for one in found]
+
+
+def _inside(found: re.Match[str]) -> str:
+    """Return what stands in the brackets, of whichever kind."""
+    return str(next(one for one in found.groups() if one))
 
 
 def unbold(line: str) -> str:
@@ -199,8 +210,8 @@ def unbold(line: str) -> str:
 
 
 def is_name(label: str) -> bool:
-    """Return whether a label looks like a name, which a sentence with a colon in it does not."""
-    return bool(_NAME.fullmatch(label)) and len(label.split()) <= _MOST_WORDS
+    """Return whether a label looks like a name, which a sentence with a colon in it does not; titles do not count."""
+    return bool(_NAME.fullmatch(label)) and sum(not word.endswith(".") for word in label.split()) <= _MOST_WORDS
 
 
 def is_written_as_name(label: str) -> bool:
@@ -216,12 +227,19 @@ def _may_be_name(label: str) -> bool:
 
 def _is_likely(label: str) -> bool:
     """Return whether a label is likely to be a name wherever it stands: written as one, or a single word."""
+    label = _bare(label)
     return label.lower() not in _REMARKS and (is_written_as_name(label) or (is_name(label) and " " not in label))
 
 
 def _names_party(label: str) -> bool:
     found = _OF_PARTY.fullmatch(label)
     return found is not None and label[0].isupper() and found["last"][0].isupper()
+
+
+def _names_office(label: str) -> bool:
+    """Return whether a label is a full name and, behind a comma, an office."""
+    name, comma, office = label.partition(", ")
+    return bool(comma) and " " in name and is_written_as_name(name) and len(office.split()) <= _LONGEST_ALONE
 
 
 def _is_capitalized(label: str) -> bool:
@@ -231,13 +249,22 @@ def _is_capitalized(label: str) -> bool:
 
 
 def _may_be(label: str) -> bool:
-    """Return whether a label can be one: a time or an address is none."""
-    return not label.isspace() and not re.fullmatch(r"[\d:.,\s]+|https?|\W+", label)
+    """Return whether a label can be one: a time or an address is none, nor what leaves a bracket open."""
+    return (
+        label.count("(") <= label.count(")")
+        and not label.isspace()
+        and not re.fullmatch(r"[\d:.,\s]+|https?|\W+", label)
+    )
 
 
 def _clean(label: str) -> str:
+    return name_of(_bare(label))
+
+
+def _bare(label: str) -> str:
+    """Return a label without the brackets around all of it."""
     inside = _BRACKETS.fullmatch(label)
-    return name_of(next(one for one in inside.groups() if one) if inside else label)
+    return next(one for one in inside.groups() if one) if inside else label
 
 
 def _machine_name(found: re.Match[str]) -> str:

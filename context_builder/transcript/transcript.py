@@ -173,7 +173,7 @@ def _read_page(source: Source) -> Transcript:
         raise ValueError(f"no transcript was recognized in it; {READ}")
     found = _read_unnamed(source)
     told = [one for one in found.utterances if one.speaker != UNKNOWN_SPEAKER or one.at is not None]
-    names = [one.speaker for one in told if one.speaker != UNKNOWN_SPEAKER]
+    names = [one.speaker.partition(" (")[0] for one in told if one.speaker != UNKNOWN_SPEAKER]
     is_talk = len(set(names)) < len(names) or len(names) == 2  # two may have said a sentence each
     if len(told) < max(2, _SHOWN * shown) or not (is_talk or all(one.at is not None for one in found.utterances)):
         raise ValueError(f"no transcript was recognized in it; {READ}")

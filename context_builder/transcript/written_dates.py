@@ -36,6 +36,7 @@ _STAMP: Final = re.compile(
 _YEAR: Final = re.compile(r"\b\d{4}\b|\b\d{1,2}-[^\W\d_]{3,4}\.?-\d\d\b")
 _LONGEST: Final = 120
 """Characters of a date, with the day of the week, the time and the zone."""
+_MOST_FAILURES: Final = 20
 _NAMED_MONTH: Final = re.compile(r"[^\W\d_]{3,}\.?,?[\s-]+\d{1,2}|\d{1,2}\.?[\s-]+[^\W\d_]{3,}")
 
 
@@ -108,22 +109,41 @@ def moment_of(written: WrittenDate, order: str) -> datetime:
     return datetime(year, month, day, hour, minute, second[0] if second else 0).astimezone()
 
 
+@dataclass(slots=True)
+class _Shape:
+    """How often texts that differ in their numbers alone were no date, and whether one was."""
+
+    failures: int = 0
+    is_date: bool = False
+
+
+@lru_cache(maxsize=256)
+def _shape(text: str) -> _Shape:
+    return _Shape()
+
+
 @lru_cache(maxsize=1_024)  # a program writes the same minute beside many messages
 def named_date(text: str, **settings: Any) -> datetime | None:
     """Return the moment of a date in words and numbers; None for another text, or one longer than any date is.
 
-    Every language's dates are tried, which takes a fraction of a second, and of long texts minutes.
+    Every language's dates are tried, which takes a fraction of a second, and of long texts minutes: of texts that
+    differ in their numbers alone a few, where none is a date.
     """
     import dateparser
 
     if len(text) > _LONGEST or not any(map(str.isdigit, text)):
+        return None
+    shape = _shape(re.sub(r"\d+", "0", text))
+    if shape.failures >= _MOST_FAILURES and not shape.is_date:
         return None
     try:
         found: datetime | None = dateparser.parse(
             text, settings={"REQUIRE_PARTS": ["day", "month", "year"], **settings}
         )
     except OverflowError:
-        return None
+        found = None
+    shape.failures += found is None
+    shape.is_date |= found is not None
     return found
 
 

@@ -73,6 +73,14 @@ SPOKEN: dict[str, list[object]] = {
         "00:02.000 --> 00:03.000",
         "<v Bo>No.",
     ],
+    "a log of IRC": [
+        "[09:00] *** Joins: Ida (~i@h)",
+        "[09:01] <Ida> Shall we sail?",
+        "09:02 -!- Eva [~e@h] has joined #p",
+        "09:03 <@Bo> No.",
+    ],
+    "seconds in brackets": ["[000.50s] Ida: Shall we sail?", "(4 s) Bo: No."],
+    "a time behind the name": ["Ida [00:00]: Shall we sail?", "Bo (00:04) No."],
     "IRC": [":ida!~i@h JOIN #p", ":Ida!~i@h PRIVMSG #p :Shall we sail?", "PING :srv", ":Bo!~b@h PRIVMSG #p :No."],
     "Retell": [
         {"interaction_type": "update_only", "transcript": [{"role": "Ida", "content": "Shall"}]},
@@ -198,6 +206,26 @@ EDITED: dict[str, list[object]] = {
 @pytest.mark.parametrize("program", EDITED)
 def test_the_last_words_of_a_message_count(program: str) -> None:
     assert listened(EDITED[program]) == [("Ida", "We stay.")]
+
+
+def test_a_meeting_of_recall_with_its_chat_and_times() -> None:
+    """Words and messages of the chat are said at their seconds from the beginning; who joins says nothing."""
+    ida, bo = {"id": 1, "name": "Ida"}, {"id": 2, "name": "Bo"}
+    words = [{"text": "Good", "start_timestamp": {"relative": 3.5}}, {"text": "morning."}]
+    events = [
+        ("transcript.data", {"words": words, "participant": ida}),
+        ("participant_events.join", {"participant": bo, "timestamp": {"relative": 4.0}}),
+        (
+            "participant_events.chat_message",
+            {"participant": bo, "timestamp": {"relative": 5.0}, "data": {"text": "I am late.", "to": "everyone"}},
+        ),
+    ]
+    speech = LiveSpeech()
+    said = [one for kind, data in events for one in speech.read(json.dumps({"event": kind, "data": {"data": data}}))]
+    assert [(one.speaker, one.text, one.at) for one in corrected(said)] == [
+        ("Ida", "Good morning.", 3.5),
+        ("Bo", "I am late.", 5.0),
+    ]
 
 
 def test_hypotheses_of_azure_are_not_said() -> None:

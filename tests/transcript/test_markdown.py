@@ -181,3 +181,16 @@ def test_what_is_said_between_two_rules_is_no_yaml() -> None:
     text = "---\nIda: We need paint.\nBo: Two cans.\n---\nIda: Three.\nBo: Four.\n"
     assert transcript_in(text) == ([], text)
     assert transcript_in("---\ntitle: Paint\n---\nIda: Three.\nBo: Four.\n")[0] == ["---", "title: Paint", "---"]
+
+
+def test_a_transcript_of_several_parts(tmp_path: Path) -> None:
+    text = (
+        "# Transcript\n\nIda: Shall we sail?\nBo: Not in this wind.\n\n# Part two\n\nIda: Then at noon.\nBo: Yes.\n\n"
+        "# Tasks\n\n- Ida: call the port\n- Bo: buy ropes\n"
+    )
+    assert heard(tmp_path, "a.md", text) == [
+        "Ida | Shall we sail?",
+        "Bo | Not in this wind.",
+        "Ida | Then at noon.",
+        "Bo | Yes.",
+    ]

@@ -239,3 +239,14 @@ def test_a_voice_does_not_go_on_with_what_several_say() -> None:
     speakers = [one.speaker for one in read(f"WEBVTT\n\n{text}")[0]]
     assert "Ida" not in speakers[1:]
     assert speakers[-2:] == ["Bo", "Bo"]
+
+
+def test_a_cue_without_a_voice_among_others_that_have_one_is_nobodys(tmp_path: Path) -> None:
+    cues = ["<v Ida>Shall we sail?", "<v Bo>Not in this wind.", "[Applause]", "<v Ida>Then at noon."]
+    text = "WEBVTT\n\n" + "\n\n".join(f"00:0{at}.000 --> 00:0{at}.900\n{cue}" for at, cue in enumerate(cues)) + "\n"
+    assert heard(tmp_path, "a.vtt", text) == [
+        "Ida | Shall we sail?",
+        "Bo | Not in this wind.",
+        "Unknown | [Applause]",
+        "Ida | Then at noon.",
+    ]

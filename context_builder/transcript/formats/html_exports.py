@@ -133,6 +133,9 @@ _UNSEEN: Final = frozenset({"script", "style", "head", "title", "template", "nos
 _PIECE: Final = re.compile(r"<!--|-->|<(?P<end>/?)(?P<tag>[A-Za-z][\w:-]*)(?P<rest>[^<>]*)>")
 
 
+_UNSPACED: Final = re.compile(r"(?P<label>[^:]{1,120}):(?=[^\W\d_])")
+"""A label in bold, and what is behind it, without a blank before what was said."""
+
 _DOCTYPE: Final = re.compile(r"(?:<\?xml\b[^<>]*>\s*)?<!doctype\b[^<>]*>", re.IGNORECASE)
 
 
@@ -143,6 +146,7 @@ def text_of_page(page: str) -> str:
     """
     lines = [""]
     unseen = place = 0
+    bold: set[int] = set()  # lines that begin so
     is_comment = is_time = is_name = False
 
     def show(text: str) -> None:
@@ -162,6 +166,8 @@ def text_of_page(page: str) -> str:
             lines[-1] += ":"
         elif tag in _BLOCKS:
             lines.append("")
+        elif tag in ("b", "strong") and not ends and not lines[-1].strip():
+            bold.add(len(lines) - 1)
         elif tag in ("td", "th") and not ends and lines[-1]:
             lines[-1] += "\t"
         elif is_time:
@@ -174,8 +180,14 @@ def text_of_page(page: str) -> str:
             lines.append("")
         is_time = not ends and "timestamp" in (piece["rest"] or "")  # of oTranscribe
     show(page[place:])
+    lines = [_spaced(line) if at in bold else line for at, line in enumerate(lines)]
     kept = (line for line in lines if line.strip())
     return "\n".join("\t".join(" ".join(cell.split()) for cell in line.split("\t")) for line in kept)
+
+
+def _spaced(line: str) -> str:
+    found = _UNSPACED.match(line)
+    return f"{found['label']}: {line[found.end() :]}" if found else line
 
 
 def is_html(text: str) -> bool:

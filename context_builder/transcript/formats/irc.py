@@ -35,12 +35,17 @@ _KAKAO: Final = re.compile(
     r"\[(?P<nick>[^\[\]]{1,64})\] "
     r"\[(?:(?P<half>오전|오후) )?(?P<time>\d{1,2}:\d\d)(?: (?P<half2>[AP]M))?\] (?P<text>.*)"
 )
+_KAKAO_OLD: Final = re.compile(r"(?P<half>오전|오후) (?P<time>\d{1,2}:\d\d), (?P<nick>[^:\n]{1,64}?) : (?P<text>.*)")
 _UNMARKED: Final = re.compile(rf"{_TIME} (?P<nick>[^\s<>*\[\]]{{1,64}}) (?P<text>\S.*)")
 """As LINE writes it on a computer, below the day: only the first word is known to be of the name."""
 
 _TIMED: Final = re.compile(rf"{_TIME}\s")
+_OFFSET_BEFORE_NAME: Final = re.compile(r"\d{1,2}:\d\d\t[^\t]{1,64}\t.*")
+"""In a table of who says what, minutes and seconds: no log has all its lines in the hour after midnight."""
 
-_SAYS: Final = (_FORMS[0], _FORMS[2], _KAKAO)
+_HOUR: Final = 3600.0
+
+_SAYS: Final = (_FORMS[0], _FORMS[2], _KAKAO, _KAKAO_OLD)
 _SERVERS: Final = re.compile(
     r"\S+ (?:\(\S+@\S+\) has (?:joined|left|quit)|has (?:joined|left|quit|set|changed)\b|(?:is|are) now )|"
     r"Now talking |Topic (?:is|for) |Set by |Disconnected|Attempting "
@@ -52,7 +57,7 @@ _DAYS: Final = re.compile(
     r"(?:--- (?:Log opened|Day changed)|\*\*\*\* (?:BEGIN|ENDING) LOGGING AT|Session Start:)\s+(?P<date>\S.*?)\s*|"
     r"(?P<other>(?:[^\W\d_]{2,4}\.?, )?\d{1,2}[./]\d{1,2}[./]\d{4})\s*(?:\([^\W\d_]{1,12}\))?\s*|"
     r"(?P<line>\d{4}[./]\d{1,2}[./]\d{1,2})\.?\s*[(（]?[^\W\d_]{1,12}[)）]?\s*|"
-    r"-{3,}\s*(?P<kakao>\d{4}년 \d{1,2}월 \d{1,2}일)[^-]*-{3,}\s*"
+    r"(?:-{3,}\s*)?(?P<kakao>\d{4}년 \d{1,2}월 \d{1,2}일)(?: [월화수목금토일]요일)?\s*(?:-{3,}\s*)?"
 )
 _BEGINS: Final = re.compile(rf"\s*$|{_TIME}\s|\[|---|\*\*\*", re.ASCII)
 """What does not go on with a message of LINE or KakaoTalk."""
@@ -96,6 +101,8 @@ def _is_unmarked(text: str) -> bool:
 def read_irc(source: Source) -> Transcript:
     """Return what was said: by the days that the log tells, or its file's name; else from the first message on."""
     messages = [*_messages(source)]
+    lines = [line for line in source.text.split("\n") if line.strip()]
+    is_of_recording = all(_OFFSET_BEFORE_NAME.fullmatch(line) for line in lines)
     if messages and all(one.day is not None for one in messages):
         return of_chat(
             ((one.day + timedelta(seconds=one.clock)).timestamp(), Utterance(one.nick, one.text))
@@ -103,6 +110,8 @@ def read_irc(source: Source) -> Transcript:
             if one.day is not None
         )
     since = since_first([one.clock for one in messages])
+    if messages and is_of_recording and messages[0].clock < _HOUR:
+        since = [one.clock / 60 for one in messages]
     said = [Utterance(one.nick, one.text, at) for one, at in zip(messages, since, strict=True)]
     return Transcript(said)
 
@@ -111,7 +120,7 @@ def _messages(source: Source) -> Iterator[_Message]:
     day = _day_of_name(source.name)
     begun: _Message | None = None  # one that may go on below
     below: list[str] = []
-    forms = (*_FORMS, _KAKAO, *([_UNMARKED] if _is_unmarked(source.text) else []))
+    forms = (*_FORMS, _KAKAO, _KAKAO_OLD, *([_UNMARKED] if _is_unmarked(source.text) else []))
     for number, line in enumerate(source.text.split("\n"), start=1):
         if told := _DAYS.fullmatch(line):
             day = _day(next(one for one in told.groups() if one)) or day
@@ -140,7 +149,7 @@ def _messages(source: Source) -> Iterator[_Message]:
             elif parts.get("day") and day is not None:
                 here = _day(f"{parts['day']} {day.year}") or day
             message = _Message(name_of(parts["nick"]), text, _clock(parts), here)
-            if found.re in (_KAKAO, _UNMARKED) or (found.re is _FORMS[2] and not parts.get("date")):
+            if found.re in (_KAKAO, _KAKAO_OLD, _UNMARKED) or (found.re is _FORMS[2] and not parts.get("date")):
                 begun, below = message, []
             else:
                 yield message

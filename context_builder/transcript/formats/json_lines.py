@@ -55,6 +55,7 @@ def read_json_lines(source: Source) -> Transcript:
     before: float | None = None
     started: datetime | None = None
     unsaid = 0
+    conversations: list[Utterance] = []
     is_rollout = '"response_item"' in source.text  # Codex', which tells events of what is said, too
     is_agent = '"ConversationText"' in source.text
     for number, line in enumerate(source.text.split("\n"), start=1):
@@ -81,7 +82,9 @@ def read_json_lines(source: Source) -> Transcript:
                 utterances += turns.read_turns(asked, source).utterances
                 continue
             if entry["text"] is None and turns.turns_in(entry) is not None:  # a conversation
-                utterances += [replace(one, at=None) for one in turns.read_turns(entry, source).utterances]
+                conversation = turns.read_turns(entry, source).utterances
+                conversations += conversation
+                utterances += conversation
                 continue
             if entry["text"] is None:
                 if entry.get("type") in _UNSAID:
@@ -101,6 +104,8 @@ def read_json_lines(source: Source) -> Transcript:
     source.left_out(unsaid, "line", "of tools and settings, not said,")
     if not utterances and (chat := chat_of(events)) is not None:
         return chat.read(events, source)
+    if _begins_again(conversations):
+        utterances = [replace(one, at=None, until=None) for one in utterances]
     said = [replace(one, key=None) for one in grown(utterances)]
     return Transcript(said, started)
 

@@ -41,7 +41,8 @@ _NAMED_FORMS: Final = (
 ``Ida: [00:00:02] …`` (Sonix), ``Ida [00:00:02] …`` (Trint), ``Ida (00:03): …``, ``[Ida] 00:03 - …``"""
 
 _BEFORE: Final = re.compile(
-    r"\s*(?:\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:;,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\)|"
+    r"\s*(?:[\[(](?P<seconds>\d{1,6}(?:\.\d{1,6})?\s?s)[\])]|"
+    r"\[(?P<square>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.:;,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\]|\((?P<round>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)\)|"
     r"<(?P<angle>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:\s?[AaPp]\.?[Mm]\b\.?)?)>|"
     r"(?P<bare>(?:\d{1,3}:)?\d{1,3}:\d{2}(?:[.,]\d{1,6}|[:;]\d{2})?(?:\s?[AaPp]\.?[Mm]\b\.?)?)(?=\s))\s*(?:[-–—|]\s+)?"
 )
@@ -137,11 +138,13 @@ _FRAME: Final = re.compile(
     r"\s*### Transcription \d+ (?:START|END)\b.*|Session (?:Close|Ident|Time): .*|"
     r"\s*\(\d{1,2}:\d\d(?::\d\d)?(?: [AP]M)?\) \*{3} .{1,120} \*{3}\s*|"
     r"\s*\*{3} .{1,80} (?:joined|left|closed|ended)\b.{0,40} \*{3}\s*|"
+    r"[\s\[(*_-]{0,8}(?i:(?:start|beginning|end) of (?:the )?(?:transcript(?:ion)?|recording|interview|tape))"
+    r"[\s\])*_.-]{0,8}|"
     r"[\s#*_-]*This editable transcript was computer generated.*|\s*(?:-{3,}|={3,}|\*{3,}|_{3,}|─{3,}|═{3,})\s*"
 )
 """Stands around the subtitles of QuickTime (``{QTtext} {font:Arial}``) and of SubViewer's first version, and around
 what whisper.cpp's stream hears; what chats say of who comes, and when they end (Zendesk, Trillian); what Google Meet
-says of its transcript; and rules."""
+says of its transcript; where one begins and ends; and rules."""
 
 _PAGE: Final = re.compile(
     r"\s*(?:Page|Seite|Página|Pagina|Side|Sida|Strona|Страница) (?P<number>\d{1,4})"
@@ -188,7 +191,14 @@ def read_lines(source: Source) -> Transcript:
     by_time = timed >= _SHARE * max(1, len(lines)) or (timed > 1 and all(named))
     by_time = by_time and not any(line.is_below for line in lines)
     begins_one = [not by_time or line.at is not None for line in lines]
-    labels = Labels([line.text for line, begins in zip(lines, begins_one, strict=True) if begins])
+    beside = [line.at is None and _REMARK.fullmatch(line.text) is not None for line in lines]
+    labels = Labels(
+        [
+            line.text
+            for line, begins, is_beside in zip(lines, begins_one, beside, strict=True)
+            if begins and not is_beside
+        ]
+    )
     spoken = [(line, labels.line(line.text, first=begins)) for line, begins in zip(lines, begins_one, strict=True)]
     labelled = sum(one.speaker is not None for _, one in spoken)
     is_of_people = labelled > 0 and not any((one.speaker or "").lower() in _MODELS for _, one in spoken)
@@ -196,7 +206,11 @@ def read_lines(source: Source) -> Transcript:
     said: list[Utterance] = []
     above = 0
     headings, is_below_heading = 0, False
-    for line, one in spoken:
+    remarks = 0
+    for (line, one), is_beside in zip(spoken, beside, strict=True):
+        if said and labelled and is_beside and one.speaker is None:
+            remarks += 1
+            continue
         if is_of_people and said and _MARKED_HEADING.match(line.text):
             is_below_heading = True
             headings += 1
@@ -215,6 +229,7 @@ def read_lines(source: Source) -> Transcript:
             above += 1
     source.left_out(above if said else 0, "line", "above the first speaker")
     source.left_out(headings, "heading", "between what was said")
+    source.left_out(remarks, "remark", "in brackets")
     heading += [line.text for line in lines[:above]]
     return Transcript(once([one for one in said if one.text]), in_heading(heading[:20]))
 
@@ -226,6 +241,9 @@ _MODELS: Final = frozenset(
 
 _MARKED_HEADING: Final = re.compile(r"#{1,6} \S")
 """A heading in Markdown: nobody says it, and what has no label below it is not known to be whose."""
+
+_REMARK: Final = re.compile(r"\([^()]+\)|\uff08[^\uff08\uff09]+\uff09")
+"""What stands in brackets on a line of its own between what was said, such as applause."""
 
 _LABEL: Final = re.compile(r"\s*(?P<label>[^\s:\uff1a][^:\uff1a\n]{0,59}?)\s?(?::(?:\s|$)|\uff1a)")
 _HEADS: Final = frozenset(

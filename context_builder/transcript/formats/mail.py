@@ -28,6 +28,12 @@ _ABOVE: Final = re.compile(
     r"-{2,}\s*(?:Original Message|Ursprüngliche Nachricht|Forwarded message|Message d'origine).*)\s*",
     re.DOTALL,
 )
+_ABOVE_QUOTED: Final = re.compile(
+    r"^(?=[^\n]*(?:<[^<>\s]+@[^<>\s]+>|\d{1,2}:\d\d))[^\s>][^\n]{4,300}[:\uff1a][ \t]*\n(?:[ \t]*\n)?(?=[ \t]*>)",
+    re.MULTILINE,
+)
+"""Who wrote what is quoted below and when, in any language: an address or a time of the day, and a colon at the end."""
+
 _OUTLOOK: Final = re.compile(
     r"(?:From|Von|De): .+\n(?:(?:Sent|Gesendet|Envoyé|Date|To|An|À|Cc|Subject|Betreff|Objet): .*\n?)+"
 )
@@ -96,7 +102,9 @@ def _body(message: EmailMessage) -> str:
         part = message.get_body(preferencelist=("plain", "html"))
         if part is None:
             return ""
-        content = part.get_content()
+        content = part.get_payload()
+        if isinstance(content, str) and content.isascii():  # any other text was decoded when the file was read
+            content = part.get_content()
     except (LookupError, ValueError, KeyError, RecursionError) as error:
         raise ValueError(f"a message cannot be read: {type(error).__name__}") from None
     if not isinstance(content, str):
@@ -109,7 +117,7 @@ def _body(message: EmailMessage) -> str:
 
 def _own(body: str) -> str:
     """Return what a message says itself: above what it quotes, and between."""
-    body = body.replace("\r\n", "\n")
+    body = _ABOVE_QUOTED.sub("", body.replace("\r\n", "\n"))
     for ends in (_OUTLOOK.search(body), re.search(r"^-- $", body, re.MULTILINE)):
         if ends:
             body = body[: min(len(body), ends.start())] or body

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from context_builder.transcript.labels import is_written_as_name
@@ -22,6 +24,12 @@ _ALONE: Final = re.compile(
     re.MULTILINE,
 )
 """A time alone with marks around it, before what was said."""
+
+_TAGGED: Final = re.compile(
+    r"^(?P<before>[ \t>]{0,8}(?:[-*+][ \t])?)<(?P<tag>b|strong|u|i|em)>(?P<label>[^<>*\n]{1,80})</(?P=tag)>",
+    re.MULTILINE,
+)
+"""What stands in a tag of HTML that begins a line, such as a name."""
 
 _LINKED: Final = re.compile(
     r"^([ \t]*(?:[-*+][ \t]+)?)\[(?P<time>[\[(]?(?:\d{1,2}:)?\d{1,3}:\d{2}[\])]?)\]"
@@ -67,6 +75,9 @@ _TIMED_HEADING: Final = re.compile(
 )
 """``### Ida (0:03)``, ``### Ida — 0:03``."""
 
+_WIKI_HEADING: Final = re.compile(r"^(?P<mark>={2,6}) (?P<title>[^=\n]{1,120}?) (?P=mark)[ \t]*$", re.MULTILINE)
+"""``== Ida (0:03) ==``, a heading in wikis."""
+
 _TIME_IN_HEADING: Final = re.compile(
     rf"^#{{1,6}} +[\[(]?(?P<time>{_CLOCK})[\])]? *[-–—|·•:]? *(?P<name>[^\W\d][^#*\n]{{0,59}}?):?[ \t]*$", re.MULTILINE
 )
@@ -105,6 +116,12 @@ _ANY_HEADING: Final = re.compile(r"(?P<level>#{1,6})\s+(?P<title>\S.*)")
 _FEWEST: Final = 2
 """Lines that the transcript in a note has at least."""
 
+_SPEAKS: Final = re.compile(
+    rf"[*_\[(`]{{0,4}}(?:{_CLOCK}[\])]?[*_` ]{{0,4}}[-–—|]?[*_ ]{{0,4}})?(?P<who>[^\W\d_][^:*\n]{{0,59}}?)"
+    rf"[*_` ]{{0,4}}(?::[*_ ]|[\[(| ]{{1,4}}{_CLOCK}[\])]?[*_:]{{0,4}}\s{{0,4}}$)"
+)
+"""Begins what somebody says: a name before a colon or a time, which may stand before it, too."""
+
 _OF_MODEL: Final = re.compile(
     r"(?:#{1,6} )?[*_]{0,3}(?:You|User|Human|Assistant|Agent|ChatGPT|Claude|Gemini|Copilot|Grok)"
     r"(?: said| \([^()\n]{1,60}\))?(?::|[*_]{2})"
@@ -135,6 +152,7 @@ def transcript_in(text: str) -> tuple[list[str], str]:
         place, level = found[0], len(found[1]["level"])
         below = [(at, one["title"]) for at, one in headings if at > place and len(one["level"]) <= level]
         spoken = [at for at, title in below if titles[title] > 1 or re.search(rf"\W?{_CLOCK}\W*$", title)]
+        spoken += _parts(lines, place, [at for at, _ in below])
         stop = next((at for at, _ in below if at > max(spoken, default=place)), len(lines))
         is_answer = any(map(is_of_model, (*lines[:place], *lines[stop:])))
         if not is_answer and sum(bool(line.strip()) for line in lines[place + 1 : stop]) >= _FEWEST:
@@ -143,13 +161,26 @@ def transcript_in(text: str) -> tuple[list[str], str]:
     return around, "\n".join(("",) * begin + tuple(lines[begin:end])) if around else text
 
 
+def _parts(lines: Sequence[str], begin: int, headings: Sequence[int]) -> Iterator[int]:
+    """Yield the headings below which those go on to speak who do below the transcript's own, line ``begin``."""
+    ends = [*headings, len(lines)]
+    people = {one["who"] for line in lines[begin + 1 : ends[0]] if (one := _SPEAKS.match(line))}
+    for start, end in pairwise(ends):
+        names = [one["who"] for line in lines[start + 1 : end] if (one := _SPEAKS.match(line))]
+        if sum(name in people for name in names) >= _FEWEST:
+            people |= {*names}
+            yield start
+
+
 def unmarked(text: str) -> str:
     """Return a text without Markdown around the times and names of who speaks; any other is as it was."""
     lines = [line for line in text.split("\n") if line.strip()] if text.lstrip().startswith(">") else []
     if lines and all(line.startswith(">") and not _ANSWERED.match(line) for line in lines):
         text = "\n".join(_QUOTED.sub("", line, count=1) for line in text.split("\n"))
+    text = _TAGGED.sub(r"\g<before>**\g<label>**", text) if "</" in text else text
     text = _LINKED.sub(lambda found: f"[{found['time'].strip('[]()')}]", text)
     text = _ALONE.sub(lambda found: _bracketed(found["time"]), text)
+    text = _WIKI_HEADING.sub(r"## \g<title>", text) if "==" in text else text
     text = _TIMED_HEADING.sub(lambda one: f"{one['name'] or one['who']}  {one['time'] or one['when']}", text)
     names = [one["name"] for one in _TIME_IN_HEADING.finditer(text)] if "#" in text else []
     if len(set(names)) < len(names):

@@ -41,8 +41,11 @@ _DATED: Final = re.compile(
 )
 _NO_YEAR: Final = re.compile(r"(?P<month>\d{1,2})/(?P<day>\d{1,2}),? (?P<time>\d{1,2}:\d{2}\s?[AP]M)")
 _FRAME: Final = re.compile(r"={20,}")
-_ABOUT: Final = re.compile(r"\[(?:In reply to|Forwarded from|Antwort auf|Weitergeleitet von) [^\[\]]{1,100}\]")
-"""What Telegram says above a message."""
+_ABOUT: Final = re.compile(
+    r"\[(?:In reply to|Forwarded from|Antwort auf|Weitergeleitet von) [^\[\]]{1,100}\]|"
+    r"This message responded to an earlier message\."
+)
+"""What Telegram says above a message, and imessage-exporter below it."""
 
 _MONTHS: Final = 12
 _SECTION: Final = re.compile(r"\{(Attachments|Reactions|Stickers|Embeds?)\}")
@@ -74,9 +77,13 @@ def is_message_blocks(text: str) -> bool:
 
 
 def read_message_blocks(source: Source) -> Transcript:
-    """Return what was said in the chat."""
+    """Return what was said in the chat; what a program tells of its people stands behind a moment, on one line."""
     lines = _BOXED.sub(lambda box: "\n" * box[0].count("\n"), source.text).split("\n")
     headings = _headings(lines)
+    if headings and _ALONE.fullmatch(lines[headings[0].line]):
+        kept = ["" if (found := _ALONE.match(line)) and found.end() < len(line) else line for line in lines]
+        source.left_out(sum(a != b for a, b in zip(lines, kept, strict=True)), "line", "of who joined and left")
+        lines = kept
     order = order_of([one.at for one in headings])
     if order == "dmy" and all(one.has_dash and one.at.half in ("AM", "PM") for one in headings):
         months = [one.at.parts[0] for one in headings if len(one.at.parts) == 3]

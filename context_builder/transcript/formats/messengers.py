@@ -84,7 +84,11 @@ def _hangouts(one: Object) -> Iterator[Said]:
 
 def _skype(one: Object) -> Iterator[Said]:
     if str(one.get("messagetype")).startswith(("RichText", "Text")) and "_" not in str(one.get("messagetype")):
-        who = one.get("displayName") or re.sub(r"^\d+:(?:live:)?", "", str(one.get("from") or ""))
+        who = (
+            one.get("displayName")
+            or one.get("imdisplayname")
+            or re.sub(r"^\d+:(?:live:)?", "", str(one.get("from") or ""))
+        )
         yield Said(who, unmarked(one.get("content")), one.get("originalarrivaltime"))
 
 

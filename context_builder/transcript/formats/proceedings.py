@@ -19,7 +19,7 @@ from context_builder.transcript.labels import is_written_as_name
 from context_builder.transcript.source import Source
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Transcript, Utterance, name_of
 
-_NUMBERED: Final = re.compile(r"[ \t]*(?P<number>\d{1,2})(?:[ \t]+(?P<text>\S.*)|[ \t]*)")
+_NUMBERED: Final = re.compile(r"[ \t]*(?:\d{4,6}:)?(?P<number>\d{1,2})(?:[ \t]+(?P<text>\S.*)|[ \t]*)")
 _ASKS: Final = re.compile(
     r"\s*(?P<who>[QA])(?:\.|:|\s*[-–])?\s+(?P<text>(?![\[(]\d{1,3}:\d\d|\d{1,3}:\d\d(?::\d\d)?\s*(?::|$))\S.*)"
 )
@@ -41,6 +41,7 @@ _CHAPTER: Final = re.compile(r"\s*<CHAPTER\b[^<>]*>\s*", re.IGNORECASE)
 _MARKUP: Final = re.compile(r"</?(?:P|SPEAKER|CHAPTER)\b[^<>]*>", re.IGNORECASE)
 _ASIDE: Final = re.compile(r"\s*\([^()]*\)\s*|\s*-?\s*\d{1,4}\s*-?\s*|\s*Page \d+.*|[^a-z]*EXAMINATION[^a-z]*|\s*\(.*")
 _SHARE: Final = 0.6
+_FEWEST_NUMBERS: Final = 3
 _WITNESS: Final = "THE WITNESS"
 
 
@@ -132,13 +133,14 @@ def _told(source: Source) -> Iterator[Utterance | str]:
 
 
 def _without_numbers(lines: Sequence[str]) -> list[str]:
-    """Return lines without the numbers before them, where most have one that goes on with the one before."""
+    """Return lines without their numbers, where most have one that goes on with the one before: before it, or above."""
     told = [line for line in lines if line.strip()]
-    numbers = [int(found["number"]) for line in told if (found := _NUMBERED.fullmatch(line))]
-    rising = sum(after in (before + 1, 1) for before, after in pairwise(numbers))
-    if len(numbers) < 3 or rising < _SHARE * len(told):
+    found = [one for line in told if (one := _NUMBERED.fullmatch(line))]
+    rising = sum(int(after["number"]) in (int(before["number"]) + 1, 1) for before, after in pairwise(found))
+    are_alone = not any(one["text"] for one in found)
+    if len(found) < _FEWEST_NUMBERS or rising < _SHARE * (len(told) - len(found) if are_alone else len(told)):
         return [*lines]
-    return [found["text"] or "" if (found := _NUMBERED.fullmatch(line)) else line for line in lines]
+    return [one["text"] or "" if (one := _NUMBERED.fullmatch(line)) else line for line in lines]
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,10 +317,18 @@ def _utterances(found: list[Cue]) -> Iterator[Utterance]:
         yield Utterance(speaker or UNKNOWN_SPEAKER, one.text, cue.at, until=cue.until)
 
 
+_SHARE_AT_CHANGES: Final = 0.5
+"""Part of the cues that have a voice, at most, where voices stand where the speaker changes."""
+
+
 def _are_at_changes(speakers: list[str | None]) -> bool:
-    """Return whether voices stand where the speaker changes: the first cue has one, and none follows on itself."""
+    """Return whether voices stand where the speaker changes: the first cue has one, and none follows on itself.
+
+    Where most cues have a voice, one without is nobody's, such as applause.
+    """
     named = [one for one in speakers if one is not None]
-    return len(named) > 1 and speakers[0] is not None and all(a != b for a, b in pairwise(named))
+    is_rare = len(named) <= _SHARE_AT_CHANGES * len(speakers)
+    return is_rare and len(named) > 1 and speakers[0] is not None and all(a != b for a, b in pairwise(named))
 
 
 def _named(cue: Cue) -> list[str]:

@@ -21,7 +21,7 @@ TEXT: Final = (
     "text", "sentence", "rawtext", "transcript", "content", "words", "body", "message", "utterance",
     "transcription", "displaytext", "punctuated", "value", "snippet", "cooked", "sentences", "parts", "elements",
     "tokens", "segment", "word", "payload", "contents", "textblocks", "finalsentence", "msg", "mes", "steps", "token",
-    "selftext",
+    "selftext", "originaltext",
 )  # fmt: skip
 """What is said, or the parts of it."""
 
@@ -79,7 +79,7 @@ _UNITS: Final = {
 
 _STARTS: Final = (
     "secondsfromstart", "starttime", "start", "startoffset", "starttimestamp", "startdatetime", "begin",
-    "begintime", "beginoffset", "timebegin", "datastart", "offset", "snippettime", "timeincall", "datetime",
+    "begintime", "beginoffset", "timebegin", "datastart", "creation", "offset", "snippettime", "timeincall", "datetime",
     "timestamp", "time", "ts", "sent", "contentoffset", "createdat", "createtime", "absolutestarttime", "date",
     "timestamps", "beginaudiotime", "created", "senddate", "senton", "timestampunix", "startedat", "datecreated",
     "datesent", "sentat", "postedat", "publishedat", "createdon", "dateposted", "dateadded",

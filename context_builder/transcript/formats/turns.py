@@ -71,7 +71,7 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
     """Yield the lists of turns that a document is or holds: of several conversations, each one's."""
     if isinstance(document, list):
         if is_list(document):
-            parts = [_parts_by_speaker(one) for one in document]
+            parts = [_parts_by_speaker(one) for one in document if is_turn(one)]
             yield [part for some in parts for part in some] if all(parts) else [*_with_replies(document)]
         elif depth <= DEEPEST:
             for one in document:
@@ -120,7 +120,8 @@ def _parts_by_speaker(entry: Any) -> list[Any]:
     """Return the parts of a turn that are turns of several speakers; nothing where it is one's."""
     for key in LISTS if isinstance(entry, dict) else ():
         parts = entry.get(key)
-        if not isinstance(parts, list) or not parts or names_somebody(turn_of(entry)):
+        own = {name: value for name, value in turn_of(entry).items() if name != "name"}  # of the recording
+        if not isinstance(parts, list) or not parts or names_somebody(own):
             continue
         if all(is_turn(one) and tells_who(turn_of(one)) for one in parts):
             return parts

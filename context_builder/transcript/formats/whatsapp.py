@@ -36,12 +36,13 @@ _STAMP: Final = re.compile(
     rf"\[{_numbered(_TIME, '3')},\s{_numbered(_DATE, '3')}\]\s?|"
     rf"{_numbered(_DATE, '2')}{_BETWEEN}{_numbered(_TIME, '2')}(?:\s+[-–]\s+|,\s+(?=[^:,\n]{{1,60}}\s:\s))|"
     rf"{_numbered(_DATE, '4')},\s+{_numbered(_TIME, '4')}:\s|"
+    rf"{_numbered('(?P<date>' + DATE + ')', '6')}\s{_numbered(_TIME, '6')}:\s(?=[^:\n]{{1,100}}님[이을] )|"
     rf"(?P<date5>[A-Z][a-z]{{2,8}} \d{{1,2}}, \d{{4}})(?: at)? {_numbered(_TIME, '5')},\s+(?=[^:,\n]{{1,60}}\s:\s))",
     re.IGNORECASE,
 )
-_FORMS: Final = ("", "2", "3", "4", "5")
-"""In brackets, without, the time first, as copied of WhatsApp's page, with a colon, as iOS wrote it until 2016, and
-with the name of the month, as KakaoTalk writes it in English."""
+_FORMS: Final = ("", "2", "3", "4", "5", "6")
+"""In brackets, without, the time first, as copied of WhatsApp's page, with a colon, as iOS wrote it until 2016,
+with the name of the month, as KakaoTalk writes it in English, and what KakaoTalk tells of who joined or left."""
 
 _PLAIN: Final = {
     **{ord(blank): " " for blank in "\u00a0\u202f\u2009"},
@@ -66,6 +67,9 @@ _EDITED: Final = re.compile(
     r"\s*<[^<>\n]*(?:edited|bearbeitet|editó|editad[oa]|modifi|modificat|bewerkt|отредактировано)[^<>\n]*>\s*",
     re.IGNORECASE,
 )
+_DAY: Final = re.compile(r"\d{4}년 \d{1,2}월 \d{1,2}일 [월화수목금토일]요일")
+"""Stands above the messages of a day of KakaoTalk."""
+
 _POLL: Final = re.compile(r"[^\W\d_]{3,12} ?:\n")
 _DELETED: Final = (
     "This message was deleted", "You deleted this message", "Diese Nachricht wurde gelöscht",
@@ -135,7 +139,19 @@ def _spaced(line: str) -> str:
     return line.translate(_PLAIN)
 
 
+def _without_heading(source: Source) -> None:
+    """Take out of a text the lines above the first message that an empty line parts from it, as KakaoTalk has them."""
+    lines = source.text.split("\n")
+    first = next((place for place, line in enumerate(lines) if _begins(line) is not None), 0)
+    above = ["" if _DAY.fullmatch(line.strip()) else line for line in lines[:first]]
+    if any(line.strip() for line in above) and not above[-1].strip():
+        source.left_out(sum(bool(line.strip()) for line in above), "line", "above the first message")
+        above = [""] * first
+    source.text = "\n".join([*above, *lines[first:]])
+
+
 def _said(source: Source) -> Iterator[tuple[float, Utterance]]:
+    _without_heading(source)
     messages = source.entries(_begins, "text without a time above it")
     order = order_of([at for _, at, _ in messages])
     for number, at, lines in messages:
@@ -161,6 +177,10 @@ def _text(written: str) -> str:
     ):
         edited = said + "\n" + told.partition("\n")[2]  # what somebody wrote below a file
     lines = [_MARKS.sub("", line).strip() for line in edited.split("\n")]
-    lines = [line for line in lines if not (_FILE.fullmatch(line) or _OMITTED.fullmatch(line) or is_reaction(line))]
+    lines = [
+        line
+        for line in lines
+        if not (_DAY.fullmatch(line) or _FILE.fullmatch(line) or _OMITTED.fullmatch(line) or is_reaction(line))
+    ]
     text = plain(without_quote(" ".join(lines)))
     return "" if _UNSAID.fullmatch(text) or (_SYSTEM.search(text) and mark) else text

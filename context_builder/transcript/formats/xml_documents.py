@@ -32,6 +32,10 @@ _BESIDE: Final = frozenset(
 _DEEPEST: Final = 5
 """Elements within each other of which what somebody says is made."""
 
+_SENT: Final = "2"
+_UNSENT: Final = ("3", "4", "5", "6")
+"""Boxes of drafts, of what is still to be sent, of what could not be, and of what waits."""
+
 
 def read_xml(source: Source) -> Transcript:
     """Return the transcript in an XML document. Raises :class:`ValueError` for what is not XML, or has none."""
@@ -130,15 +134,25 @@ def _read_exmaralda(root: Element, source: Source) -> Transcript:
 
 
 def _read_short_messages(root: Element, source: Source) -> Transcript:
-    """Return what was sent (type 2) and received (others), as telephones keep it."""
-    messages = [
-        {
-            "speaker": "Me" if one.get("type") == "2" else _named(one.get("contact_name")) or one.get("address"),
-            "text": one.get("body"),
-            "timestamp": one.get("date"),
-        }
-        for one in _all(root, "sms")
-    ]
+    """Return what was received (type 1) and sent (type 2), as telephones keep it, also as multimedia messages.
+
+    Those that were not sent, such as drafts, are counted.
+    """
+    messages: list[dict[str, str | None]] = []
+    unsent = 0
+    for one in root.iter():
+        if (kind := local(one)) not in ("sms", "mms"):
+            continue
+        box = one.get("type" if kind == "sms" else "msg_box")
+        if box in _UNSENT:
+            unsent += 1
+            continue
+        parts = [part.get("text") for part in _all(one, "part") if part.get("ct") == "text/plain"]
+        text = one.get("body") if kind == "sms" else " ".join(part for part in parts if part)
+        who = "Me" if box == _SENT else _named(one.get("contact_name")) or one.get("address")
+        if text or kind == "sms":
+            messages.append({"speaker": who, "text": text, "timestamp": one.get("date")})
+    source.left_out(unsent, "draft", "and the like")
     return turns.read_turns(messages, source)
 
 

@@ -149,18 +149,24 @@ def is_recall(message: Message) -> bool:
 
 
 def read_recall(message: Message, stream: Stream) -> Iterator[Utterance]:
-    """Yield what a finished transcript of Recall.ai says, by the meeting's participants. Raises :class:`ValueError`."""
-    if message["event"] != "transcript.data":
+    """Yield what a finished transcript of Recall.ai says, or a message in the meeting's chat, by the participants.
+
+    Raises :class:`ValueError`.
+    """
+    event, data = message["event"], inner(message, "data", "data")
+    if event == "transcript.data":
+        words = objects(data.get("words") or [], "words")
+        text = " ".join(part for one in words if (part := optional_text(one, "text")))
+        first = inner(words[0], "start_timestamp") if words else {}
+    elif event == "participant_events.chat_message":
+        text, first = optional_text(inner(data, "data"), "text"), inner(data, "timestamp")
+    else:
         return
-    data = inner(message, "data", "data")
-    words = objects(data.get("words") or [], "words")
-    text = " ".join(part for one in words if (part := optional_text(one, "text")))
     person = inner(data, "participant")
-    first = inner(words[0], "start_timestamp") if words else {}
-    begun = seconds(first, "relative", "the first word", Source("words"))
+    begun = seconds(first, "relative", "what is said", Source("words"))
     key = ("recall", str(person.get("id")), begun, text)
     if text and (begun is None or stream.is_new(*key)):
-        yield Utterance(speaker_name(optional_text(person, "name") or person.get("id")), text)
+        yield Utterance(speaker_name(optional_text(person, "name") or person.get("id")), text, begun)
 
 
 def is_call(message: Message) -> bool:

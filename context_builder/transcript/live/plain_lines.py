@@ -9,13 +9,18 @@ import re
 from typing import Final
 
 from context_builder.transcript.fields import plain
-from context_builder.transcript.labels import Labels
+from context_builder.transcript.labels import Labels, is_written_as_name
 from context_builder.transcript.offsets import CLOCK
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance, name_of
 
 _TIME: Final = re.compile(
-    rf"\s*[\[(]?\s*{CLOCK}(?:\s?[AaPp][Mm])?(?:\s*(?:-+>|[-–—])\s*{CLOCK})?\s*[\])]?\s+(?:[-–—|]\s+)?"
+    rf"\s*[\[(]\d{{1,6}}(?:\.\d{{1,6}})?\s?s[\])]\s+|\s*[\[(]?\s*{CLOCK}(?:\s?[AaPp][Mm])?(?:\s*(?:-+>|[-–—])\s*{CLOCK})?\s*[\])]?\s+(?:[-–—|]\s+)?"
 )
+_TIMED_NAME: Final = re.compile(
+    rf"\s*(?P<who>[^\s:\[(][^:\[(\n]{{0,78}}?)\s{{0,4}}(?:\[{CLOCK}\]|\({CLOCK}\)):?\s+(?P<text>\S.*)"
+)
+"""A name with a time in brackets behind it, before what is said."""
+
 _NICK: Final = re.compile(r"\s*<[ @+%~&!]?([^\s<>]{1,64})>\s+(\S.*)")
 _PRIVATE_MESSAGE: Final = re.compile(r"(?:@\S+ )?:([^\s!]{1,64})!\S+ PRIVMSG \S+ :(.+)")
 """As a server of IRC sends it: https://modern.ircdocs.horse/#privmsg-message."""
@@ -25,6 +30,9 @@ _UNSAID: Final = re.compile(
     r":\S+ (?:JOIN|PART|QUIT|NICK|MODE|KICK|CAP|TOPIC|NOTICE|USERSTATE|ROOMSTATE|CLEARCHAT|PONG|\d{3}) .*)"
 )
 """What else such a server sends, also Twitch's."""
+
+_OF_SERVER: Final = re.compile(rf"\s*[\[(]?{CLOCK}[\])]?\s+(?:\*{{3}}|-!-)\s.*")
+"""What a log of IRC has of those who come and go."""
 
 _ACTION: Final = re.compile(r"\x01ACTION ([^\x01]*)\x01?")
 _CUE: Final = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s+\w+:\S*)*\s*|WEBVTT(?:\s.*)?")
@@ -71,7 +79,7 @@ def carried(line: str) -> str | None:
     """Return the JSON that a line of server-sent events or of Socket.IO carries; None where it carries nothing."""
     if _PRIVATE_MESSAGE.fullmatch(line.strip()):
         return line
-    if any(form.fullmatch(line.strip()) for form in (_OF_STREAM, _UNSAID, _DIARIZED)):
+    if any(form.fullmatch(line.strip()) for form in (_OF_STREAM, _UNSAID, _DIARIZED, _OF_SERVER)):
         return None
     return _SOCKET_IO.sub("", _EVENT.sub("", line, count=1), count=1)
 
@@ -130,6 +138,10 @@ class PlainLines:
             return self._said(voice["who"], voice["text"])
         time = _TIME.match(line)
         rest = plain(line[time.end() :] if time else line)
+        if time and (nick := _NICK.fullmatch(rest)):
+            return self._said(nick[1], nick[2])
+        if not time and (named := _TIMED_NAME.fullmatch(line)) and is_written_as_name(named["who"]):
+            return self._said(named["who"], named["text"])
         if not rest or ("\ufffd" in rest and not any(one.isalnum() for one in rest)):
             return None
         told = Labels([rest]).line(rest)
