@@ -168,6 +168,13 @@ ODDITIES: Mapping[str, Callable[[], Oddity]] = {
     "OpenAI, thoughts that use up the limit": lambda: thinks(900, takes_effort=True),
     "Ollama, thoughts that use up the limit": lambda: thinks(4_000, takes_effort=False),
     "Groq, JSON that it finds invalid": lambda: once(lambda *_: error(400, "Generated JSON", "json_validate_failed")),
+    "OpenAI, thoughts that do not fit the limit": lambda: (
+        lambda asked, _: (
+            error(400, "Could not finish the message because max_tokens or model output limit was reached.")
+            if limit_of(asked) < 1_500
+            else None
+        )
+    ),
     "Groq, a limit too small for JSON": lambda: (
         lambda asked, _: _CUT_OFF if form_of(asked) and limit_of(asked) < 1_500 else None
     ),
