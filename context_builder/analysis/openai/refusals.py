@@ -63,7 +63,7 @@ _FILTER_WORDS: Final = re.compile(
 _TOO_LONG: Final = re.compile(
     r"context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|input is too long"
     r"|input token count|too many (?:input )?tokens|n_ctx|reduce the length|string_above_max_length"
-    r"|max_new_tokens`? must be <="
+    r"|max_new_tokens`? must be <=|too large to process|allowed token size|must have less than \d+ tokens"
 )
 _NO_JSON: Final = re.compile(
     r"json_validate_failed|failed_generation|(?:validate|generate|produce)\w* (?:valid )?json|no valid json"
