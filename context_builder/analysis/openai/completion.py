@@ -178,6 +178,12 @@ class _Details(BaseModel):
     type: _Text = None
 
 
+def _of_text(choice: Any) -> Any:
+    """Return a choice with its message, also one of the older API, which has a text."""
+    is_older = isinstance(choice, dict) and "message" not in choice and isinstance(choice.get("text"), str)
+    return {**choice, "message": {"content": choice["text"]}} if is_older else choice
+
+
 class _Choice(BaseModel):
     message: _Message
     finish_reason: _Text = None
@@ -203,8 +209,14 @@ class _Tokens(BaseModel):
     prompt_tokens_details: Annotated[_PromptDetails | None, _NoneIfOdd] = None
 
 
-_FILTERED: Final = re.compile(r"content_?filter|safety|prohibited|blocklist|spii|recitation|sensitive|refusal")
+_FILTERED: Final = re.compile(
+    r"content_?filter|safety|prohibited|blocklist|spii|recitation|sensitive|refusal|guardrail"
+)
 """Finish reasons of servers that filter what their model writes."""
+
+
+_CUT_OFF: Final = re.compile(r"length|max_(?:\w+_)?tokens|token_limit|context_window")
+"""Finish reasons of servers that stop at a limit."""
 
 
 class NoChoice(RequestRefused):
@@ -214,7 +226,9 @@ class NoChoice(RequestRefused):
 class Completion(BaseModel):
     """The first choice of a completion, and its figures where they are plausible. Servers differ in the rest."""
 
-    choices: Annotated[list[_Choice], Field(min_length=1), BeforeValidator(_first)]
+    choices: Annotated[
+        list[Annotated[_Choice, BeforeValidator(_of_text)]], Field(min_length=1), BeforeValidator(_first)
+    ]
     usage: Annotated[_Tokens | None, _NoneIfOdd] = None
 
     @classmethod
@@ -246,7 +260,7 @@ class Completion(BaseModel):
     @property
     def is_cut_off(self) -> bool:
         """Return whether the reply ended at its limit."""
-        return self.choices[0].finish_reason in {"length", "max_tokens", "MAX_TOKENS"}
+        return _CUT_OFF.search((self.choices[0].finish_reason or "").casefold()) is not None
 
     @property
     def tokens(self) -> int | None:

@@ -30,24 +30,23 @@ class Refused(AnalystUnavailable):
 
 
 _ADVICE: Final[Mapping[int, str]] = {
-    401: "refuses the key (401){words}; check OPENAI_API_KEY",
+    401: "refuses the key ({status}){words}; check OPENAI_API_KEY",
     402: "wants to be paid first (402); check the account's plan and billing",
     403: "does not let this key use {model} (403); check the key's permissions",
     404: "does not know {model} ({status}); check the model's name and {setting}",
 }
 _NO_MONEY: Final = "has no quota left for this key; check the account's plan and billing"
-_CODE_ADVICE: Final[Mapping[str, str]] = {
-    "invalid_api_key": _ADVICE[401],
-    "api_key_invalid": _ADVICE[401],
-}
+_KEY_CODES: Final = frozenset({"invalid_api_key", "api_key_invalid"})
 LONGEST_WAIT: Final = 86_400.0
 """Seconds; a server that asks for more has its clock or its units wrong."""
 
 _KEY_REFUSED: Final = 401
 _FORBIDDEN: Final = 403
 _RATE_LIMITED: Final = 429
+_FAILED: Final = 500
+_UNDECODABLE: Final = "DecodingError"
 _UNREACHED: Final = frozenset({"ConnectError", "ConnectTimeout"})
-_WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429, 499})
+_WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 424, 425, 429, 499})
 _UNEXPLAINED: Final = frozenset({400, 422, 501})
 _ABOUT_CONTENT: Final = frozenset({400, 403, 422, 451})
 """Statuses with which servers refuse what a request holds; others need one of the codes that say nothing else."""
@@ -62,7 +61,7 @@ _FILTER_WORDS: Final = re.compile(
 )
 _TOO_LONG: Final = re.compile(
     r"context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|input is too long"
-    r"|input token count|too many (?:input )?tokens|n_ctx|reduce the length|string_above_max_length"
+    r"|input token count|too many (?:input )?tokens|n_ctx|reduce the length(?! of max)|string_above_max_length"
     r"|max_new_tokens`? must be <=|too large to process|allowed token size|must have less than \d+ tokens"
 )
 _NO_JSON: Final = re.compile(
@@ -90,6 +89,10 @@ _NO_SUCH_MODEL: Final = re.compile(
 _MODEL_CODES: Final = re.compile(
     r"model_?not_?(?:found|supported|available)|(?:invalid|unknown)_?model|deploymentnotfound"
 )
+_WRONG_KEY: Final = re.compile(
+    r"\b(?:incorrect|invalid|expired|wrong) api.?key|api.?key (?:is )?(?:not valid|expired|invalid)"
+)
+_NO_MEMORY: Final = re.compile(r"(?:more|enough|insufficient|out of) (?:system |gpu |cuda |free )?memory|outofmemory")
 _UNPAID: Final = re.compile(
     r"credit balance|insufficient (?:balance|credits?|funds|quota)|purchase (?:more )?credits|plans? (?:and|&) billing"
     r"|budget has been exceeded|余额不足|欠费"
@@ -206,6 +209,12 @@ class ServerError(Exception):
         return says_so and self.retry_after is None
 
     @property
+    def is_about_key(self) -> bool:
+        if not self.codes.isdisjoint(_KEY_CODES):
+            return True
+        return self.status == _KEY_REFUSED or (self.status in {400, 403} and _WRONG_KEY.search(self.text) is not None)
+
+    @property
     def is_about_model(self) -> bool:
         """Return whether the server does not have the model, or has not loaded it."""
         if any(map(_MODEL_CODES.search, self.codes)):
@@ -215,8 +224,8 @@ class ServerError(Exception):
     @property
     def is_unexplained(self) -> bool:
         """Return whether it says nothing that is understood here."""
-        known = self.is_about_content or self.is_invalid_json or self.is_unpaid or self.is_about_model
-        return self.status in _UNEXPLAINED and not known and self.codes.isdisjoint(_CODE_ADVICE)
+        known = self.is_about_content or self.is_invalid_json
+        return self.status in _UNEXPLAINED and not known and _advice(self) is None
 
     @property
     def retry_after(self) -> float | None:
@@ -250,6 +259,11 @@ def translated(error: Exception, endpoint: Endpoint) -> AnalystError:
     server = endpoint.label
     if isinstance(error, openai.APITimeoutError):
         return AnalystUnavailable(f"{server} did not answer in time")
+    if type(error.__cause__).__name__ == _UNDECODABLE:
+        return AnalystUnavailable(
+            f"{server} answers with what cannot be unpacked as its content-encoding says;"
+            f" check {endpoint.setting} and what stands before the server"
+        )
     if isinstance(error, openai.APIConnectionError):
         return AnalystUnavailable(f"{server} cannot be reached; check {endpoint.setting} and the network")
     if isinstance(error, openai.APIError):
@@ -280,6 +294,8 @@ def explained(error: ServerError, endpoint: Endpoint, model: str, sent: str) -> 
         # a firewall before the server may forbid what people said, and says no more of it than of a key
         forbids = status == _FORBIDDEN and not error.codes
         return RequestRefused(f"{server} {told}") if forbids else Refused(f"{server} {told}")
+    if _NO_MEMORY.search(error.text) and status >= _FAILED:
+        return AnalystUnavailable(f"{server} has too little memory for {model} ({status}); set a smaller one")
     if status in _WORTH_ANOTHER_TRY or status >= 500:
         what = "is over its rate limit" if status == 429 else "failed"
         return AnalystUnavailable(f"{server} {what} ({status})", retry_after=error.retry_after)
@@ -291,7 +307,7 @@ def _advice(error: ServerError) -> str | None:
         return _NO_MONEY
     if error.is_about_model:
         return _ADVICE[404]
-    return next((advice for code, advice in _CODE_ADVICE.items() if code in error.codes), _ADVICE.get(error.status))
+    return _ADVICE[_KEY_REFUSED] if error.is_about_key else _ADVICE.get(error.status)
 
 
 def _without_v1(endpoint: Endpoint) -> str:

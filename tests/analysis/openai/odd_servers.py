@@ -175,6 +175,24 @@ ODDITIES: Mapping[str, Callable[[], Oddity]] = {
             else None
         )
     ),
+    "Databricks, a limit that is too large": lambda: (
+        lambda asked, _: (
+            error(400, "max_tokens cannot exceed 90. Please reduce the length of max output tokens generated.")
+            if limit_of(asked) > 90
+            else None
+        )
+    ),
+    "TGI, a generation that failed": lambda: once(
+        lambda *_: JSONResponse({"error": "Request failed during generation", "error_type": "generation"}, 424)
+    ),
+    "a byte order mark": lambda: (
+        lambda _, text: Response(
+            b"\xef\xbb\xbf" + bytes(completion({"content": text}).body), media_type="application/json"
+        )
+    ),
+    "the text of the older API": lambda: (
+        lambda _, text: JSONResponse({"choices": [{"index": 0, "text": text, "finish_reason": "stop"}]})
+    ),
     "Groq, a limit too small for JSON": lambda: (
         lambda asked, _: _CUT_OFF if form_of(asked) and limit_of(asked) < 1_500 else None
     ),

@@ -83,6 +83,7 @@ async def test_what_did_not_help_is_not_remembered(analyst: OpenAIAnalyst, model
         JSONResponse({"error": {"message": "filtered", "code": "content_filter"}}),
         completion({"content": ""}, "content_filter"),
         completion({"content": None}, "SAFETY"),
+        completion({"content": "Sorry, the model cannot answer this question."}, "guardrail_intervened"),
         JSONResponse({"choices": [{"message": None, "finish_reason": None, "native_finish_reason": "SAFETY"}]}),
         JSONResponse({"choices": [{"message": {"content": ""}, "native_finish_reason": "PROHIBITED_CONTENT"}]}),
         JSONResponse({"choices": [{"index": 0, "finish_details": {"type": "content_filter"}}]}),
@@ -184,6 +185,30 @@ async def test_a_reset_that_is_told_in_the_body_is_a_wait(make_analyst: MakeAnal
     assert raised.value.retry_after == pytest.approx(40, abs=2)
 
 
+async def test_an_account_that_affords_fewer_tokens_is_asked_for_fewer_until_it_affords_more(
+    analyst: OpenAIAnalyst, model: FakeModel
+) -> None:
+    told = "This request requires more credits, or fewer max_tokens. You requested up to 400, but can only afford 120."
+    model.oddly = lambda asked, _: error(402, told, 402) if limit_of(asked) > 120 else None
+    assert (await analyst.infer_domains(MESSAGES)).domains
+    model.oddly = lambda *_: None
+    await analyst.infer_domains(MESSAGES)
+    assert [limit_of(request) for request in model.requests] == [400, 120, 400]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (error(500, "model requires more system memory (5.3 GiB) than is available (3.5 GiB)"), "too little memory"),
+        (Response("{}", 200, {"content-encoding": "gzip"}, "application/json"), "cannot be unpacked"),
+    ],
+)
+async def test_what_fails_is_told(make_analyst: MakeAnalyst, model: FakeModel, answer: Response, told: str) -> None:
+    model.oddly = lambda *_: answer
+    with pytest.raises(AnalystUnavailable, match=told):
+        await make_analyst(attempts=1).infer_domains(MESSAGES)
+
+
 async def test_a_page_that_forbids_one_message_holds_up_no_other(analyst: OpenAIAnalyst, model: FakeModel) -> None:
     model.oddly = lambda asked, _: HTMLResponse("<h1>403 Forbidden</h1>", 403) if "helicase" in str(asked) else None
     result = await HalvingAnalyst(analyst, [TextAnalyst()]).summarize(SummaryRequest(MESSAGES))
@@ -223,8 +248,11 @@ async def test_thoughts_get_more_room_only_up_to_a_bound(analyst: OpenAIAnalyst,
     assert limit_of(model.requests[-1]) == 400 + 32_768
 
 
-async def test_what_is_whole_of_a_reply_that_was_cut_off_is_read(analyst: OpenAIAnalyst, model: FakeModel) -> None:
-    model.oddly = lambda *_: completion({"content": '{"keywords": ["DNA", "helicase", "poly'}, "length")
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length", "model_context_window_exceeded"])
+async def test_what_is_whole_of_a_reply_that_was_cut_off_is_read(
+    analyst: OpenAIAnalyst, model: FakeModel, reason: str
+) -> None:
+    model.oddly = lambda *_: completion({"content": '{"keywords": ["DNA", "helicase", "poly'}, reason)
     assert (await analyst.extract_keywords(MESSAGES[:1])).keywords == (("DNA", "helicase"),)
     await analyst.extract_keywords(MESSAGES[:1])
     assert [limit_of(request) for request in model.requests] == [100, 200]
@@ -264,6 +292,10 @@ async def test_a_reply_has_as_much_room_as_its_language_takes(
         (
             error(400, "The requested model 'x' is not supported by any provider.", "model_not_supported"),
             "model's name",
+        ),
+        (
+            JSONResponse({"code": "Client specified an invalid argument", "error": "Incorrect API key provided."}, 400),
+            "check OPENAI_API_KEY",
         ),
         (error(400, "No models loaded. Please load a model.", param="model"), "model's name"),
         (JSONResponse({"message": "Invalid model: x", "type": "invalid_model", "code": "1500"}, 400), "model's name"),
