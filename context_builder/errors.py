@@ -27,6 +27,7 @@ ContextBuilderError
 │       └── ContentRefused  refuses what the request holds: a filter, or a window too short; answers others
 ├── DatabaseError           the database of archive, memory and knowledge, or what stands in for it or serves it
 │   ├── DatabaseUnavailable cannot be reached in time; worth another try
+│   │   ├── EmbeddingsFailed      an embedder answers without embeddings of these texts; may embed others
 │   │   └── KnowledgeTimeout      a service of knowledge, which did not answer within its time
 │   ├── RowDamaged          holds a row that this project did not write so; names table and row
 │   └── DatabaseRejected    refuses this request or this caller; says why
@@ -228,6 +229,10 @@ class DatabaseError(ContextBuilderError):
 
 class DatabaseUnavailable(DatabaseError):
     """Raised when the database cannot be reached, or did not answer in time."""
+
+
+class EmbeddingsFailed(DatabaseUnavailable):
+    """Raised when an embedder answers without embeddings of these texts: by chance, or because of one of them."""
 
 
 class RowDamaged(DatabaseError):

@@ -19,6 +19,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.analysis.openai import OpenAIAnalyst
 from context_builder.analysis.openai.analyst import DoubtedSentence
+from context_builder.analysis.openai.completion import NoCompletion
 from context_builder.cli.view.status import counted
 from context_builder.errors import AnalystError, ContentRefused, OverBudget, ReplyInvalid
 
@@ -146,6 +147,8 @@ def _advice(task: ModelTask, error: AnalystError) -> str:
         return "raise LLM_BUDGET_PER_HOUR"
     if isinstance(error, ContentRefused):
         return f"the server filters or refuses harmless talk: set another model as {task.model}, or loosen its filter"
+    if isinstance(error, NoCompletion):
+        return _CHECK_SERVER
     if isinstance(error, ReplyInvalid):
         return f"set another model as {task.model}, or a higher {task.limit}"
     return _CHECK_SERVER

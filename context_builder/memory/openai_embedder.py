@@ -7,6 +7,7 @@ where those of OpenAI's form have ``/embeddings`` added.
 from __future__ import annotations
 
 import base64
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,10 +16,17 @@ from urllib.parse import urlsplit
 
 import httpx
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import from_json
 
 from context_builder import metrics
 from context_builder.costs import Budget, Prices, Reservation, Usage, charge
-from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, OverBudget
+from context_builder.errors import (
+    DatabaseError,
+    DatabaseRejected,
+    DatabaseUnavailable,
+    EmbeddingsFailed,
+    OverBudget,
+)
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.storage.openai_connection import OpenAIConnection, openai_client
@@ -28,6 +36,7 @@ from context_builder.storage.urls import explain_redirect, is_redirect
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from context_builder.analysis.openai.refusals import ServerError
 
 JsonObject = dict[str, Any]
 
@@ -78,6 +87,14 @@ _REFUSED: Final = (400, 422)
 _ENCODINGS: Final[tuple[str | None, ...]] = ("float", "base64", None)
 """Forms of embeddings to ask for; Voyage's server refuses the first one: https://docs.voyageai.com/reference/embeddings-api."""
 
+_FAILED: Final = 500
+_UNKNOWN: Final = 404
+_TOO_MANY: Final = frozenset({400, 413, 422})
+_BATCH: Final = re.compile(r"\b(?:batch|inputs?|texts|items)\b")
+_AT_MOST: Final = re.compile(r"(?:larger than|fewer than|at most|up to|limit|max\w*|exceed\w*|>)\D{0,60}?(\d{1,4})\b")
+_SHORTEST: Final = 200
+"""Characters; a server that finds even these too long is not asked for fewer."""
+
 LARGEST_ANSWER: Final = 16_000_000
 """Bytes of an answer that are read: twice what 64 embeddings of 4,096 figures take."""
 
@@ -94,7 +111,11 @@ _Figure = Annotated[float, Field(ge=-LARGEST_FIGURE, le=LARGEST_FIGURE)]
 
 
 def _floats(value: Any) -> Any:
-    """Return the figures of an embedding that comes in Base64, as 32-bit floats, lowest byte first."""
+    """Return the figures of an embedding: of one in Base64, 32-bit floats, lowest byte first; of a list in a list,
+    as of a server that might send one for each token, those of the only one.
+    """
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        return value[0]
     if not isinstance(value, str):
         return value
     try:
@@ -102,6 +123,14 @@ def _floats(value: Any) -> Any:
         return struct.unpack(f"<{len(packed) // 4}f", packed)
     except (ValueError, struct.error):
         return value
+
+
+def _smaller_batch(refusal: str, count: int) -> int | None:
+    """Return the most texts of one request that a refusal of ``count`` names, if it is about their number."""
+    if count < 2 or not _BATCH.search(refusal):
+        return None
+    numbers = map(int, _AT_MOST.findall(refusal))
+    return max((number for number in numbers if 0 < number < count), default=None)
 
 
 class _Embedded(BaseModel):
@@ -127,12 +156,21 @@ class _Answer(BaseModel):
         return tokens if type(tokens) is int and 0 <= tokens <= MOST_TOKENS else None
 
 
+class _TooMuch(DatabaseRejected):
+    """Raised when a server takes no request of this size; ``most_texts`` is how many it takes, where it says so."""
+
+    def __init__(self, message: str, most_texts: int | None) -> None:
+        super().__init__(message)
+        self.most_texts = most_texts
+
+
 class OpenAIEmbedder:
     """Asks ``/embeddings``, in batches. Implements :class:`~context_builder.memory.embedder.Embedder`.
 
     What calls cost by ``prices`` is charged as the task ``embeddings``; a call that the ``budget`` cannot bear raises
     :class:`~context_builder.errors.DatabaseUnavailable`. The vendor's package, a second's work to import, is loaded in
-    a thread at first use.
+    a thread at first use. Texts too long for the model are embedded by their beginnings, and batches too large for the
+    server are made smaller, from then on if it says how many texts it takes.
     """
 
     def __init__(self, options: EmbeddingOptions, prices: Prices | None = None, budget: Budget | None = None) -> None:
@@ -140,6 +178,7 @@ class OpenAIEmbedder:
         self._prices = prices or Prices()
         self._budget = budget
         self._model = options.model or DEFAULT_MODEL
+        self._batch = options.batch
         self._encodings = _ENCODINGS  # of which the server took the first, or may
         self._connection = OpenAIConnection(self._new_client)
 
@@ -148,17 +187,31 @@ class OpenAIEmbedder:
         return self._model
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        embeddings: list[Embedding] = []
-        for start in range(0, len(texts), self._options.batch):
-            batch = texts[start : start + self._options.batch]
-            embeddings += await self._ask("passage", [self._options.passage_prefix + text for text in batch])
-        return embeddings
+        return await self._embedded("passage", [self._options.passage_prefix + text for text in texts])
 
     async def embed_query(self, text: str) -> Embedding:
-        return (await self._ask("query", [self._options.query_prefix + text]))[0]
+        return (await self._embedded("query", [self._options.query_prefix + text]))[0]
 
     async def close(self) -> None:
         await self._connection.close()
+
+    async def _embedded(self, input_type: str, texts: Sequence[str]) -> list[Embedding]:
+        embeddings: list[Embedding] = []
+        while len(embeddings) < len(texts):
+            batch = texts[len(embeddings) : len(embeddings) + self._batch]
+            try:
+                embeddings += await self._ask(input_type, batch)
+            except _TooMuch as error:
+                if error.most_texts is not None:
+                    self._batch = error.most_texts
+                    continue
+                half = min(len(batch[0]), self._options.longest) // 2
+                if len(batch) == 1 and half < _SHORTEST:
+                    raise
+                parts = [batch[: len(batch) // 2], batch[len(batch) // 2 :]] if len(batch) > 1 else [[batch[0][:half]]]
+                for part in parts:
+                    embeddings += await self._embedded(input_type, part)
+        return embeddings
 
     async def _ask(self, input_type: str, texts: Sequence[str]) -> list[Embedding]:
         client = await self._connection.client()
@@ -236,16 +289,38 @@ class OpenAIEmbedder:
             words = words_of_refusal(error.response.content, key, "\n".join(texts))
             advice = "check EMBEDDING_API_KEY (or OPENAI_API_KEY)"
             return DatabaseRejected(f"{self._where} refuses the key (401){f': {words}' if words else ''}; {advice}")
-        passes = error.status_code in (408, 409, 429) or error.status_code >= 500
-        failed = DatabaseUnavailable if passes else DatabaseRejected
-        return failed(f"{self._where} answers with status {error.status_code}")
+        from context_builder.analysis.openai.refusals import ServerError
+
+        if (explained := self._explained(ServerError.of_response(error.response, ""), len(texts))) is not None:
+            return explained
+        told = f"{self._where} answers with status {error.status_code}"
+        if error.status_code == _FAILED:
+            return EmbeddingsFailed(told)
+        passes = error.status_code in (408, 409, 429) or error.status_code > _FAILED
+        return DatabaseUnavailable(told) if passes else DatabaseRejected(told)
+
+    def _explained(self, error: ServerError, count: int) -> DatabaseError | None:
+        """Return this package's error for a server's about ``count`` texts, if it says something that is understood."""
+        where, status = self._where, error.status
+        if error.is_unpaid:
+            return DatabaseUnavailable(f"{where} has no quota left for this key; check the account's plan and billing")
+        if status in _TOO_MANY and (fewer := _smaller_batch(error.text, count)) is not None:
+            return _TooMuch(f"{where} takes {fewer} texts at once ({status})", fewer)
+        if error.is_too_long:
+            return _TooMuch(f"{where} finds the text too long ({status})", None)
+        if status in _REFUSED and "input_type" in error.text and not self._options.input_types:
+            return DatabaseRejected(f"{where} wants an input_type ({status}); set EMBEDDING_INPUT_TYPES=true")
+        if error.is_about_model or status == _UNKNOWN:
+            advice = "check EMBEDDING_MODEL and EMBEDDING_BASE_URL"
+            return DatabaseRejected(f"{where} does not know {self._model} ({status}); {advice}")
+        return None
 
     def _read(self, body: bytes, count: int, held: Reservation) -> list[Embedding]:
         """Return a response's ``count`` embeddings in the order of the texts, once they are charged."""
         try:
             answer = _Answer.model_validate_json(body)
         except ValidationError:
-            raise DatabaseUnavailable(f"{self._where} answers with no embeddings") from None
+            raise self._no_embeddings(body, count) from None
         usage = Usage(model=self._model, prompt_tokens=answer.prompt_tokens or 0, calls=1)
         priced = self._prices.priced(usage)
         if answer.prompt_tokens is not None:
@@ -255,8 +330,19 @@ class OpenAIEmbedder:
         found = {entry.index if is_told else place: entry.embedding for place, entry in enumerate(answer.data)}
         is_alike = len(set(map(len, found.values()))) == 1 and all(map(any, found.values()))  # zeros have no direction
         if len(answer.data) != count or set(found) != set(range(count)) or not is_alike:
-            raise DatabaseUnavailable(f"{self._where} answers with other embeddings than were asked for")
+            raise EmbeddingsFailed(f"{self._where} answers with other embeddings than were asked for")
         return [found[place] for place in range(count)]
+
+    def _no_embeddings(self, body: bytes, count: int) -> DatabaseError:
+        """Return the error for an answer without embeddings, which may hold the server's own."""
+        from context_builder.analysis.openai.refusals import ServerError
+
+        try:
+            said = from_json(body)
+        except ValueError:
+            said = None
+        told = self._explained(ServerError.of_body(said), count) if isinstance(said, dict) else None
+        return told or EmbeddingsFailed(f"{self._where} answers with no embeddings")
 
     @property
     def _where(self) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import count
 from typing import Any, Final
 
 import structlog
@@ -17,7 +18,7 @@ import structlog
 from context_builder.breaker import guard_calls_to
 from context_builder.database.database import TIMEOUT, Database
 from context_builder.database.postgres import CONNECTIONS, PostgresDatabase
-from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
+from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable, EmbeddingsFailed
 from context_builder.memory.embedder import Embedder, Embedding, without_common
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.rows import Row, as_condition, as_row, embedding_text, found_of, rating_rows, storable
@@ -36,8 +37,10 @@ TRIES: Final = 20
 FIGURES: Final = 100_000
 """Figures of embeddings that are stored in one call: a large tenant's index takes a third of a second for them."""
 
-_HARMLESS: Final = "text"
-"""Probe text: an embedder that refuses this too refuses everything, not the text it was given."""
+_HARMLESS: Final = "probe"
+"""Probe text: an embedder that refuses this too refuses everything, not the text it was given. Each probe has a number
+of its own, as none is to be answered by what is remembered of another.
+"""
 
 
 class SqlEmbeddings:
@@ -68,6 +71,7 @@ class SqlEmbeddings:
         self._queries = guard_calls_to(embedder.name, monotonic=monotonic)
         self._memories = guard_calls_to(embedder.name, monotonic=monotonic)
         self._at_once = at_once
+        self._probes = count()
         self._monotonic = monotonic
         self._supported: dict[int, bool] = {}
         self._unfilled: dict[str, None] = {}
@@ -233,13 +237,22 @@ class SqlEmbeddings:
         """Return the texts' embeddings; an empty one, for good, where the embedder refuses a text and takes others."""
         try:
             return await self._embedder.embed(texts)
-        except DatabaseRejected:
+        except (DatabaseRejected, EmbeddingsFailed):
             if len(texts) == 1:
-                await self._embedder.embed([_HARMLESS])
-                self._warn("a text was refused: it is found by words alone")
-                return [[]]
+                return [await self._embedded_at_last(texts)]
         middle = len(texts) // 2
         return [*await self._embedded(texts[:middle]), *await self._embedded(texts[middle:])]
+
+    async def _embedded_at_last(self, texts: Sequence[str]) -> Embedding:
+        """Return the embedding of a lone text that an embedder did not embed, if it does now; an empty one, for good,
+        if it embeds another.
+        """
+        await self._embedder.embed([f"{_HARMLESS} {next(self._probes)}"])
+        try:
+            return (await self._embedder.embed(texts))[0]
+        except (DatabaseRejected, EmbeddingsFailed):
+            self._warn("a text was refused: it is found by words alone")
+            return []
 
     async def _is_supported(self, tenant_id: str, dimensions: int) -> bool:
         """Return whether the database can search embeddings of so many dimensions; if not, that is said once."""

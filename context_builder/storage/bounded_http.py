@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import ssl
 from functools import cache
 from typing import Any, Final
@@ -52,6 +53,6 @@ class BoundedClient(httpx.AsyncClient):
         return httpx.Response(
             response.status_code,
             headers=[(name, value) for name, value in response.headers.raw if name.lower() not in _OF_THE_TRANSFER],
-            content=bytes(body[: self._most_bytes]),
+            content=bytes(body[: self._most_bytes]).removeprefix(codecs.BOM_UTF8),
             request=response.request,
         )

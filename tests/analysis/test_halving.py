@@ -165,7 +165,7 @@ async def test_preferences_are_read_from_the_others(halving: HalvingAnalyst) -> 
 async def test_a_server_that_refuses_everything_without_a_reason_is_waited_for(
     halving: HalvingAnalyst, model: FakeModel
 ) -> None:
-    model.oddly = lambda *_: error(400, "No models loaded")
+    model.oddly = lambda *_: error(400, "no")
     with pytest.raises(RequestRefused):
         await halving.summarize(SummaryRequest(talk(count=8)))
     model.oddly = lambda *_: None

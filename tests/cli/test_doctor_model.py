@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import orjson
 import pytest
 from redis import Redis
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from typer.testing import CliRunner
 
 from context_builder.cli import app
@@ -66,6 +66,13 @@ def test_a_refused_key_is_told_once_for_all_tasks(model: FakeModel) -> None:
     model.oddly = lambda *_: JSONResponse({}, 401)
     (told,) = tried().values()
     assert (told.task, "OPENAI_API_KEY" in told.found) == (EVERY_TASK, True)
+
+
+def test_a_web_page_in_place_of_an_answer_is_no_fault_of_the_models_name(model: FakeModel) -> None:
+    model.oddly = lambda *_: HTMLResponse("<title>Chat</title>")
+    (answer,) = tried().values()
+    assert "it is a web page; check OPENAI_BASE_URL" in answer.found
+    assert "set another model" not in answer.advice
 
 
 def test_a_model_that_hangs_is_given_up_and_told_once(model: FakeModel) -> None:

@@ -7,13 +7,13 @@ import base64
 import json
 import math
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from context_builder.errors import DatabaseError, DatabaseRejected, DatabaseUnavailable
 from context_builder.memory.openai_embedder import OpenAIEmbedder
@@ -53,14 +53,74 @@ def packed(figures: list[float]) -> str:
     [
         [{"embedding": one["embedding"]} for one in GOOD],
         [{**one, "embedding": packed(one["embedding"])} for one in GOOD],
+        [{**one, "embedding": [one["embedding"]]} for one in GOOD],
     ],
-    ids=["without places", "in Base64"],
+    ids=["without places", "in Base64", "in a list"],
 )
 async def test_embeddings_in_forms_of_other_servers(
     embedder: OpenAIEmbedder, served: ModelServer, data: object
 ) -> None:
     served.model.distorted = lambda body: {**body, "data": data}
     assert await embedder.embed(TEXTS) == [pytest.approx(one["embedding"]) for one in GOOD]
+
+
+def refusing(status: int, body: object, most: int, longest: int = 10**6) -> Callable[[Sequence[str]], Response | None]:
+    """Refuses more than so many texts, or longer ones."""
+    return lambda texts: JSONResponse(body, status) if len(texts) > most or max(map(len, texts)) > longest else None
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"error": {"message": "Value error, batch size is invalid, it should not be larger than 10.: input"}}),
+        (422, {"error": "batch size 30 > maximum allowed batch size 10", "error_type": "Validation"}),
+        (413, {"code": 20042, "message": "input batch size 30 > maximum allowed batch size 10", "data": None}),
+        (400, {"error": {"message": "Too many inputs. The max number of inputs is 10.", "code": "InvalidRequest"}}),
+    ],
+    ids=["DashScope", "TEI", "SiliconFlow", "Azure"],
+)
+async def test_how_many_texts_a_server_takes_at_once_is_learnt(
+    embedder: OpenAIEmbedder, served: ModelServer, status: int, body: object
+) -> None:
+    served.model.refuses_texts = refusing(status, body, 10)
+    texts = [f"text {n}" for n in range(30)]
+    for _ in range(2):
+        assert await embedder.embed(texts) == [embedding_of(text) for text in texts]
+    assert [len(asked["input"]) for asked in served.model.requests] == [30, 10, 10, 10, 10, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (500, {"error": {"code": 500, "message": "input is too large to process. increase the physical batch size"}}),
+        (400, {"message": "This model's maximum context length is 512 tokens. However, you requested 1451 tokens."}),
+        (413, {"error": "Input validation error: `inputs` must have less than 512 tokens. Given: 1451"}),
+    ],
+    ids=["llama.cpp", "vLLM", "TEI"],
+)
+async def test_a_text_too_long_for_the_model_is_embedded_by_its_beginning(
+    embedder: OpenAIEmbedder, served: ModelServer, status: int, body: object
+) -> None:
+    served.model.refuses_texts = refusing(status, body, 64, longest=2_000)
+    long = "words " * 1_000
+    assert await embedder.embed([*TEXTS, long]) == [*(one["embedding"] for one in GOOD), embedding_of(long[:1_500])]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (400, {"error": "'input_type' parameter is required for asymmetric models"}, "set EMBEDDING_INPUT_TYPES=true"),
+        (404, {"error": {"message": 'model "e5" not found, try pulling it first'}}, "does not know e5"),
+        (429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}, "billing"),
+        (200, {"error": {"message": "Insufficient credits", "code": 402}}, "billing"),
+    ],
+)
+async def test_what_to_set_is_told(
+    embedder: OpenAIEmbedder, served: ModelServer, status: int, body: object, told: str
+) -> None:
+    served.model.refuses_texts = lambda _: JSONResponse(body, status)
+    with pytest.raises(DatabaseError, match=told):
+        await embedder.embed(TEXTS)
 
 
 ODD = [[], [1.0], [0.0] * 9, [math.nan] * 9, [math.inf] * 9, [1e300] * 9, [10**400] * 9, ["x"] * 9, "x", None]

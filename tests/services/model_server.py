@@ -15,7 +15,7 @@ import argparse
 import asyncio
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -85,7 +85,8 @@ class FakeModel:
     errors (``json_schema``, ``max_completion_tokens``, ``temperature``); ``replies`` are contents
     that replace its own answers, one a request. ``verbatim`` are whole responses, sent as they are, and ``distorted``
     changes the body of each answer: to bytes, or to what is sent as JSON. ``oddly`` is given each request and the
-    content of its answer, and returns another response, if any; ``heard`` is called with each request.
+    content of its answer, and returns another response, if any; so does ``refuses_texts``, given those to embed.
+    ``heard`` is called with each request.
     """
 
     def __init__(self, latency: Mapping[str, float] | None = None) -> None:
@@ -103,6 +104,7 @@ class FakeModel:
         self.verbatim: deque[Response] = deque()
         self.distorted: Callable[[dict[str, Any]], object] = lambda body: body
         self.oddly: Callable[[dict[str, Any], str], Response | None] = lambda asked, content: None
+        self.refuses_texts: Callable[[Sequence[str]], Response | None] = lambda texts: None
         self.heard: Callable[[Request], None] = lambda request: None
         self.retry_after = "0.01"
         self.requests: list[dict[str, Any]] = []
@@ -130,6 +132,8 @@ class FakeModel:
         self.requests.append(asked)
         if self.verbatim:
             return self.verbatim.popleft()
+        if (refusal := self.refuses_texts(asked["input"])) is not None:
+            return refusal
         data = [{"index": place, "embedding": embedding_of(text)} for place, text in enumerate(asked["input"])]
         return self._sent({"object": "list", "model": asked["model"], "data": data})
 

@@ -22,6 +22,8 @@ from context_builder.analysis.prompts import Prompt
 _REFUSAL_STATUSES: Final = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 """Statuses with which servers are known to refuse a parameter."""
 
+_UNPAID: Final = 402
+
 _TRACES: Final[Mapping[str, str]] = {
     "reasoning_effort": r"reasoning|effort",
     "stream_options": r"stream_options",
@@ -115,6 +117,8 @@ class Capabilities:
             return {"room": room}
         if error.is_cut_off:
             return self.after_cut(question.task, in_thoughts=True)
+        if error.status == _UNPAID and (fewer := self._smaller_limit(error.text, question)) is not None:
+            return {"room": fewer}  # as long as there are no more credits
         if error.is_about_content or error.is_invalid_json or error.status not in _REFUSAL_STATUSES:
             return None
         if (fewer := self._smaller_limit(error.text, question)) is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import stamina
 
 from context_builder.analysis.openai.capabilities import Capabilities, Question
-from context_builder.analysis.openai.completion import Completion, Meter, NoChoice
+from context_builder.analysis.openai.completion import Completion, Meter, NoChoice, NoCompletion
 from context_builder.analysis.openai.refusals import Refused, ServerError, explained, translated, was_free
 from context_builder.analysis.openai.reply import CutOff, parse_reply
 from context_builder.analysis.openai.schemas import Reply
@@ -169,6 +169,8 @@ class ModelClient:
             except ServerError:
                 held.dollars = 0.0
                 raise
+            except NoCompletion as error:
+                raise NoCompletion(f"{error}; check {self._endpoint.setting}") from None
             except (openai.OpenAIError, ValueError) as error:  # the latter for a key that no header can hold
                 held.dollars = 0.0 if isinstance(error, openai.OpenAIError) and was_free(error) else held.dollars
                 raise translated(error, self._endpoint) from None

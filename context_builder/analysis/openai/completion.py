@@ -66,6 +66,10 @@ def _together(pieces: list[Any]) -> Any:
     return [part for parts in lists for part in parts]
 
 
+class NoCompletion(ReplyInvalid):
+    """Raised for an answer that no model server gives: what is asked may be something else."""
+
+
 class Meter:
     """Prices usage; with a ``budget``, lets through only calls whose worst case it can bear.
 
@@ -120,6 +124,10 @@ def _none_if_odd(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
         return None
 
 
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _first(value: Any) -> Any:
     return value[:1] if isinstance(value, list) else value
 
@@ -138,7 +146,7 @@ def _text_of(content: Any) -> Any:
 _NoneIfOdd = WrapValidator(_none_if_odd)
 _Text = Annotated[str | None, _NoneIfOdd]
 _Content = Annotated[str | None, _NoneIfOdd, BeforeValidator(_text_of)]
-_Count = Annotated[int | None, Field(strict=True, ge=0, le=MOST_TOKENS), _NoneIfOdd]
+_Count = Annotated[int | None, Field(strict=True, ge=0, le=MOST_TOKENS), _NoneIfOdd, BeforeValidator(_whole)]
 
 
 class _Function(BaseModel):
@@ -170,6 +178,12 @@ class _Details(BaseModel):
     type: _Text = None
 
 
+def _of_text(choice: Any) -> Any:
+    """Return a choice with its message, also one of the older API, which has a text."""
+    is_older = isinstance(choice, dict) and "message" not in choice and isinstance(choice.get("text"), str)
+    return {**choice, "message": {"content": choice["text"]}} if is_older else choice
+
+
 class _Choice(BaseModel):
     message: _Message
     finish_reason: _Text = None
@@ -195,8 +209,14 @@ class _Tokens(BaseModel):
     prompt_tokens_details: Annotated[_PromptDetails | None, _NoneIfOdd] = None
 
 
-_FILTERED: Final = re.compile(r"content_?filter|safety|prohibited|blocklist|spii|recitation|sensitive|refusal")
+_FILTERED: Final = re.compile(
+    r"content_?filter|safety|prohibited|blocklist|spii|recitation|sensitive|refusal|guardrail"
+)
 """Finish reasons of servers that filter what their model writes."""
+
+
+_CUT_OFF: Final = re.compile(r"length|max_(?:\w+_)?tokens|token_limit|context_window")
+"""Finish reasons of servers that stop at a limit."""
 
 
 class NoChoice(RequestRefused):
@@ -206,20 +226,22 @@ class NoChoice(RequestRefused):
 class Completion(BaseModel):
     """The first choice of a completion, and its figures where they are plausible. Servers differ in the rest."""
 
-    choices: Annotated[list[_Choice], Field(min_length=1), BeforeValidator(_first)]
+    choices: Annotated[
+        list[Annotated[_Choice, BeforeValidator(_of_text)]], Field(min_length=1), BeforeValidator(_first)
+    ]
     usage: Annotated[_Tokens | None, _NoneIfOdd] = None
 
     @classmethod
     def of(cls, body: bytes) -> Completion:
         """Return the completion in a response's body, or in its events.
 
-        Raises :class:`ServerError` for an error in its place, and :class:`ReplyInvalid` if there is neither.
+        Raises :class:`ServerError` for an error in its place, and :class:`NoCompletion` if there is neither.
         """
         try:
             said = joined(body)
         except ValueError:
-            page = ": it is a web page; check the server's URL" if body.lstrip()[:1] == b"<" else ""
-            raise ReplyInvalid(f"the model's answer is no chat completion{page}") from None
+            page = ": it is a web page" if body.lstrip()[:1] == b"<" else ""
+            raise NoCompletion(f"the model's answer is no chat completion{page}") from None
         try:
             completion = cls.model_validate(said)
         except ValidationError:
@@ -232,13 +254,13 @@ class Completion(BaseModel):
                 raise ContentRefused("the request was filtered")
             raise NoChoice("the model's answer has no choice, as of servers that do not say that they refuse")
         if completion is None:
-            raise ReplyInvalid("the model's answer is no chat completion")
+            raise NoCompletion("the model's answer is no chat completion")
         return completion
 
     @property
     def is_cut_off(self) -> bool:
         """Return whether the reply ended at its limit."""
-        return self.choices[0].finish_reason in {"length", "max_tokens", "MAX_TOKENS"}
+        return _CUT_OFF.search((self.choices[0].finish_reason or "").casefold()) is not None
 
     @property
     def tokens(self) -> int | None:

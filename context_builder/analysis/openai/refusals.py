@@ -30,23 +30,23 @@ class Refused(AnalystUnavailable):
 
 
 _ADVICE: Final[Mapping[int, str]] = {
-    401: "refuses the key (401){words}; check OPENAI_API_KEY",
+    401: "refuses the key ({status}){words}; check OPENAI_API_KEY",
     402: "wants to be paid first (402); check the account's plan and billing",
     403: "does not let this key use {model} (403); check the key's permissions",
-    404: "does not know {model} (404); check the model's name and {setting}",
+    404: "does not know {model} ({status}); check the model's name and {setting}",
 }
-_CODE_ADVICE: Final[Mapping[str, str]] = {
-    "insufficient_quota": "has no quota left for this key; check the account's plan and billing",
-    "model_not_found": _ADVICE[404],
-    "invalid_api_key": _ADVICE[401],
-    "api_key_invalid": _ADVICE[401],
-}
+_NO_MONEY: Final = "has no quota left for this key; check the account's plan and billing"
+_KEY_CODES: Final = frozenset({"invalid_api_key", "api_key_invalid"})
 LONGEST_WAIT: Final = 86_400.0
 """Seconds; a server that asks for more has its clock or its units wrong."""
 
 _KEY_REFUSED: Final = 401
+_FORBIDDEN: Final = 403
+_RATE_LIMITED: Final = 429
+_FAILED: Final = 500
+_UNDECODABLE: Final = "DecodingError"
 _UNREACHED: Final = frozenset({"ConnectError", "ConnectTimeout"})
-_WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429, 499})
+_WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 424, 425, 429, 499})
 _UNEXPLAINED: Final = frozenset({400, 422, 501})
 _ABOUT_CONTENT: Final = frozenset({400, 403, 422, 451})
 """Statuses with which servers refuse what a request holds; others need one of the codes that say nothing else."""
@@ -61,21 +61,46 @@ _FILTER_WORDS: Final = re.compile(
 )
 _TOO_LONG: Final = re.compile(
     r"context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|input is too long"
-    r"|input token count|too many (?:input )?tokens|n_ctx|reduce the length|string_above_max_length"
-    r"|max_new_tokens`? must be <="
+    r"|input token count|too many (?:input )?tokens|n_ctx|reduce the length(?! of max)|string_above_max_length"
+    r"|max_new_tokens`? must be <=|too large to process|allowed token size|must have less than \d+ tokens"
 )
 _NO_JSON: Final = re.compile(
     r"json_validate_failed|failed_generation|(?:validate|generate|produce)\w* (?:valid )?json|no valid json"
     r"|not valid json"
 )
-_OUT_OF_ROOM: Final = re.compile(r"max completion tokens reached before .{1,60}", re.IGNORECASE)
-"""What Groq has in place of the reply that it found invalid, if the limit was too small for one."""
+_OUT_OF_ROOM: Final = re.compile(
+    r"max completion tokens reached before .{1,60}"
+    r"|.{0,60}(?:max_tokens|output limit) (?:or .{1,30} )?was reached.{0,99}",
+    re.IGNORECASE,
+)
+"""What servers have in place of a reply, or of one that they found invalid, if the limit was too small for it."""
 
 _NO_SUCH_PATH: Final = re.compile(
     r"unexpected endpoint(?: or method)?|unknown (?:endpoint|path|url)|404 page not found|"
-    r"\"(?:detail)?\": \"not found\"$|cannot post /"
+    r"\"(?:detail)?\": \"not found\"$|cannot post /|method not allowed|could not route|no route matched|invalid url"
 )
 """Answers that there is nothing at an address, LM Studio's with status 200: mostly, ``/v1`` is missing."""
+
+_NO_SUCH_MODEL: Final = re.compile(
+    r"invalid model\b|(?:unknown|no such) model|no models? (?:is |are )?(?:currently )?loaded|\"param\": \"model\""
+    r"|\bmodel\b.{0,99} (?:does not exist|not found|is not (?:available|loaded)|is not supported by any)"
+    r"|with on-demand throughput|deployment for this resource does not exist"
+)
+_MODEL_CODES: Final = re.compile(
+    r"model_?not_?(?:found|supported|available)|(?:invalid|unknown)_?model|deploymentnotfound"
+)
+_WRONG_KEY: Final = re.compile(
+    r"\b(?:incorrect|invalid|expired|wrong) api.?key|api.?key (?:is )?(?:not valid|expired|invalid)"
+)
+_NO_MEMORY: Final = re.compile(r"(?:more|enough|insufficient|out of) (?:system |gpu |cuda |free )?memory|outofmemory")
+_UNPAID: Final = re.compile(
+    r"credit balance|insufficient (?:balance|credits?|funds|quota)|purchase (?:more )?credits|plans? (?:and|&) billing"
+    r"|budget has been exceeded|余额不足|欠费"
+)
+_UNPAID_CODES: Final = re.compile(
+    r"insufficient_(?:quota|balance|credits?|funds)|current_quota|budget_exceeded|billing"
+)
+"""Words and codes for an account without money: waiting, and another request, are of no use."""
 
 _STATUS_OF_WORD: Final[Mapping[str, int]] = {
     "resource_exhausted": 429,
@@ -96,6 +121,10 @@ _STATUS_OF_WORD: Final[Mapping[str, int]] = {
     "model_not_found": 404,
 }
 _AGAIN_IN: Final = re.compile(r"""(?:again|retry) (?:in|after)\s+([\d.hms]+)|"retrydelay":\s*"([\d.]+s)""")
+_LIMIT_FIGURE: Final = re.compile(r"\"([\w-]{0,40}ratelimit-[\w-]{1,40})\": \"([^\"]{1,40})\"")
+_EPOCH: Final = 1e9
+"""Seconds since 1970, in 2001: a larger figure is a time, not a wait, and a thousand times larger in milliseconds."""
+
 _DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)(s|ms)?)?")
 _WORDS_OF_CODES: Final = frozenset(
     "access api argument bad body denied error exceeded failed field format found in input internal invalid json length"
@@ -169,13 +198,34 @@ class ServerError(Exception):
     @property
     def is_cut_off(self) -> bool:
         """Return whether the limit was reached before there was a reply that the server takes."""
-        return self.is_invalid_json and _OUT_OF_ROOM.search(self.text) is not None
+        return self.status in {400, 422} and _OUT_OF_ROOM.search(self.text) is not None
+
+    @property
+    def is_unpaid(self) -> bool:
+        """Return whether the account has no money or quota left; a quota that comes back in time is a rate limit."""
+        if any(map(_UNPAID_CODES.search, self.codes)):
+            return True
+        says_so = self.status in {400, 402, 403, 429} and _UNPAID.search(self.text) is not None
+        return says_so and self.retry_after is None
+
+    @property
+    def is_about_key(self) -> bool:
+        if not self.codes.isdisjoint(_KEY_CODES):
+            return True
+        return self.status == _KEY_REFUSED or (self.status in {400, 403} and _WRONG_KEY.search(self.text) is not None)
+
+    @property
+    def is_about_model(self) -> bool:
+        """Return whether the server does not have the model, or has not loaded it."""
+        if any(map(_MODEL_CODES.search, self.codes)):
+            return True
+        return self.status in {400, 404, 422} and _NO_SUCH_MODEL.search(self.text) is not None
 
     @property
     def is_unexplained(self) -> bool:
         """Return whether it says nothing that is understood here."""
-        known = self.is_about_content or self.is_invalid_json or not self.codes.isdisjoint(_CODE_ADVICE)
-        return self.status in _UNEXPLAINED and not known
+        known = self.is_about_content or self.is_invalid_json
+        return self.status in _UNEXPLAINED and not known and _advice(self) is None
 
     @property
     def retry_after(self) -> float | None:
@@ -184,8 +234,22 @@ class ServerError(Exception):
             return _bounded(milliseconds / 1000)
         if (value := self.headers.get("retry-after")) is not None:
             return _bounded(_seconds(value))
-        found = _AGAIN_IN.search(self.text)
-        return _bounded(_seconds((found[1] or found[2]).rstrip("."))) if found else None
+        if (found := _AGAIN_IN.search(self.text)) is not None:
+            return _bounded(_seconds((found[1] or found[2]).rstrip(".")))
+        return _bounded(self._until_reset()) if self.status == _RATE_LIMITED else None
+
+    def _until_reset(self) -> float | None:
+        """Return the seconds until all limits that are used up are reset, of those in headers, or quoted in the text:
+        ``x-ratelimit-remaining-requests`` and ``x-ratelimit-reset-requests``, for example.
+        """
+        told = dict(_LIMIT_FIGURE.findall(self.text))
+        told |= {name.casefold(): value for name, value in self.headers.items() if "ratelimit-" in name.casefold()}
+        waits = [
+            _until(value)
+            for name, value in told.items()
+            if "reset" in name and told.get(name.replace("reset", "remaining")) == "0"
+        ]
+        return max((wait for wait in waits if wait is not None), default=None)
 
 
 def translated(error: Exception, endpoint: Endpoint) -> AnalystError:
@@ -195,6 +259,11 @@ def translated(error: Exception, endpoint: Endpoint) -> AnalystError:
     server = endpoint.label
     if isinstance(error, openai.APITimeoutError):
         return AnalystUnavailable(f"{server} did not answer in time")
+    if type(error.__cause__).__name__ == _UNDECODABLE:
+        return AnalystUnavailable(
+            f"{server} answers with what cannot be unpacked as its content-encoding says;"
+            f" check {endpoint.setting} and what stands before the server"
+        )
     if isinstance(error, openai.APIConnectionError):
         return AnalystUnavailable(f"{server} cannot be reached; check {endpoint.setting} and the network")
     if isinstance(error, openai.APIError):
@@ -215,19 +284,30 @@ def explained(error: ServerError, endpoint: Endpoint, model: str, sent: str) -> 
         return ContentRefused(f"{server} finds the messages too long for the window of {model} ({status})")
     if error.is_invalid_json:
         return ReplyInvalid(f"{server} finds that the reply of {model} is no JSON ({status})")
-    if found := _NO_SUCH_PATH.search(error.text) if status == 404 else None:
+    if found := _NO_SUCH_PATH.search(error.text) if status in {404, 405} else None:
         words = found[0].replace('"', "").removeprefix("404 ").strip(" :")
         where = f"{endpoint.setting}{_without_v1(endpoint)}"
-        return Refused(f"{server} has nothing at this address (404: {words}); check {where}")
-    advice = next((advice for code, advice in _CODE_ADVICE.items() if code in error.codes), _ADVICE.get(status))
-    if advice:
+        return Refused(f"{server} has nothing at this address ({status}: {words}); check {where}")
+    if advice := _advice(error):
         words = words_of_refusal(error.body, endpoint.api_key, sent)
-        told = advice.format(model=model, setting=endpoint.setting, words=f": {words}" if words else "")
-        return Refused(f"{server} {told}")
+        told = advice.format(model=model, setting=endpoint.setting, status=status, words=f": {words}" if words else "")
+        # a firewall before the server may forbid what people said, and says no more of it than of a key
+        forbids = status == _FORBIDDEN and not error.codes
+        return RequestRefused(f"{server} {told}") if forbids else Refused(f"{server} {told}")
+    if _NO_MEMORY.search(error.text) and status >= _FAILED:
+        return AnalystUnavailable(f"{server} has too little memory for {model} ({status}); set a smaller one")
     if status in _WORTH_ANOTHER_TRY or status >= 500:
         what = "is over its rate limit" if status == 429 else "failed"
         return AnalystUnavailable(f"{server} {what} ({status})", retry_after=error.retry_after)
     return RequestRefused(f"{server} rejects the request for {model} ({status}{_named(error.codes)})")
+
+
+def _advice(error: ServerError) -> str | None:
+    if error.is_unpaid:
+        return _NO_MONEY
+    if error.is_about_model:
+        return _ADVICE[404]
+    return _ADVICE[_KEY_REFUSED] if error.is_about_key else _ADVICE.get(error.status)
 
 
 def _without_v1(endpoint: Endpoint) -> str:
@@ -291,6 +371,14 @@ def _seconds(value: str) -> float | None:
         return parsedate_to_datetime(value).timestamp() + 1 - time.time()  # any moment of that second is meant
     except (ValueError, TypeError, OverflowError, OSError):
         return None
+
+
+def _until(value: str) -> float | None:
+    """Return the seconds until a reset, told as a time since 1970 or as :func:`_seconds` reads it."""
+    seconds = _seconds(value)
+    if seconds is None or seconds < _EPOCH:
+        return seconds
+    return seconds / (1000 if seconds > 1000 * _EPOCH else 1) - time.time()
 
 
 def _bounded(seconds: float | None) -> float | None:

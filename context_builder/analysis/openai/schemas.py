@@ -51,6 +51,9 @@ class Reply(BaseModel):
     counts_in_part: ClassVar[bool] = True
     """Whether the whole items of a reply that was cut off are used."""
 
+    bare_list: ClassVar[str] = ""
+    """Field that a list in place of the object stands for, where the others may be empty."""
+
 
 def _if_odd(value: object) -> Any:
     """Replace a field of another form than asked for by ``value``."""
@@ -82,11 +85,15 @@ class KeywordReply(Reply):
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
+    bare_list: ClassVar[str] = "keywords"
+
     keywords: list[Annotated[list[Keyword], _at_most(MAX_KEYWORDS + 1)]]
 
 
 class LoneKeywordReply(Reply):
     """The keywords of a single message."""
+
+    bare_list: ClassVar[str] = "keywords"
 
     keywords: Keywords
 
@@ -100,12 +107,16 @@ DomainEntries = Annotated[list[Annotated[DomainEntry, _if_odd(DomainEntry(domain
 
 
 class DomainReply(Reply):
+    bare_list: ClassVar[str] = "domains"
+
     domains: DomainEntries
     keywords: Keywords
 
 
 class CombinedReply(KeywordReply):
     """The keywords of several messages, and the domains and terms of what they are about, from one call."""
+
+    bare_list: ClassVar[str] = ""
 
     domains: DomainEntries
     topic: Keywords
@@ -192,6 +203,8 @@ _NONE_OVER: Final = OverEntry(known=0, message=0, quote="")
 class SummaryReply(Reply):
     """New points, and known points that are over without a new one in their place."""
 
+    bare_list: ClassVar[str] = "points"
+
     points: Annotated[list[Annotated[PointEntry, _if_odd(_NO_POINT)]], _at_most(MAX_POINTS)]
     over: Annotated[list[Annotated[OverEntry, _if_odd(_NONE_OVER)]], _if_odd([]), _at_most(MAX_SETTLED)]
     chatter: bool
@@ -250,6 +263,8 @@ _NO_STATEMENT: Final = StatementEntry(passage=0, text="")
 
 
 class DocumentReply(Reply):
+    bare_list: ClassVar[str] = "statements"
+
     statements: Annotated[list[Annotated[StatementEntry, _if_odd(_NO_STATEMENT)]], _at_most(MAX_STATEMENTS)]
 
 
@@ -264,6 +279,8 @@ _NO_PREFERENCE: Final = PreferenceEntry(message=0, kind="", what="", withdrawn=F
 
 
 class PreferenceReply(Reply):
+    bare_list: ClassVar[str] = "preferences"
+
     preferences: Annotated[list[Annotated[PreferenceEntry, _if_odd(_NO_PREFERENCE)]], _at_most(MAX_PREFERENCES)]
 
 
@@ -278,6 +295,8 @@ Verdict = Annotated[VerdictEntry, _if_odd(_NO_VERDICT)]
 
 class VerifyReply(Reply):
     """A verdict for each numbered point: small models lose count of a bare list."""
+
+    bare_list: ClassVar[str] = "verdicts"
 
     verdicts: Annotated[list[Verdict], _at_most(MAX_POINTS)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -136,6 +137,17 @@ _STATES = [
 ]
 _PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": f"Perhaps {DRAFT}"}]}]
 
+_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+def _in_single_marks(found: re.Match[str]) -> str:
+    return "'" + found[1].replace("'", "\\'") + "'"
+
+
+def _objects(items: list[Any]) -> int:
+    return sum(isinstance(item, dict) for item in items)
+
+
 ODDITIES: Mapping[str, Callable[[], Oddity]] = {
     "vLLM, thoughts in tags": lambda: content(lambda text: f"<think>\nSo {DRAFT} {{or}} not?\n</think>\n\n{text}"),
     "thoughts with the last tag only": lambda: content(lambda text: f"First {DRAFT} {{so}}\n</think>\n{text}"),
@@ -156,6 +168,31 @@ ODDITIES: Mapping[str, Callable[[], Oddity]] = {
     "OpenAI, thoughts that use up the limit": lambda: thinks(900, takes_effort=True),
     "Ollama, thoughts that use up the limit": lambda: thinks(4_000, takes_effort=False),
     "Groq, JSON that it finds invalid": lambda: once(lambda *_: error(400, "Generated JSON", "json_validate_failed")),
+    "OpenAI, thoughts that do not fit the limit": lambda: (
+        lambda asked, _: (
+            error(400, "Could not finish the message because max_tokens or model output limit was reached.")
+            if limit_of(asked) < 1_500
+            else None
+        )
+    ),
+    "Databricks, a limit that is too large": lambda: (
+        lambda asked, _: (
+            error(400, "max_tokens cannot exceed 90. Please reduce the length of max output tokens generated.")
+            if limit_of(asked) > 90
+            else None
+        )
+    ),
+    "TGI, a generation that failed": lambda: once(
+        lambda *_: JSONResponse({"error": "Request failed during generation", "error_type": "generation"}, 424)
+    ),
+    "a byte order mark": lambda: (
+        lambda _, text: Response(
+            b"\xef\xbb\xbf" + bytes(completion({"content": text}).body), media_type="application/json"
+        )
+    ),
+    "the text of the older API": lambda: (
+        lambda _, text: JSONResponse({"choices": [{"index": 0, "text": text, "finish_reason": "stop"}]})
+    ),
     "Groq, a limit too small for JSON": lambda: (
         lambda asked, _: _CUT_OFF if form_of(asked) and limit_of(asked) < 1_500 else None
     ),
@@ -232,6 +269,32 @@ ODDITIES: Mapping[str, Callable[[], Oddity]] = {
     "line ends in texts": lambda: content(lambda text: text.replace(" ", "\n")),
     "a literal of Python's": lambda: content(lambda text: repr(json.loads(text))),
     "JSON in a JSON text": lambda: content(json.dumps),
+    "JSON in a JSON text, in a fence": lambda: content(lambda text: f"\n```json\n{json.dumps(text)}\n```"),
+    "comments": lambda: content(lambda text: f"{{ // the answer\n{text[1:-1]}, /* that is all */ }}"),
+    "curly quotation marks": lambda: content(lambda text: _TEXT.sub(r"“\1”", text)),
+    "single quotation marks": lambda: content(lambda text: _TEXT.sub(_in_single_marks, text)),
+    "keys without quotation marks": lambda: content(lambda text: re.sub(r'"(\w+)":', r"\1:", text)),
+    "keys in another case": lambda: content(lambda text: re.sub(r'"(\w+)":', lambda key: key[0].title(), text)),
+    "the answer within the schema": lambda: content(
+        lambda text: json.dumps({"type": "object", "properties": json.loads(text)})
+    ),
+    "a list in place of the object": lambda: content(
+        lambda text: json.dumps(max((one for one in json.loads(text).values() if isinstance(one, list)), key=_objects))
+    ),
+    "gpt-oss, an answer as a call": lambda: content(
+        lambda text: (
+            f"<|channel|>analysis<|message|>Perhaps {DRAFT}<|end|><|start|>assistant<|channel|>commentary "
+            f"to=functions.reply <|constrain|>json<|message|>{text}<|call|>"
+        )
+    ),
+    "gpt-oss, channels without markers": lambda: content(lambda text: f"analysisPerhaps {DRAFT}.assistantfinal{text}"),
+    "gpt-oss, cut off in its thoughts": lambda: (
+        lambda asked, _: (
+            completion({"content": f"<|start|>assistant<|channel|>analysis<|message|>Perhaps {DRAFT}"}, "length")
+            if limit_of(asked) < 1_500
+            else None
+        )
+    ),
     "Gemini, cancelled": lambda: once(lambda *_: error(499, "The operation was cancelled.", status="CANCELLED")),
     "TGI, a limit by its newer name is not seen": lambda: ignores("max_completion_tokens"),
     "a limit that is too large": lambda: (

@@ -15,9 +15,11 @@ import pytest
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from context_builder.analysis.analyst import SummaryRequest
+from context_builder.analysis.halving import HalvingAnalyst
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
 from context_builder.analysis.openai.refusals import ServerError, explained
 from context_builder.analysis.prompts import load_prompts
+from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, ReplyInvalid, RequestRefused
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import TEXTS, said
@@ -81,6 +83,7 @@ async def test_what_did_not_help_is_not_remembered(analyst: OpenAIAnalyst, model
         JSONResponse({"error": {"message": "filtered", "code": "content_filter"}}),
         completion({"content": ""}, "content_filter"),
         completion({"content": None}, "SAFETY"),
+        completion({"content": "Sorry, the model cannot answer this question."}, "guardrail_intervened"),
         JSONResponse({"choices": [{"message": None, "finish_reason": None, "native_finish_reason": "SAFETY"}]}),
         JSONResponse({"choices": [{"message": {"content": ""}, "native_finish_reason": "PROHIBITED_CONTENT"}]}),
         JSONResponse({"choices": [{"index": 0, "finish_details": {"type": "content_filter"}}]}),
@@ -148,6 +151,11 @@ def _in_seconds(seconds: float) -> str:
         ({"retry-after": "DATE"}, "", 6.5, 9.0),
         ({}, "Please try again in 4.2s.", 4.2, 4.2),
         ({}, "Please retry after 7 seconds", 7, 7),
+        ({}, "Quota exceeded, check your plan and billing. Retry in 38.5s.", 38.5, 38.5),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}, "", 360, 360),
+        ({"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "6m0s"}, "", None, None),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "EPOCH"}, "", 6.5, 9.0),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon"}, "", None, None),
         ({}, "nothing of use", None, None),
     ],
 )
@@ -159,12 +167,61 @@ async def test_the_wait_that_a_server_asks_for_is_read_in_any_form(
     least: float | None,
     most: float | None,
 ) -> None:
-    headers = {name: _in_seconds(8) if value == "DATE" else value for name, value in headers.items()}
+    times = {"DATE": _in_seconds(8), "EPOCH": str(int((time.time() + 8) * 1000))}
+    headers = {name: times.get(value, value) for name, value in headers.items()}
     model.oddly = lambda *_: JSONResponse({"error": {"message": message}}, 429, headers)
     with pytest.raises(AnalystUnavailable) as raised:
         await make_analyst(attempts=1).infer_domains(MESSAGES)
     wait = raised.value.retry_after
     assert wait == least if wait is None or least is None or most is None else least <= wait <= most
+
+
+async def test_a_reset_that_is_told_in_the_body_is_a_wait(make_analyst: MakeAnalyst, model: FakeModel) -> None:
+    told = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int((time.time() + 40) * 1000))}
+    model.oddly = lambda *_: JSONResponse({"error": {"code": 429, "metadata": {"headers": told}}}, 429)
+    with pytest.raises(AnalystUnavailable) as raised:
+        await make_analyst().infer_domains(MESSAGES)
+    assert len(model.requests) == 1
+    assert raised.value.retry_after == pytest.approx(40, abs=2)
+
+
+async def test_an_account_that_affords_fewer_tokens_is_asked_for_fewer_until_it_affords_more(
+    analyst: OpenAIAnalyst, model: FakeModel
+) -> None:
+    told = "This request requires more credits, or fewer max_tokens. You requested up to 400, but can only afford 120."
+    model.oddly = lambda asked, _: error(402, told, 402) if limit_of(asked) > 120 else None
+    assert (await analyst.infer_domains(MESSAGES)).domains
+    model.oddly = lambda *_: None
+    await analyst.infer_domains(MESSAGES)
+    assert [limit_of(request) for request in model.requests] == [400, 120, 400]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (error(500, "model requires more system memory (5.3 GiB) than is available (3.5 GiB)"), "too little memory"),
+        (Response("{}", 200, {"content-encoding": "gzip"}, "application/json"), "cannot be unpacked"),
+    ],
+)
+async def test_what_fails_is_told(make_analyst: MakeAnalyst, model: FakeModel, answer: Response, told: str) -> None:
+    model.oddly = lambda *_: answer
+    with pytest.raises(AnalystUnavailable, match=told):
+        await make_analyst(attempts=1).infer_domains(MESSAGES)
+
+
+async def test_a_page_that_forbids_one_message_holds_up_no_other(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    model.oddly = lambda asked, _: HTMLResponse("<h1>403 Forbidden</h1>", 403) if "helicase" in str(asked) else None
+    result = await HalvingAnalyst(analyst, [TextAnalyst()]).summarize(SummaryRequest(MESSAGES))
+    assert (result.analyst, result.refused) == (analyst.name, 1)
+
+
+@pytest.mark.parametrize("figure", [7, 7.0])
+async def test_tokens_are_counted_that_are_told_as_whole_numbers_of_any_form(
+    analyst: OpenAIAnalyst, model: FakeModel, figure: float
+) -> None:
+    model.distorted = lambda body: {**body, "usage": {"prompt_tokens": figure, "completion_tokens": figure}}
+    usage = (await analyst.infer_domains(MESSAGES)).usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (7, 7)
 
 
 async def test_a_wait_in_milliseconds_is_kept(analyst: OpenAIAnalyst, model: FakeModel) -> None:
@@ -191,8 +248,11 @@ async def test_thoughts_get_more_room_only_up_to_a_bound(analyst: OpenAIAnalyst,
     assert limit_of(model.requests[-1]) == 400 + 32_768
 
 
-async def test_what_is_whole_of_a_reply_that_was_cut_off_is_read(analyst: OpenAIAnalyst, model: FakeModel) -> None:
-    model.oddly = lambda *_: completion({"content": '{"keywords": ["DNA", "helicase", "poly'}, "length")
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length", "model_context_window_exceeded"])
+async def test_what_is_whole_of_a_reply_that_was_cut_off_is_read(
+    analyst: OpenAIAnalyst, model: FakeModel, reason: str
+) -> None:
+    model.oddly = lambda *_: completion({"content": '{"keywords": ["DNA", "helicase", "poly'}, reason)
     assert (await analyst.extract_keywords(MESSAGES[:1])).keywords == (("DNA", "helicase"),)
     await analyst.extract_keywords(MESSAGES[:1])
     assert [limit_of(request) for request in model.requests] == [100, 200]
@@ -224,9 +284,30 @@ async def test_a_reply_has_as_much_room_as_its_language_takes(
         ),
         (error(400, "API key not valid.", 400, details=[{"reason": "API_KEY_INVALID"}]), "check OPENAI_API_KEY"),
         (Response("404 page not found", 404), "check OPENAI_BASE_URL"),
+        (JSONResponse({"detail": "Method Not Allowed"}, 405), "check OPENAI_BASE_URL"),
+        (
+            JSONResponse({"success": False, "errors": [{"code": 7003, "message": "Could not route to /x"}]}, 404),
+            "check OPENAI_BASE_URL",
+        ),
+        (
+            error(400, "The requested model 'x' is not supported by any provider.", "model_not_supported"),
+            "model's name",
+        ),
+        (
+            JSONResponse({"code": "Client specified an invalid argument", "error": "Incorrect API key provided."}, 400),
+            "check OPENAI_API_KEY",
+        ),
+        (error(400, "No models loaded. Please load a model.", param="model"), "model's name"),
+        (JSONResponse({"message": "Invalid model: x", "type": "invalid_model", "code": "1500"}, 400), "model's name"),
+        (JSONResponse({"detail": "Invocation of model ID x with on-demand throughput isn’t"}, 400), "model's name"),
+        (error(404, "no deployment", "DeploymentNotFound"), "model's name"),
+        (error(429, "check your plan and billing details", type="exceeded_current_quota_error"), "plan and billing"),
+        (JSONResponse({"error": {"code": "1113", "message": "余额不足或无可用资源包"}}, 429), "plan and billing"),
+        (error(400, "Your credit balance is too low to access the API."), "plan and billing"),
+        (error(400, "Budget has been exceeded!", type="budget_exceeded"), "plan and billing"),
     ],
 )
-async def test_a_wrong_address_or_key_is_told_however_the_server_says_it(
+async def test_a_wrong_address_model_or_account_is_told_however_the_server_says_it(
     analyst: OpenAIAnalyst, model: FakeModel, answer: Response, told: str
 ) -> None:
     model.oddly = lambda *_: answer
