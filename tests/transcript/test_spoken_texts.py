@@ -207,9 +207,14 @@ def test_segments_of_each_recording_of_several_one_of_which_failed(tmp_path: Pat
         "results": [
             {"name": "a.mp3", "transcript": "Shall we sail? No.", "segments": segments},
             {"name": "b.mp3", "error": {"code": "failed"}},
+            {"name": "c.mp3", "segments": [{"speaker": 0, "text": "At noon."}]},
         ]
     }
-    assert heard(tmp_path, "a.json", answer) == ["Speaker 0 | Shall we sail?", "Speaker 1 | No."]
+    assert heard(tmp_path, "a.json", answer) == [
+        "Speaker 0 | Shall we sail?",
+        "Speaker 1 | No.",
+        "Speaker 0 | At noon.",
+    ]
 
 
 def test_segments_of_a_call_one_an_event(tmp_path: Path) -> None:
