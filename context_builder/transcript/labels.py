@@ -133,7 +133,9 @@ class Labels:
         elif said and len(likely) >= (_SHARE if said > _FEW else _SHARE_OF_FEW) * said:
             self._names = {one for one in counts if counts[one] > 1 or is_written_as_name(_bare(one))} - remarks
         else:
-            again = {one for one in names if counts[one] + below[one] > 1 or _unbracketed(one) in {*names} - {one}}
+            alone = {one for one in names if _unbracketed(one) == one}
+            again = {one for one in names if counts[one] + below[one] > 1}
+            again |= {one for one in names if one not in alone and _unbracketed(one) in alone}
             bold = {one["label"] for line in first_lines if (one := _BOLD.match(line))}
             again |= {one for one in bold if len(bold) > 1 and is_written_as_name(one)}
             stems = {one["stem"] for name in again if (one := _COUNTED.fullmatch(name))}

@@ -231,7 +231,7 @@ ENDINGS: Final[dict[str, Read]] = {
     ".sub": read_text,
     ".txt": read_text,
     ".md": read_text,
-    ".log": read_text,
+    ".log": lambda source: _read_unnamed(source),
     ".html": read_text,
     ".htm": read_text,
     ".weechatlog": read_text,
@@ -251,14 +251,22 @@ _KNOWN: Final = (
     (b"\xff\xd8\xff", "a picture"),
     (b"GIF8", "a picture"),
     (b"ID3", "a sound recording"),
-    (b"RIFF", "a sound recording"),
+    (b"RIFF", "a recording or a picture"),
     (b"OggS", "a sound recording"),
     (b"fLaC", "a sound recording"),
     (b"\x1a\x45\xdf\xa3", "a video"),
     (b"SQLite format 3", "a database"),
-    (b"PK\x03\x04", "a packed file"),
+    (b"\xd0\xcf\x11\xe0", "a document of an older office program (.doc, .xls, .msg)"),
+    (b"PAR1", "a table of Parquet"),
+    *((mark, "a packed file") for mark in (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")),
 )
 """What is not text, by its first bytes."""
+
+_OF_ISO: Final = b"ftyp"
+"""Behind the first four bytes of MPEG-4 and its like: https://www.iso.org/standard/83102.html."""
+
+_OFFICE: Final = ((b"xl/workbook", "a spreadsheet (to be saved as .csv)"), (b"ppt/presentation", "a presentation"))
+"""What stands in a packed file of an office program."""
 
 _VECTOR_GRAPHIC: Final = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<svg[\s>]", re.IGNORECASE)
 
@@ -319,7 +327,7 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
         return other_subtitles.read_ebu(raw)
     if raw.startswith(b"\x1f\x8b"):
         return _read_bytes(name.removesuffix(".gz"), unpacked(raw), source)
-    if known := next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None):
+    if known := _not_text(raw):
         raise ValueError(f"{known}, not a transcript; {READ}")
     source.text = _with_few_spaces(decode(raw, source))
     if _is_binary(source.text[:_PROBE]):
@@ -330,6 +338,14 @@ def _read_bytes(name: str, raw: bytes, source: Source) -> Transcript:
     if read is xml_documents.read_xml and not source.text.lstrip().startswith("<"):
         read = read_text
     return read(source)
+
+
+def _not_text(raw: bytes) -> str | None:
+    """Return what a file is that is no text; None of any other."""
+    if raw[4:8] == _OF_ISO:
+        return "a recording or a picture"
+    known = next((kind for begins, kind in _KNOWN if raw.startswith(begins)), None)
+    return next((kind for part, kind in _OFFICE if known == "a packed file" and part in raw), known)
 
 
 def _with_few_spaces(text: str) -> str:

@@ -52,3 +52,8 @@ def test_an_encoding_that_a_file_names_and_does_not_have(tmp_path: Path) -> None
     found = transcript(tmp_path, "a.eml", fields.encode() + "Die Brücke ist größer als üblich.\n".encode("cp1252"))
     assert [one.text for one in found.utterances] == ["Die Brücke ist größer als üblich."]
     assert len(found.problems) == 1
+
+
+def test_a_line_of_ones_own_above_what_is_quoted(tmp_path: Path) -> None:
+    mail = f"{FIELDS}Content-Type: text/plain; charset=utf-8\n\nWhat you said at 9:00:\n> At noon.\nNo.\n"
+    assert heard(tmp_path, "a.eml", mail) == ["Ida Lind | What you said at 9:00: No."]

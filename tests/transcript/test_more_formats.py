@@ -488,6 +488,10 @@ def test_numbered_lines_of_a_hearing_go_on(tmp_path: Path) -> None:
     [
         (b"%PDF-1.4\n", "not a PDF document that can be read"),
         (b"ID3\x03\0\0", "a sound recording, not a transcript"),
+        (b"\0\0\0\x18ftypmp42" + bytes(40), "a recording or a picture, not a transcript"),
+        (b"\xd0\xcf\x11\xe0" + bytes(40), "a document of an older office program"),
+        (b"PK\x03\x04" + bytes(30) + b"xl/workbook.xml", r"a spreadsheet \(to be saved as .csv\), not a transcript"),
+        (b"7z\xbc\xaf" + bytes(40), "a packed file, not a transcript"),
         (bytes(range(256)) * 20, "not text; what is read: "),
         (
             b'<?xml version="1.0"?>\n<!-- Ida: drawn -->\n<svg><text>Ida: No.</text></svg>',

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from context_builder.errors import TranscriptError
 from tests.transcript.reading import heard, transcript
 
 TALK = ["Ida Lind | Shall we sail?", "Bo Berg | Not in this wind.", "Ida Lind | Then at noon."]
@@ -206,9 +207,14 @@ def test_segments_of_each_recording_of_several_one_of_which_failed(tmp_path: Pat
         "results": [
             {"name": "a.mp3", "transcript": "Shall we sail? No.", "segments": segments},
             {"name": "b.mp3", "error": {"code": "failed"}},
+            {"name": "c.mp3", "segments": [{"speaker": 0, "text": "At noon."}]},
         ]
     }
-    assert heard(tmp_path, "a.json", answer) == ["Speaker 0 | Shall we sail?", "Speaker 1 | No."]
+    assert heard(tmp_path, "a.json", answer) == [
+        "Speaker 0 | Shall we sail?",
+        "Speaker 1 | No.",
+        "Speaker 0 | At noon.",
+    ]
 
 
 def test_segments_of_a_call_one_an_event(tmp_path: Path) -> None:
@@ -291,3 +297,22 @@ def test_who_and_when_in_further_forms(tmp_path: Path, form: str) -> None:
 def test_a_log_of_irc_after_midnight_that_goes_on_beyond_an_hour(tmp_path: Path) -> None:
     text = "--- Log opened Wed May 03 00:01:00 2023\n00:01 <ida> Shall we sail?\n01:02 <bo> No.\n"
     assert [one.at for one in transcript(tmp_path, "a.log", text).utterances] == [0.0, 3660.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.csv", "id,price,qty\n1,2.5,3\n2,3.5,4\n", "a table of figures"),
+        ("a.log", "2023-05-03 09:00:01 INFO started\n2023-05-03 09:00:02 WARN low disk\n", "no transcript was recog"),
+        (
+            "a.json",
+            '{"name": "x", "Ida Lind": 1, "scripts": {}, "private": true, "engines": {}}',
+            "an object with name, ",
+        ),
+    ],
+)
+def test_other_files_are_refused_by_what_they_look_like(tmp_path: Path, name: str, content: str, why: str) -> None:
+    with pytest.raises(TranscriptError, match=why) as told:
+        heard(tmp_path, name, content)
+    assert "\n" not in str(told.value)
+    assert "Ida" not in str(told.value)

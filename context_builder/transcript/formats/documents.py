@@ -176,7 +176,21 @@ def read_parsed(document: Any, source: Source) -> Transcript:
         source.text = text
         return replace(read_text(source), started=turns.begun(document))
     known = ", ".join(one.name for one in (*SPEECH, *CHATS))
-    raise ValueError(f"not a document as {known} or a meeting tool write it")
+    raise ValueError(f"{_shown(document)}, not a document as {known} or a meeting tool write it")
+
+
+_FIELD: Final = re.compile(r"[a-z][A-Za-z0-9_-]{0,29}")
+_SHOWN: Final = 4
+"""Fields by which a document is told in an error."""
+
+
+def _shown(document: Any) -> str:
+    """Return what a document looks like, by the names of its first fields, as far as they are no names of people."""
+    if isinstance(document, list):
+        return "a list"
+    names = [name for name in document if _FIELD.fullmatch(name)] if isinstance(document, dict) else []
+    others = " and others" if isinstance(document, dict) and len(document) > _SHOWN else ""
+    return f"an object with {', '.join(names[:_SHOWN])}{others}" if names else "a value of another kind"
 
 
 def _rows(document: Any) -> Object | None:

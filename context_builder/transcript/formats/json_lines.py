@@ -82,9 +82,12 @@ def read_json_lines(source: Source) -> Transcript:
                 utterances += turns.read_turns(asked, source).utterances
                 continue
             if entry["text"] is None and turns.turns_in(entry) is not None:  # a conversation
-                conversation = turns.read_turns(entry, source).utterances
-                conversations += conversation
-                utterances += conversation
+                told = turns.read_turns(entry, source)
+                if told.started is None:
+                    conversations += told.utterances
+                    utterances += told.utterances
+                else:  # its times count from its own first moment
+                    utterances += [replace(one, at=None) for one in told.utterances]
                 continue
             if entry["text"] is None:
                 if entry.get("type") in _UNSAID:

@@ -29,10 +29,11 @@ _ABOVE: Final = re.compile(
     re.DOTALL,
 )
 _ABOVE_QUOTED: Final = re.compile(
-    r"^(?=[^\n]*(?:<[^<>\s]+@[^<>\s]+>|\d{1,2}:\d\d))[^\s>][^\n]{4,300}[:\uff1a][ \t]*\n(?:[ \t]*\n)?(?=[ \t]*>)",
+    r"^(?=[^\n]{0,300}?(?:<[^<>\s]{1,80}@[^<>\s]{1,80}>|\b\d{4}\b[^\n]{0,60}?\d{1,2}:\d\d))"
+    r"[^\s>][^\n]{4,300}[:\uff1a][ \t]*\n(?:[ \t]*\n)?(?=[ \t]*>)",
     re.MULTILINE,
 )
-"""Who wrote what is quoted below and when, in any language: an address or a time of the day, and a colon at the end."""
+"""Who wrote what is quoted below and when, in any language: an address, or a year and a time, and a colon."""
 
 _OUTLOOK: Final = re.compile(
     r"(?:From|Von|De): .+\n(?:(?:Sent|Gesendet|Envoyé|Date|To|An|À|Cc|Subject|Betreff|Objet): .*\n?)+"

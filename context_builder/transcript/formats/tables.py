@@ -188,7 +188,7 @@ def _read(source: Source, delimiter: str) -> Transcript:
     said: list[Utterance] = []
     dates: list[tuple[int, str]] = []
     columns: dict[str, int] | None = None
-    unit, width = 1.0, 0
+    unit, width, is_heading = 1.0, 0, False
     try:
         for row in rows:
             if not any(cell.strip() for cell in row):
@@ -213,6 +213,8 @@ def _read(source: Source, delimiter: str) -> Transcript:
                 dates += [(rows.line_num, "" if "start" in columns else _date(row, columns)) for _ in found]
     except csv.Error as error:
         source.problem(error, rows.line_num)
+    if said[1:] and not is_heading and not any(map(str.isalpha, "".join(one.text for one in said[1:]))):
+        raise ValueError("a table of figures; what is said has a column such as text or message")
     moments = _moments(dates, source)
     told = [moment for moment in moments if moment is not None]
     if not told:

@@ -71,7 +71,7 @@ def lists_in(document: Any, depth: int = 0) -> Iterator[list[Any]]:
     """Yield the lists of turns that a document is or holds: of several conversations, each one's."""
     if isinstance(document, list):
         if is_list(document):
-            parts = [_parts_by_speaker(one) for one in document if is_turn(one)]
+            parts = [some for one in document if (some := _parts_by_speaker(one)) or is_turn(one)]
             yield [part for some in parts for part in some] if all(parts) else [*_with_replies(document)]
         elif depth <= DEEPEST:
             for one in document:
