@@ -1,4 +1,4 @@
-"""Over gRPC nothing is read of a call that is refused, and what is no message is refused as that."""
+"""Over gRPC nothing is read of a call that is refused; what is no message, or too large to be looked at, is refused."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import grpc
 import grpc.aio
 import pytest
 
+from context_builder.knowledge.grpc import knowledge_pb2 as pb
 from context_builder.server.access.caller import Role
 from context_builder.server.grpc import serving
-from tests.services.api_server import ApiServer
+from tests.services.api_server import TENANT, ApiServer
 
 REDACT = "/context_builder.knowledge.MemoryRedactionService/Redact"
 
@@ -23,12 +24,14 @@ async def silence() -> AsyncIterator[bytes]:
     yield b""
 
 
-async def asked(api: ApiServer, credential: str | None, messages: AsyncIterator[bytes]) -> tuple[Any, str]:
+async def asked(
+    api: ApiServer, credential: str | None, messages: AsyncIterator[bytes], method: str = REDACT
+) -> tuple[Any, str]:
     """The status and the details with which a call is refused."""
     metadata = (("authorization", f"Bearer {credential}"),) if credential else ()
     async with grpc.aio.insecure_channel(api.grpc_url.removeprefix("grpc://")) as channel:
         with pytest.raises(grpc.aio.AioRpcError) as refused:
-            await channel.stream_unary(REDACT)(messages, timeout=20, metadata=metadata)
+            await channel.stream_unary(method)(messages, timeout=20, metadata=metadata)
     return refused.value.code(), refused.value.details() or ""
 
 
@@ -54,3 +57,23 @@ async def test_a_message_that_does_not_come_in_is_not_waited_for(monkeypatch: py
     monkeypatch.setattr(serving, "READ_SECONDS", 0.01)
     with pytest.raises(TimeoutError):
         await serving._only(silence())
+
+
+TOO_LARGE: dict[str, tuple[str, Any]] = {
+    "intent": ("VectorMemoryService/Search", pb.SearchRequest(intent="kelp " * 2_000, top_k=1)),
+    "refs": ("MetadataIndexService/Nodes", pb.NodesRequest(refs=["artifact:" + "x" * 4_000] * 5_000)),
+    "items": ("MetadataIndexService/Nodes", pb.NodesRequest(refs=["artifact:x"] * 20_001)),
+}
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("what", TOO_LARGE)
+async def test_what_is_too_large_to_be_looked_at_is_refused(api: ApiServer, what: str) -> None:
+    path, request = TOO_LARGE[what]
+    request.tenant = TENANT
+
+    async def messages() -> AsyncIterator[bytes]:
+        yield request.SerializeToString()
+
+    status, _ = await asked(api, api.key(Role.ADMIN), messages(), f"/context_builder.knowledge.{path}")
+    assert status is grpc.StatusCode.INVALID_ARGUMENT

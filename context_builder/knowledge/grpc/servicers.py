@@ -41,6 +41,9 @@ CALLING_TENANT: Final[ContextVar[str]] = ContextVar("calling_tenant")
 MOST_ITEMS: Final = 20_000
 """Items of all lists of one message: to look at more would hold up others."""
 
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of a message that asks: only what is to be redacted holds whole contents."""
+
 Context = grpc.aio.ServicerContext[Any, Any]
 
 S = TypeVar("S")
@@ -60,8 +63,7 @@ def _answering(
     @wraps(answer)
     async def answered(servicer: S, request: Request, context: Context) -> Reply:
         try:
-            if _count_items(request, MOST_ITEMS) > MOST_ITEMS:
-                raise ValueError(f"holds more than {MOST_ITEMS} items")
+            _check_size(request)
             return await answer(servicer, request)
         except DatabaseUnavailable:
             status, detail = grpc.StatusCode.UNAVAILABLE, "the service cannot do its work now"
@@ -77,6 +79,14 @@ def _answering(
         return await context.abort(status, detail)
 
     return answered
+
+
+def _check_size(message: Any) -> None:
+    """Raise :class:`ValueError` for a message that holds more than is looked at."""
+    if not isinstance(message, pb.RedactRequest) and message.ByteSize() > MOST_BYTES:
+        raise ValueError(f"has more than {MOST_BYTES} bytes")
+    if _count_items(message, MOST_ITEMS) > MOST_ITEMS:
+        raise ValueError(f"holds more than {MOST_ITEMS} items")
 
 
 def _count_items(message: Any, enough: int) -> int:
