@@ -59,6 +59,17 @@ async def test_a_message_that_does_not_come_in_is_not_waited_for(monkeypatch: py
         await serving._only(silence())
 
 
+@pytest.mark.engines
+async def test_messages_that_do_not_come_in_hold_up_no_other_call_of_the_caller(api: ApiServer) -> None:
+    key = api.key(Role.ADMIN)
+    metadata = (("authorization", f"Bearer {key}"),)
+    async with grpc.aio.insecure_channel(api.grpc_url.removeprefix("grpc://")) as channel:
+        for call in [channel.stream_unary(REDACT)(silence(), timeout=20, metadata=metadata) for _ in range(10)]:
+            await call.wait_for_connection()
+        async with api.client(key, timeout=10) as client:
+            assert (await client.get("/sessions")).status_code == 200
+
+
 TOO_LARGE: dict[str, tuple[str, Any]] = {
     "intent": ("VectorMemoryService/Search", pb.SearchRequest(intent="kelp " * 2_000, top_k=1)),
     "refs": ("MetadataIndexService/Nodes", pb.NodesRequest(refs=["artifact:" + "x" * 4_000] * 5_000)),

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import grpc
 import grpc.aio
 import structlog
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from context_builder.errors import (
@@ -23,6 +24,7 @@ from context_builder.errors import (
 )
 from context_builder.knowledge.grpc import encoding
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
+from context_builder.knowledge.grpc.channel import MAX_MESSAGE
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval
 from context_builder.knowledge.services import (
     KnowledgeGraph,
@@ -63,7 +65,8 @@ def _answering(
     @wraps(answer)
     async def answered(servicer: S, request: Request, context: Context) -> Reply:
         try:
-            _check_size(request)
+            if _count_items(request, MOST_ITEMS) > MOST_ITEMS:
+                raise ValueError(f"holds more than {MOST_ITEMS} items")
             return await answer(servicer, request)
         except DatabaseUnavailable:
             status, detail = grpc.StatusCode.UNAVAILABLE, "the service cannot do its work now"
@@ -81,12 +84,16 @@ def _answering(
     return answered
 
 
-def _check_size(message: Any) -> None:
-    """Raise :class:`ValueError` for a message that holds more than is looked at."""
-    if not isinstance(message, pb.RedactRequest) and message.ByteSize() > MOST_BYTES:
-        raise ValueError(f"has more than {MOST_BYTES} bytes")
-    if _count_items(message, MOST_ITEMS) > MOST_ITEMS:
-        raise ValueError(f"holds more than {MOST_ITEMS} items")
+def _reading(kind: Any) -> Callable[[bytes], Any]:
+    """Return what reads messages of a kind. It raises :class:`DecodeError`, also for one that is too large."""
+    most = MAX_MESSAGE if kind is pb.RedactRequest else MOST_BYTES
+
+    def read(written: bytes) -> Any:
+        if len(written) > most:
+            raise DecodeError(f"has more than {most} bytes")
+        return kind.FromString(written)
+
+    return read
 
 
 def _count_items(message: Any, enough: int) -> int:
@@ -204,7 +211,7 @@ def add_services(server: grpc.aio.Server, services: KnowledgeServices) -> None:
         answers = {
             method.name: grpc.unary_unary_rpc_method_handler(
                 getattr(servicer, method.name),
-                request_deserializer=GetMessageClass(method.input_type).FromString,
+                request_deserializer=_reading(GetMessageClass(method.input_type)),
                 response_serializer=GetMessageClass(method.output_type).SerializeToString,
             )
             for method in described.methods

@@ -22,7 +22,7 @@ from context_builder.knowledge.grpc.servicers import CALLING_TENANT, add_service
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.asgi.callers import Shares
+from context_builder.server.asgi.callers import ShareLimits, Shares
 from context_builder.server.problem import Problem
 from context_builder.server.serving import GRACE
 
@@ -32,6 +32,8 @@ alone; policy decisions are about whomever the message names, and redaction is s
 
 READ_SECONDS: Final = 30.0
 """Seconds in which the message of a call comes in, once it is the caller's turn."""
+
+_NO_MESSAGE: Final = "this is no message that the call takes"
 
 _SCHEME: Final = "bearer "
 
@@ -45,6 +47,7 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
     def __init__(self, authenticator: Authenticator, shares: Shares) -> None:
         self._authenticator = authenticator
         self._shares = shares
+        self._reading = Shares(ShareLimits())
 
     async def intercept_service(
         self,
@@ -67,26 +70,39 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
         return self._in_turn(await continuation(handler_call_details), caller)
 
     def _in_turn(self, handler: Any, caller: Caller) -> Any:
-        """Return the handler of a call whose message is read, and answered, when it is the caller's turn."""
+        """Return the handler of a call whose message is read, and then answered, when it is the caller's turn."""
         if handler is None:
             return None
+        whose = caller.tenant_id, caller.sub
 
         async def answer(messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             try:
-                await self._shares.begin(caller.tenant_id, caller.sub)
+                message = await self._read(messages, *whose)
             except Problem as problem:
                 await context.abort(grpc.StatusCode.UNAVAILABLE, str(problem.detail))
-            try:
-                request = handler.request_deserializer(await _only(messages))
-                return await handler.unary_unary(request, context)
             except TimeoutError:
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "the message did not come in in time")
-            except (DecodeError, StopAsyncIteration):
-                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "this is no message that the call takes")
+            except StopAsyncIteration:
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NO_MESSAGE)
+            try:
+                return await handler.unary_unary(handler.request_deserializer(message), context)
+            except DecodeError:
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NO_MESSAGE)
             finally:
-                self._shares.end(caller.tenant_id, caller.sub)
+                self._shares.end(*whose)
 
         return grpc.stream_unary_rpc_method_handler(answer, None, handler.response_serializer)
+
+    async def _read(self, messages: AsyncIterator[bytes], tenant: str, sub: str) -> bytes:
+        """Return the message of a call once it may be answered: what comes in slowly, or waits, holds up no others, and
+        of a tenant there are as many as it may have answered. Raises :class:`Problem` where too many wait."""
+        await self._reading.begin(tenant, sub)
+        try:
+            message = await _only(messages)
+            await self._shares.begin(tenant, sub)
+        finally:
+            self._reading.end(tenant, sub)
+        return message
 
     async def _caller(self, call: grpc.HandlerCallDetails) -> Caller | None:
         shown = [value for name, value in call.invocation_metadata or () if name == "authorization"]
