@@ -142,14 +142,17 @@ class BackupReader:
 
     def lines(self, name: str) -> Generator[dict[str, Any], None, None]:
         """Yield the JSON objects of a member, one a line."""
-        rest = b""
+        begun: list[bytes] = []
         with closing(self.parts(name)) as parts:
             for part in parts:
-                *lines, rest = (rest + part).split(b"\n")
-                if len(rest) > LINE_MOST:
+                end, *others = part.split(b"\n")
+                begun.append(end)
+                for other in others:
+                    yield self._decoded(name, b"".join(begun))
+                    begun = [other]
+                if sum(map(len, begun)) > LINE_MOST:
                     raise BackupError(f"is damaged: {name} has a line of more than {LINE_MOST} bytes")
-                yield from (self._decoded(name, line) for line in lines)
-        if rest:
+        if any(begun):
             raise BackupError(f"is damaged: {name} ends in the middle of a line")
 
     def _decoded(self, name: str, line: bytes) -> dict[str, Any]:
@@ -174,6 +177,10 @@ class BackupReader:
                 "use the version that wrote it, or a later one"
             )
         members = manifest.get("members")
-        if not isinstance(members, list) or sorted([*map(str, members), MANIFEST]) != sorted(names):
+        if (
+            not isinstance(members, list)
+            or not all(isinstance(one, str) for one in members)
+            or sorted([*members, MANIFEST]) != sorted(names)
+        ):
             raise BackupError("is damaged: its parts are not those of its manifest")
         return manifest

@@ -12,6 +12,9 @@ from context_builder.knowledge.artifact import CamelModel, Name, Number, Ref, Te
 MAX_BUDGET: Final = 2_000_000
 """Tokens."""
 
+LONGEST_INTENT: Final = 8_000
+"""Characters."""
+
 LONGEST_TTL: Final = 86_400
 """Seconds that a package can be served from the cache."""
 
@@ -85,7 +88,7 @@ class ContextBuildRequest(CamelModel):
     ``ttl_seconds`` how long the package is cached; ``pinned`` are refs that are always in it.
     """
 
-    intent: Annotated[Text, Field(min_length=1, max_length=8_000)]
+    intent: Annotated[Text, Field(min_length=1, max_length=LONGEST_INTENT)]
     token_budget: Annotated[Whole, Field(ge=1, le=MAX_BUDGET)]
     ttl_seconds: Annotated[Whole, Field(ge=1, le=LONGEST_TTL)] = DEFAULT_TTL
     task_id: Name = ""

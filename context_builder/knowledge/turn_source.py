@@ -12,7 +12,7 @@ from context_builder.assembly.sources import RetrievalQuery
 from context_builder.errors import DatabaseUnavailable
 from context_builder.knowledge.artifact import ArtifactKind
 from context_builder.knowledge.node import node_of
-from context_builder.knowledge.request import ContextBuildRequest, Retrieval, Scope, SemanticRetrieval
+from context_builder.knowledge.request import LONGEST_INTENT, ContextBuildRequest, Retrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.sources import (
     GRAPH,
     SEMANTIC,
@@ -28,7 +28,6 @@ KNOWLEDGE: Final = "knowledge"
 LONGEST: Final = 100_000
 """Characters of a content that is looked at whole; of a longer one its projections are."""
 
-_LONGEST_INTENT: Final = 8_000
 _DOCUMENTS: Final = SemanticRetrieval(kinds=tuple(kind.value for kind in ArtifactKind))
 
 
@@ -59,7 +58,7 @@ class TurnKnowledgeSource:
         """Return what fits. Raises :class:`DatabaseUnavailable` where no source answers in time."""
         sessions = dict.fromkeys((*self._scope.session_ids, *([query.session_id] if query.session_id else ())))
         request = ContextBuildRequest(
-            intent=query.query[:_LONGEST_INTENT],
+            intent=query.query[:LONGEST_INTENT],
             token_budget=1,
             scope=self._scope.model_copy(update={"session_ids": tuple(sessions)}),
             retrieval=Retrieval(semantic=_DOCUMENTS, metadata=None),

@@ -29,7 +29,7 @@ from context_builder.errors import (
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, OnEmbedded, Rating, SearchResult
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.rows import storable
-from context_builder.storage.bounded_http import trusted_authorities
+from context_builder.storage.bounded_http import BoundedClient
 from context_builder.storage.urls import refuse_redirects
 
 _TEXT_KEYS: Final = ("text", "content", "value")
@@ -100,6 +100,10 @@ _INVALID_DATA: Final = frozenset({400, 413, 422})
 
 class UnknownCall(DatabaseRejected):
     """Raised where the server does not have the call: of the two ways to ask, some have but one."""
+
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of an answer, unpacked: of a longer one the rest is left out, so that it is no JSON."""
 
 
 class SomaBrainClient:
@@ -188,10 +192,10 @@ class SomaBrainClient:
     def _connected(self) -> httpx.AsyncClient:
         if self._http is None:
             headers = {"X-Namespace": self._options.namespace, "X-Memory-Namespace": self._options.memory_namespace}
-            self._http = httpx.AsyncClient(
+            self._http = BoundedClient(
+                most_bytes=MOST_BYTES,
+                seconds=self._options.timeout,
                 base_url=self._base_url,
-                timeout=self._options.timeout,
-                verify=trusted_authorities(),
                 headers={name: value for name, value in headers.items() if value},
                 event_hooks=refuse_redirects(self.name, "SA01_SOMA_BASE_URL", DatabaseUnavailable),
             )

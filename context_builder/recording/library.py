@@ -24,7 +24,7 @@ import orjson
 from context_builder.errors import RecordingError, StoreError
 from context_builder.recording.file import SUFFIX, RecordingEntry, find_recording, open_recording, recordings_in
 from context_builder.recording.recording import Line, parse
-from context_builder.recording.replay import Player, RebuiltState
+from context_builder.recording.replay import UNFOLLOWED, Player, RebuiltState
 
 T = TypeVar("T")
 
@@ -169,7 +169,7 @@ class Timeline:
         read.number += 1
         line = parse(read.number, raw)
         if line is not None:
-            self._note(line)
+            _followed(line, partial(self._note, line))
             if line.event == "begin":
                 read.players[line.run] = _followed(line, partial(Player, line))
                 self._last_copy[line.run] = line.number - self._spacing
@@ -202,7 +202,8 @@ class Timeline:
         if line.number - self._last_copy[line.run] < self._spacing:
             return
         self._last_copy[line.run] = line.number
-        self._copies.append(_Copy(self._read.offset, line.number - 1, line.run, player.copied()))
+        copied = _followed(line, player.copied)
+        self._copies.append(_Copy(self._read.offset, line.number - 1, line.run, copied))
         if len(self._copies) > MOST_COPIES:
             self._spacing *= 2
             first = {one.run: one for one in reversed(self._copies)}  # without it, nothing of the run could be sought
@@ -241,7 +242,7 @@ def _apply(player: Player, line: Line) -> None:
 def _followed(line: Line, do: Callable[[], T]) -> T:
     try:
         return do()
-    except (LookupError, TypeError, ValueError, StoreError) as error:
+    except (*UNFOLLOWED, StoreError) as error:
         what = f"line {line.number} does not follow from what is before it: {type(error).__name__}"
         raise RecordingError(what) from None
 

@@ -72,6 +72,9 @@ _REVISIONS: Final[Mapping[str, TypeAdapter[Any]]] = {
     "strike": TypeAdapter(Strike),
     "rename": TypeAdapter(SpeakerRename),
 }
+_END_OF_TIME: Final = 253_402_300_800.0
+"""Epoch second of the year 10000, which no date has."""
+
 _RULES: Final = frozenset(field.name for field in fields(SessionConfig))
 
 
@@ -261,9 +264,12 @@ class Recording:
         return last
 
     def _check(self, begin: Line) -> None:
-        if begin.more["schema"] > SCHEMA:
+        schema = begin.more.get("schema")
+        if not isinstance(schema, int):
+            raise RecordingError(f"{self.path}: line {begin.number} does not say how it was written")
+        if schema > SCHEMA:
             raise RecordingError(
-                f"{self.path}: was made by a newer version, {begin.more['version']}; upgrade to read it"
+                f"{self.path}: was made by a newer version, {begin.more.get('version')}; upgrade to read it"
             )
 
 
@@ -272,8 +278,12 @@ def parse(number: int, raw: bytes) -> Line | None:
     try:
         fields = orjson.loads(raw)
         wall, monotonic = fields.pop("at")
-        at = Instant(wall, monotonic, fields.pop("offset", None))
-        return Line(number, fields.pop("event"), fields.pop("run"), at, fields)
+        event, run = fields.pop("event"), fields.pop("run")
+        if not (
+            0 <= wall < _END_OF_TIME and abs(monotonic) < math.inf and isinstance(event, str) and isinstance(run, str)
+        ):
+            return None
+        return Line(number, event, run, Instant(wall, monotonic, fields.pop("offset", None)), fields)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         return None
 

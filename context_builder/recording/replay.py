@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -29,6 +29,9 @@ from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.state import conversation_state, restore, take_session_state
 from context_builder.session.conversation.tasks import AnalysisTask
 from context_builder.tokens.counter import TokenCounter
+
+UNFOLLOWED: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What a line raises that has other fields than a session writes, or does not follow from those before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,6 @@ def rebuild_each(recording: Recording, run: str | None = None) -> Iterator[tuple
                 yield line, players[line.run].published(line)
             else:
                 players[line.run].apply(line)
-        except (LookupError, TypeError, ValueError) as error:
+        except UNFOLLOWED as error:
             what = f"line {line.number} does not follow from what is before it: {error!r}"
             raise RecordingError(f"{recording.path}: {what}") from None

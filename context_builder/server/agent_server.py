@@ -271,7 +271,7 @@ class _AgentServer(MCPServer[Any]):
 
 
 def _answering(tool: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """Return the tool with what it returns written as the library would, but beside the loop: it may be megabytes."""
+    """Return the tool with what it returns written beside the loop: it may be megabytes."""
 
     @wraps(tool)
     async def answer(**arguments: Any) -> Any:

@@ -444,9 +444,7 @@ def _short(points: Sequence[JsonObject]) -> list[JsonObject]:
     size = 0
     for one in points:
         told: JsonObject = {name: one[name] for name in _SHORT if name in one}
-        size += len(
-            orjson.dumps({"points": [told]}, option=orjson.OPT_INDENT_2)
-        )  # as the library writes it for a model
+        size += len(orjson.dumps({"points": [told]}))
         if size > _SHORT_BYTES and shown:
             break
         shown.append(told if size <= _SHORT_BYTES else told | {"text": str(told["text"])[:_CUT] + "…", "cites": []})

@@ -60,9 +60,11 @@ class LargeAnswer:
 
 
 def tool_result(returned: dict[str, Any]) -> CallToolResult:
-    """Return what a tool returned as the library would write it; large, where the request is answered over HTTP, its
-    mark."""
-    text = to_json(returned, indent=2).decode()
+    """Return what a tool returned, as text and as a value; large, where the request is answered over HTTP, its mark.
+
+    The text is not indented, as the library's would be: of what is nested deeply, indents are a hundred times as long.
+    """
+    text = to_json(returned).decode()
     if len(text) > LARGE and (room := _room.get()) is not None:
         return room.hold(text, returned)
     return CallToolResult(content=[TextContent(text=text)], structured_content=returned)

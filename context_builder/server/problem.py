@@ -32,6 +32,7 @@ from context_builder.errors import (
     RowDamaged,
     StoreError,
     StoreUnavailable,
+    WrongKeyType,
 )
 from context_builder.tracing import TraceContext, current_trace
 
@@ -204,7 +205,7 @@ _UNAVAILABLE: Final = (StoreUnavailable, DatabaseUnavailable)
 
 def problem_of(error: ContextBuilderError) -> Problem:
     """Return the answer to an error of this package; its text names servers, which are not the caller's business."""
-    if isinstance(error, _UNAVAILABLE):
+    if isinstance(error, _UNAVAILABLE) and not isinstance(error, WrongKeyType):  # which no patience mends
         detail = "a store that this needs does not answer; try again"
         return Problem(503, "unavailable", detail, headers={"Retry-After": "1"})
     if isinstance(error, PackageUnknown):

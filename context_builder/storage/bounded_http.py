@@ -24,11 +24,11 @@ class BoundedClient(httpx.AsyncClient):
     """Reads at most ``most_bytes`` of a response's body, unpacked, and waits at most ``seconds`` for all of it.
 
     The rest of a longer body is left out, which whoever parses it notices. No redirect is followed: a request holds
-    what people said, and the key of the server that it was meant for.
+    what people said, and the key of the server that it was meant for. ``options`` are httpx's own.
     """
 
-    def __init__(self, *, most_bytes: int, seconds: float) -> None:
-        super().__init__(timeout=seconds, verify=trusted_authorities())
+    def __init__(self, *, most_bytes: int, seconds: float, **options: Any) -> None:
+        super().__init__(timeout=seconds, verify=trusted_authorities(), **options)
         self._most_bytes = most_bytes
         self._seconds = seconds
 

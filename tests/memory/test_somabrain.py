@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from context_builder.errors import DatabaseRejected, DatabaseUnavailable, DataRejected
+from context_builder.memory import somabrain as module
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.testing import ManualClock
@@ -121,3 +122,12 @@ async def test_a_server_that_is_away_or_silent_is_unavailable(somabrain: SomaBra
     with pytest.raises(DatabaseUnavailable, match="cannot be reached: ConnectError"):
         await client.recall(EVALUATE)
     await client.close()
+
+
+async def test_of_an_answer_that_does_not_end_no_more_is_read_than_there_is_room_for(
+    client: SomaBrainClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    await client.remember_batch(REMEMBER)
+    with pytest.raises(DatabaseUnavailable, match="no JSON object"):
+        await client.context_evaluate(EVALUATE)

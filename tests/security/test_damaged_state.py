@@ -148,3 +148,20 @@ async def test_every_field_of_every_session(own_api: ApiServer, redis: Redis) ->
         await asyncio.gather(*map(ask, LISTED))
         await asyncio.gather(*(ask(path.format(name), name) for name in shown for path in SHOWN))
     assert wrong == []
+
+
+@pytest.mark.parametrize("is_of_another_type", [False, True], ids=["damaged", "another type"])
+async def test_to_try_again_is_not_advised_where_it_never_helps(
+    own_api: ApiServer, redis: Redis, *, is_of_another_type: bool
+) -> None:
+    state = Keys("broken").state
+    await (redis.rpush(state, "x") if is_of_another_type else redis.set(state, "[]"))
+    await redis.zadd(SESSIONS, {"broken": 1})
+    async with own_api.client(own_api.key()) as client:
+        answers = [
+            await client.get("/sessions/broken/state"),
+            await client.post("/sessions/broken/turn", json=TURN),
+        ]
+    assert [one.status_code for one in answers] == [503, 503]
+    assert [one.json()["type"] for one in answers] == ["urn:context-builder:refused"] * 2
+    assert not any("Retry-After" in one.headers for one in answers)

@@ -1,4 +1,4 @@
-"""A tool's large answer reaches the client as the MCP library would have written it, though that never had it."""
+"""A tool's large answer reaches the client whole, though the MCP library never had it."""
 
 from __future__ import annotations
 
@@ -39,17 +39,25 @@ async def sent(answer: LargeAnswer, body: bytes) -> list[Message]:
 
 
 @pytest.mark.parametrize("returned", [SAID, {"accepted": 1}], ids=["large", "small"])
-async def test_a_result_is_what_the_library_writes(returned: dict[str, Any]) -> None:
+async def test_a_result_has_all_that_the_tool_returned(returned: dict[str, Any]) -> None:
     begin, body = await sent(LargeAnswer(), written(returned))
     result = orjson.loads(body["body"])["result"]
     assert result["structuredContent"] == returned
-    assert [one["text"] for one in result["content"]] == [to_json(returned, indent=2).decode()]
+    assert [one["text"] for one in result["content"]] == [to_json(returned).decode()]
     assert dict(begin["headers"])[b"content-length"] == str(len(body["body"])).encode()
 
 
 async def test_the_library_is_given_little_of_a_large_answer() -> None:
     LargeAnswer()
     assert len(written(SAID)) < 1_000
+
+
+def test_what_is_nested_deeply_is_hardly_longer_as_text() -> None:
+    nested: Any = [1] * LARGE
+    for _ in range(200):
+        nested = [nested]
+    returned = {"metadata": nested}
+    assert len(Context().run(written, returned)) < 3 * len(to_json(returned))
 
 
 async def test_requests_do_not_get_each_others_answers() -> None:

@@ -15,7 +15,7 @@ from context_builder.knowledge.governance import AccessDecision, Agent, Decision
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import Passage
-from context_builder.knowledge.request import Scope, SemanticRetrieval
+from context_builder.knowledge.request import LONGEST_INTENT, Scope, SemanticRetrieval
 from context_builder.knowledge.services import AccessReport, GraphProjection, VectorDocument
 
 _PLAIN: Final = ("ref", "kind", "title", "version", "sensitivity", "status", "project", "module", "session")
@@ -125,6 +125,8 @@ def search_message(
 
 def search_of(message: pb.SearchRequest) -> SemanticRetrieval:
     """Return what a message asks for. Raises :class:`ValueError`."""
+    if len(message.intent) > LONGEST_INTENT:
+        raise ValueError("its intent is too long")
     return SemanticRetrieval(
         top_k=message.top_k,
         threshold=message.threshold,

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import grpc
 import grpc.aio
 import structlog
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from context_builder.errors import (
@@ -23,6 +24,7 @@ from context_builder.errors import (
 )
 from context_builder.knowledge.grpc import encoding
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
+from context_builder.knowledge.grpc.channel import MAX_MESSAGE
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval
 from context_builder.knowledge.services import (
     KnowledgeGraph,
@@ -40,6 +42,9 @@ CALLING_TENANT: Final[ContextVar[str]] = ContextVar("calling_tenant")
 
 MOST_ITEMS: Final = 20_000
 """Items of all lists of one message: to look at more would hold up others."""
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of a message that asks: only what is to be redacted holds whole contents."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -77,6 +82,18 @@ def _answering(
         return await context.abort(status, detail)
 
     return answered
+
+
+def _reading(kind: Any) -> Callable[[bytes], Any]:
+    """Return what reads messages of a kind. It raises :class:`DecodeError`, also for one that is too large."""
+    most = MAX_MESSAGE if kind is pb.RedactRequest else MOST_BYTES
+
+    def read(written: bytes) -> Any:
+        if len(written) > most:
+            raise DecodeError(f"has more than {most} bytes")
+        return kind.FromString(written)
+
+    return read
 
 
 def _count_items(message: Any, enough: int) -> int:
@@ -194,7 +211,7 @@ def add_services(server: grpc.aio.Server, services: KnowledgeServices) -> None:
         answers = {
             method.name: grpc.unary_unary_rpc_method_handler(
                 getattr(servicer, method.name),
-                request_deserializer=GetMessageClass(method.input_type).FromString,
+                request_deserializer=_reading(GetMessageClass(method.input_type)),
                 response_serializer=GetMessageClass(method.output_type).SerializeToString,
             )
             for method in described.methods

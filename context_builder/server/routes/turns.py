@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from context_builder.assembly.budget import Outcome, Receipt
 from context_builder.assembly.build_turn import BuiltContext
-from context_builder.errors import ContextError, StoreError, StoreUnavailable, TokenLimitExceeded
+from context_builder.errors import ContextError, TokenLimitExceeded
 from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole, at_most
 from context_builder.knowledge.request import MAX_BUDGET, Scope
 from context_builder.memory.filter import memory_filter
@@ -124,10 +124,6 @@ def refusals() -> Iterator[None]:
     """Answer what stops a turn's prompt as a problem."""
     try:
         yield
-    except StoreUnavailable:
-        raise
-    except StoreError:
-        raise not_found() from None
     except TokenLimitExceeded as error:
         detail = f"the turn {error}"
         raise Problem(422, "token_limit_exceeded", detail, requested=error.requested, limit=error.limit) from None

@@ -93,6 +93,10 @@ def _withdraws(preference: Preference, memory: Memory) -> bool:
 _FIELDS: Final = ("id", "text", "kind", "speaker", "time", "position", "tags", "metadata")
 """Fields of a memory in the order in which an outbox entry lists their values; new ones go to the end."""
 
+MOST_UNPACKED: Final = 64 * 1024 * 1024
+"""Bytes of a batch, many times what one part of a summary says; others who write to Redis may pack a thousand times as
+much as they send."""
+
 POINT: Final = "point"
 """The kind of memory that a point becomes."""
 
@@ -164,7 +168,7 @@ class MemoryBatch:
     def decode(cls, encoded: bytes) -> Self:
         """Return the batch that :meth:`encode` wrote. Raises :class:`EntryUnreadable` for anything else."""
         try:
-            written = BATCH.whole(zlib.decompress(encoded))
+            written = BATCH.whole(unpacked(encoded))
             session_id = written["session_id"]
             return cls(
                 session_id,
@@ -203,6 +207,15 @@ class MemoryBatch:
         memories = [present[one.id].applied(one) if one.id in present else one for one in memories]
         amended = [one.followed_by(present[one.id]) if one.id in present else one for one in amended]
         return replace(self, memories=memories, amended=tuple(amended), renamed=tuple(renamed))
+
+
+def unpacked(encoded: bytes) -> bytes:
+    """Return the JSON of a batch. Raises :class:`zlib.error` for what is none, is cut short, or is too large."""
+    unpacker = zlib.decompressobj()
+    written = unpacker.decompress(encoded, MOST_UNPACKED)
+    if not unpacker.eof:
+        raise zlib.error("is cut short, or too large")
+    return written
 
 
 def with_speaker(memory: Memory, old: str, new: str) -> Memory:

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 
 from context_builder.clock import Instant
 from context_builder.errors import EntryUnreadable, MessageError, StoreError
-from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.conversation.memory_batch import MemoryBatch, unpacked
 from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_field
 from context_builder.session.messages.revision import read_reference
 from context_builder.session.store.deliveries import WHOLE_BYTES, CutDelivery
@@ -63,7 +63,7 @@ class DeadLetter:
     def content(self, origin: Origin) -> bytes:
         """Return its content legibly: entries for the memory are compressed."""
         with suppress(zlib.error):
-            return zlib.decompress(self.raw) if origin == "memory" else self.raw
+            return unpacked(self.raw) if origin == "memory" else self.raw
         return self.raw
 
     def begins(self, origin: Origin, chars: int) -> str:

@@ -16,9 +16,10 @@ from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import as_row
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, of_message
+from context_builder.session.conversation.memory_batch import MOST_UNPACKED, Amendment, MemoryBatch, of_message
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import decode
+from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.testing import ManualClock
 from tests.damage import WRONG, damaged
 from tests.session.saying import (
@@ -291,6 +292,14 @@ def is_refused(written: object) -> bool:
         return True
     batch.followed_by(batch).without(batch.struck).at_present([(1, 1.0)]).encode()
     return False
+
+
+def test_what_is_packed_to_be_huge_is_not_unpacked() -> None:
+    written = orjson.dumps({"session_id": "monday", "memories": [], "superseded": []})
+    packed = zlib.compress(written + b" " * MOST_UNPACKED, level=1)
+    with pytest.raises(EntryUnreadable):
+        MemoryBatch.decode(packed)
+    assert DeadLetter("", 0.0, packed, len(packed)).content("memory") == packed
 
 
 def test_what_the_assistant_said_is_remembered_as_the_assistants(clock: ManualClock) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Final
+from urllib.parse import quote
 
 from fastapi import Query, Request, Response
 from starlette.responses import RedirectResponse
 
 from context_builder.json_values import objects_of
+from context_builder.server.asgi.callers import PAGE
 from context_builder.server.guarded_route import WRITER, OwnRedis, SessionId
 from context_builder.server.page.choices import once
 from context_builder.server.page.conversation_reader import shown_messages
@@ -62,9 +64,7 @@ async def revise(session_id: SessionId, request: Request, redis: OwnRedis, seen:
         gone = Problem(422, "invalid_request", "that message is not there any more")
         chosen = int(message) if message.isascii() and message.isdigit() and len(message) < 16 else None
         return await _page(request, session_id, seen, chosen, None, problem=gone if problem.status == 404 else problem)
-    return RedirectResponse(
-        str(request.url_for("revisions", session_id=session_id).include_query_params(done=what)), 303
-    )
+    return RedirectResponse(f"{PAGE}/sessions/{quote(session_id, safe='')}/revisions?done={what}", 303)
 
 
 async def _page(
