@@ -82,7 +82,8 @@ _NO_SUCH_PATH: Final = re.compile(
 """Answers that there is nothing at an address, LM Studio's with status 200: mostly, ``/v1`` is missing."""
 
 _NO_SUCH_MODEL: Final = re.compile(
-    r"invalid model\b|(?:unknown|no such) model|no models? (?:is |are )?(?:currently )?loaded|\"param\": \"model\""
+    r"invalid model\b(?! output)|(?:unknown|no such) model|no models? (?:is |are )?(?:currently )?loaded"
+    r"|\"param\": \"model\""
     r"|\bmodel\b.{0,99} (?:does not exist|not found|is not (?:available|loaded)|is not supported by any)"
     r"|with on-demand throughput|deployment for this resource does not exist"
 )
