@@ -11,7 +11,7 @@ _ORDINALS: Final = (
 )
 _DAY: Final = re.compile(
     r"\b(?:(?P<name>(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
-    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)"
+    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)s?"
     r"|(?:(?:on )?the (?P<english>\d{1,2})(?=st|nd|rd|th)(?:st|nd|rd|th)"
     rf"|(?P<of_month>{_ORDINALS})(?= of (?:january|february|march|april|may|june|july|august|\w+ber)\b)"
     rf"|the (?P<ordinal>{_ORDINALS})(?=[.,!?]|$| (?:is|works|then|it is)\b)"

@@ -402,7 +402,8 @@ class Exchanges:
             if said.order - context.last_order > 2 or context.known is not None:
                 break
             is_own = context.speaker == said.speaker
-            if not _names_something(context, said):
+            is_brief = replies and said.order - context.last_order == 1 and _is_brief(context)
+            if not is_brief and not _names_something(context, said):
                 if is_own or context.is_thin:
                     continue
                 break
@@ -422,6 +423,8 @@ class Exchanges:
                 return
             self._told.add(after)
         view = self._replies.view_before(place)
+        if view is not None and self._replies.agrees_to_no(place, view):
+            return
         if view is not None and _length((view, said, own)) <= LONGEST_EXCHANGE:
             is_told = own is not said and own.refers_back and bool(said.stems)
             support = () if own is said or is_told else (said,)
@@ -434,6 +437,17 @@ class Exchanges:
 def _is_apart(context: Statement, said: Statement) -> bool:
     """Return whether a statement in another message names nothing of what ``said`` is about, but says only "it"."""
     return context.order != said.order and context.refers_back and not context.stems.keys() & said.stems.keys()
+
+
+def _is_brief(context: Statement) -> bool:
+    """Return whether a conclusion of few words names something: "We do an ultrasound instead." """
+    concludes = bool(context.markers & {Marker.CONCLUDES, Marker.REVERSES}) and not context.refers_back
+    return (
+        concludes
+        and context.is_whole
+        and context.kind is PointKind.CLAIM
+        and max(context.stems.values(), default=0) > NAMED
+    )
 
 
 def _names_something(context: Statement, said: Statement) -> bool:

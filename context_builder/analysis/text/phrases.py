@@ -73,7 +73,7 @@ _ENGLISH: Final = {
         it; ^let's do so; ^will do; ^i'm fine with; ^i can live with; ^yes let's; ^ok let's; ^okay let's; ^yes
         please; ^i'm with; ^makes sense; ^approved; ^of course; ^gladly; ^i'll do that; ^i'll do it; ^you'll get;
         ^happy to; ^done; ^so be it; ^i like that; ^love it; ^that's fine; ^good for me; is fine with me;
-        is fine by me; works for me""",
+        is fine by me; works for me; ^me too; ^same here""",
     Marker.NODS: """^yes; ^yep; ^yeah; ^ok; ^okay; ^sure; ^alright; ^all right; ^absolutely; ^definitely; ^right;
         ^certainly; ^exactly; ^good; ^great""",
     Marker.DISAGREES: """i disagree; i don't agree; i do not agree; i strongly disagree; i can't agree; i object; ^i
@@ -118,8 +118,8 @@ _ENGLISH: Final = {
         he'll love; she'll love; he'll know; she'll know; he'll like; she'll like; i wouldn't have; i don't think so
         either; what if we had; not only … but; i'm going to go; i'll be back; i'll stop; i'll shut; i have to go;
         i'll let you; what about you; how about you; he will be; she will be; she'll be; he'll be; i have to ask; i'll
-        pick up on; i'll think; i'll explain; i'll talk; i'll come back; i'll come to; i'll go through; i'll leave it;
-        i'll turn to; i will not; i won't; what was; i'll put the kettle; i'll hold you to; i'll cry; i'll die;
+        pick up on; i'll think; i'll explain; i'll talk about; i'll come back; i'll come to; i'll go through; i'll leave
+        it; i'll turn to; i will not; i won't; what was; i'll put the kettle; i'll hold you to; i'll cry; i'll die;
         i'll kill myself; i'll kill you; i'll kill him; i'll kill her; i'm going to kill myself; i'm going to kill you;
         i'm going to die; i have to think; i need to think; i'm going to set … on fire;
         i'll set … on fire; good point""",
@@ -155,7 +155,8 @@ _GERMAN: Final = {
         ^bitte; machst du; schickst du; übernimmst du""",
     Marker.ACCEPTS: """^einverstanden; ^abgemacht; ^gut; ^in ordnung; ^gute idee; ^klingt gut; ^passt; ^machen wir;
         ^mach ich; ^mache ich; ^so machen wir; ^geht klar; ^alles klar; ^gerne; ^gern; ^dafür; ^stimme zu; ^ich
-        stimme … zu; ^bin dabei; ^beschlossen; ^wird gemacht; ^das passt; ^kein einwand; ^von mir aus""",
+        stimme … zu; ^bin dabei; ^beschlossen; ^wird gemacht; ^das passt; ^kein einwand; ^von mir aus; passt mir;
+        ^mir auch; ^finde ich auch; ^sehe ich auch so""",
     Marker.NODS: "^ja; ^okay; ^klar; ^sicher; ^genau; ^jawohl; ^richtig; ^natürlich",
     Marker.DISAGREES: """^nein; ^nee; ich sehe das anders; sehe ich anders; sehe ich nicht so; ich bin dagegen; ich
         bin anderer meinung; da bin ich anderer meinung; stimmt nicht; das stimmt so nicht; ich glaube nicht; ich
@@ -188,7 +189,8 @@ _FRENCH: Final = {
         on a convenu; nous avons convenu; on retient; nous retenons; on part sur; on garde donc; on a choisi; nous
         avons choisi; on fait comme ça; on laisse tomber""",
     Marker.CONCLUDES: """^alors non; ^bon alors; ^d'accord alors; ^ok alors; ^alors on; ^donc on; ^alors nous; ^donc
-        nous; ^alors c'est; ^donc c'est; ^alors pas; ^donc pas; ^donc; ^alors … donc""",
+        nous; ^alors c'est; ^donc c'est; ^alors pas; ^donc pas; ^donc; ^d'accord donc;
+        ^très bien donc; ^alors … donc""",
     Marker.SEEKS_ASSENT: """d'accord; ça convient; ça vous va; ça te va; tout le monde est d'accord; des objections""",
     Marker.PROPOSES: """on pourrait; nous pourrions; on devrait; nous devrions; je propose; je suggère; ^et si on;
         ^si on; et si nous; pourquoi ne pas; pourquoi on ne; il faudrait; allons-y pour; prenons; gardons;
@@ -206,7 +208,7 @@ _FRENCH: Final = {
     Marker.ACCEPTS: """^d'accord; ^entendu; ^ça marche; ^ça me convient; ^ça me va; ^bonne idée; ^très bien;
         ^parfait; ^accepté; ^adopté; ^c'est bon; ^je suis d'accord; ^volontiers; ^avec plaisir; ^faisons ça;
         ^faisons comme ça; ^on fait ça; ^on fait comme ça; ^c'est noté; ^marché conclu; ^allons-y; ^pas d'objection;
-        ^oui d'accord; ^vendu; ^c'est ça""",
+        ^oui d'accord; ^vendu; ^c'est ça; ^moi aussi""",
     Marker.NODS: "^oui; ^ouais; ^bien sûr; ^exactement; ^exact; ^bien; ^absolument",
     Marker.DISAGREES: """^non; je ne suis pas d'accord; pas d'accord; je ne crois pas; je ne pense pas; j'en doute;
         je doute; c'est faux; ce n'est pas vrai; au contraire; je suis contre; je ne suis pas convaincu; je ne suis
@@ -250,7 +252,7 @@ _SPANISH: Final = {
         favor … antes""",
     Marker.ACCEPTS: """^de acuerdo; ^vale; ^me parece bien; ^buena idea; ^perfecto; ^hecho; ^trato hecho; ^muy bien;
         ^está bien; ^acordado; ^aprobado; ^estoy de acuerdo; ^claro que sí; ^adelante; ^sin objeciones; ^me gusta la
-        idea; ^hagámoslo; ^sí de acuerdo; ^conforme; ^con gusto""",
+        idea; ^hagámoslo; ^sí de acuerdo; ^conforme; ^con gusto; ^yo también""",
     Marker.NODS: "^sí; ^si; ^claro; ^exacto; ^bueno; ^por supuesto; ^bien",
     Marker.DISAGREES: """^no; no estoy de acuerdo; no lo creo; no creo que; no me parece; lo dudo; dudo que; es
         falso; no es verdad; no es cierto; al contrario; estoy en contra; no estoy convencido; no estoy convencida;

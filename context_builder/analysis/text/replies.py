@@ -36,7 +36,8 @@ _AND: Final = (
 _TAKES_UP: Final = re.compile(
     rf"(?:{_AND}[,.!]* )*(?:yes,? please|please do|do that|go ahead|that(?:['’]d| would) be (?:great|good|lovely|nice)"
     r"|great idea|good idea|sounds good|perfect|wonderful|works for me|let['’]s try that|ja,? bitte"
-    r"|that(?:['’]d| would) help(?: a lot)?|\+1|(?:many )?thanks(?: a lot| so much)?|thank you(?: very much| so much)?"
+    r"|that(?:['’]d| would) help(?: a lot)?|\+1|I will|will do|mach(?:e)? ich|je le fais|lo haré"
+    r"|(?:many )?thanks(?: a lot| so much)?|thank you(?: very much| so much)?"
     r"|(?:much |even )?better|(?:viel )?besser|mejor|(?:prima,? )?mach das|finde? ich gut|gerne?"
     r"|prima|super|meinetwegen|passt|einverstanden"
     r"|oui,? s['’]il (?:te|vous) plaît|d['’]accord|parfait"
@@ -61,6 +62,11 @@ _WITHDRAWS: Final = re.compile(
     re.IGNORECASE,
 )
 """Words with which somebody takes back what they proposed, promised or asked."""
+
+_NO_WAIT: Final = re.compile(
+    r"(?:no|nein|nee|non),? (?:wait|hold on|halt|warte\w*|moment|attend\w*|espera\w*)\b", re.IGNORECASE
+)
+"""How a speaker begins who at once takes back what they just said."""
 
 _BEFORE_WITHDRAWING: Final = 4
 """Words before those, at most, of a sentence that takes back what was said before rather than what it says itself."""
@@ -91,8 +97,16 @@ _FITS_NOT: Final = re.compile(
 )
 """Words of a reply that says of a day that it is a good one, and words with which it says something else."""
 
+_SAYS_NO: Final = re.compile(r"(?:no|nope|nein|nee|non)\b", re.IGNORECASE)
+_DENIES: Final = re.compile(
+    r"\b(?:no|not|nobody|nothing|nicht|kein\w*|pas|aucune?|sin)\b|n['’]t\b|(?<=[a-z],) no\b", re.IGNORECASE
+)
+"""A reply that says no, and words with which a statement does."""
+
 _CHOICE: Final = re.compile(
-    r"\b(?:do we want|(?:wollen|sollen|brauchen) wir|on veut|voulons-nous|queremos)\b", re.IGNORECASE
+    r"\b(?:do we want|(?:wollen|sollen|brauchen) wir|best|better|rather|am besten|am liebsten|lieber"
+    r"|mieux|mejor|on veut|voulons-nous|queremos)\b",
+    re.IGNORECASE,
 )
 
 _ASKS_WHO: Final = re.compile(
@@ -241,6 +255,8 @@ class Replies:
                 if any(self._statements[at].kind in _NEEDS_REPLY for at in reply):
                     return None
                 continue
+            if self.agrees_to_no(reply[0], proposed):
+                return reply[0]
             if self._refuses(reply):
                 return None
             accepting = next((at for at in reply[:3] if self._accepts(at, proposed, is_asked=is_asked)), None)
@@ -282,6 +298,7 @@ class Replies:
     def _only_nods(self, place: int, proposed: Statement) -> bool:
         said = self._statements[place]
         accepts = Marker.ACCEPTS in said.markers or _fits(said, proposed) or self._takes_up(place)
+        accepts |= any(self._statements[at].kind is PointKind.ACTION for at in (place, *self._following(place)[:1]))
         return not accepts and not self._repeats(place, proposed)
 
     def is_turned_down(self, place: int) -> bool:
@@ -297,6 +314,10 @@ class Replies:
         """Return whether the speaker takes the statement back, in it or soon after, or another turns it down."""
         said = self._statements[place]
         if self._withdraws_itself(said):
+            return True
+        if any(
+            _NO_WAIT.match(spoken) for at in self._following(place)[:1] for _, spoken in self._statements[at].quotes
+        ):
             return True
         after = self._after(said.last_order, 1)
         if after and said.kind is PointKind.ACTION and not said.is_question:
@@ -416,6 +437,13 @@ class Replies:
         order = self._statements[place].order
         end = min(place + 1 + LOOKED_AT, len(self._statements))
         return [at for at in range(place + 1, end) if self._statements[at].order == order]
+
+    def agrees_to_no(self, place: int, proposed: Statement) -> bool:
+        """Return whether a reply says no to what says no itself: "So no castle then." "No, no castle." """
+        said = self._statements[place]
+        says_more = said.stems.keys() - proposed.stems.keys()
+        spoken = " ".join(words for _, words in said.quotes)
+        return not says_more and _SAYS_NO.match(spoken) is not None and _DENIES.search(proposed.text) is not None
 
     def _refuses(self, reply: Sequence[int]) -> bool:
         return any(

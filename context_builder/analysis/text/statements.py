@@ -27,7 +27,7 @@ from context_builder.analysis.text.sentences import (
     fluent,
     without_opening,
 )
-from context_builder.analysis.text.vocabulary import SUBJECTS
+from context_builder.analysis.text.vocabulary import SUBJECTS, VERBS
 from context_builder.analysis.text.words import Word, words
 from context_builder.quoting import names_speakers
 
@@ -101,6 +101,16 @@ _RECAPS: Final = re.compile(
 )
 """How a sentence begins that sums up what was found."""
 
+_SO_WE_DO: Final = re.compile(
+    r"(?:(?:gut|okay|ok|ja|schön),? )*also (?!haben|hatten|sind|waren|wären|können|könnten|wissen)\w+n wir\b",
+    re.IGNORECASE,
+)
+"""How a German sentence begins that concludes what the speakers do, whatever the verb; after "dann" it may be past."""
+
+_ADDRESSES: Final = re.compile(r"\w, (\w+)[.!]*$")
+_IMPERATIVE: Final = frozenset(verb for verb in VERBS | DOING if not verb.endswith(("s", "ed", "ing"))) - {"thank"}
+"""Verbs that ask for something at the beginning of a sentence which ends in the name of who is asked."""
+
 _COUNTED: Final = re.compile(
     rf"\d|\b(?:{'|'.join(spelled[0] for spelled in TABLES['numbers'].values())})\b(?!\s*$)", re.IGNORECASE
 )
@@ -115,7 +125,8 @@ _THEN: Final = re.compile(
 
 PAST: Final = re.compile(
     r"\b(?:was|were|had|did|used|went|came|got|made|knew|lost|took|said|saw|told|left|kept|held|paid|sold|sent|spent|bought"
-    r"|brought|thought|felt|found|gave|wrote|ran|began|met|\w{2,}ed|\w+(?:ais|ait|aient|aba|aban|ía|ían)|era|eran|fue)\b",
+    r"|brought|thought|felt|found|gave|wrote|ran|began|(?<!\bon )met|\w{2,}ed"
+    r"|\w+(?:ais|ait|aient|aba|aban|ía|ían)|era|eran|fue)\b",
     re.IGNORECASE,
 )
 """Verbs with which "then" is a time in the past."""
@@ -357,6 +368,9 @@ def _markers(spoken: str, found: list[Word], opened: list[Word], names: Set[str]
         marked |= markers(_lower(spoken, opened), names, denies=denies)
     if found and found[0].lower in names and not _SIGNS.search(spoken):
         marked |= markers(_lower(spoken, found[1:]), names, denies=denies)
+    addressed = _ADDRESSES.search(spoken)
+    if addressed and addressed[1].lower() in names and opened[0].lower in _IMPERATIVE:
+        marked.add(Marker.REQUESTS)
     if denies_its_verb(spoken):
         marked.discard(Marker.PROMISES)
     elif will_do_soon(spoken):
@@ -364,6 +378,8 @@ def _markers(spoken: str, found: list[Word], opened: list[Word], names: Set[str]
     if _IN_JEST.search(spoken):
         marked -= {Marker.PROMISES, Marker.REQUESTS}
     if _THEN.search(spoken) and not PAST.search(spoken):
+        marked.add(Marker.CONCLUDES)
+    if _SO_WE_DO.match(spoken):
         marked.add(Marker.CONCLUDES)
     if _RECAPS.match(spoken) and days_in(spoken) and not PAST.search(spoken):
         marked.add(Marker.CONCLUDES)

@@ -29,6 +29,7 @@ def kinds(talk: Talk) -> list[PointKind]:
         [("Anna", "Ich schreibe morgen dem Vermieter."), ("Ben", "Nicht nötig, das ist erledigt.")],
         [("Anna", "Ich schlage vor, dass wir die Wand rot streichen."), ("Anna", "Ach, vergesst es.")],
         [("Anna", "Je vais appeler le fournisseur demain."), ("Ben", "Pas la peine, il est venu hier.")],
+        [("Ann", "I'll tell Mrs Costa today. No, wait, her son should be there."), ("Ben", "Right.")],
         [("Ana", "Voy a llamar al taller mañana."), ("Luis", "No hace falta, ya está hecho.")],
     ],
 )
@@ -132,3 +133,61 @@ def test_a_question_is_open_when_who_asks_has_no_answer_either() -> None:
         ("Ann", "I have to ask finance, no answer yet."),
     ]
     assert (PointKind.QUESTION, talk[0][1]) in told(talk)
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        [("Léa", "Alors pas de version anglaise pour l'instant."), ("Claire", "Non, pas pour l'instant.")],
+        [("Ann", "So no English version then."), ("Ben", "No, no English version.")],
+        [("Anna", "Also keine englische Fassung."), ("Ben", "Nein, keine.")],
+    ],
+)
+def test_no_to_what_says_no_agrees(talk: Talk) -> None:
+    assert kinds(talk) == [PointKind.DECISION]
+    assert PointKind.DECISION not in kinds([talk[0], (talk[1][0], "No, I want the whole shop in English by May.")])
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        [("Weber", "Also lagern wir die Proben ab jetzt bei minus 80."), ("Jana", "Finde ich auch.")],
+        [
+            ("Jana", "Dienstag um zehn?"),
+            ("Murat", "Mir auch."),
+            ("Weber", "Gut, also treffen wir uns dienstags um zehn."),
+        ],
+        [("Reid", "Then we stop the amoxicillin and give doxycycline."), ("Nina", "Okay. I'll change the chart.")],
+        [("Léa", "D'accord, donc on met le site en ligne le 12 mai."), ("Claire", "Très bien.")],
+    ],
+)
+def test_a_conclusion_is_decided_once_another_agrees_or_acts_on_it(talk: Talk) -> None:
+    assert talk[-1 if "also" in talk[-1][1] else 0][1].split("lso ")[-1][-20:] in " ".join(
+        text for kind, text in told(talk) if kind is PointKind.DECISION
+    )
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        [("Ann", "Repeat the potassium at noon, Nina."), ("Nina", "I will.")],
+        [("Ann", "The prices of the cakes are wrong."), ("Hugo", "Je les corrige aujourd'hui.")],
+        [("Ann", "Die Proben liegen im falschen Schrank."), ("Felix", "Dann räume ich sie heute um.")],
+        [("Ann", "Nobody told Mrs Costa."), ("Reid", "I'll talk to both of them on Thursday at three.")],
+    ],
+)
+def test_work_is_a_task_in_whatever_words_it_is_taken_on(talk: Talk) -> None:
+    assert PointKind.ACTION in kinds(talk)
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        [("Ann", "The sea is cold in March, Nina."), ("Nina", "Yes.")],
+        [("Ann", "I'll talk about the sea a little."), ("Nina", "Okay.")],
+        [("Ann", "Die Drucker stehen im Lager."), ("Felix", "Heute hasse ich sie.")],
+        [("Ann", "Les clients sont du quartier."), ("Hugo", "Je les trouve gentils aujourd'hui.")],
+    ],
+)
+def test_what_only_sounds_like_work_is_no_task(talk: Talk) -> None:
+    assert PointKind.ACTION not in kinds(talk)
