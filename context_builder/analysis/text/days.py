@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
+_ORDINALS: Final = (
+    "(?:twenty |twenty-|thirty |thirty-)?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)"
+    "|(?:ten|eleven|twelf|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)th|twentieth|thirtieth"
+)
 _DAY: Final = re.compile(
     r"\b(?:(?P<name>(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
-    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)"
+    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)s?"
     r"|(?:(?:on )?the (?P<english>\d{1,2})(?=st|nd|rd|th)(?:st|nd|rd|th)"
+    rf"|(?P<of_month>{_ORDINALS})(?= of (?:january|february|march|april|may|june|july|august|\w+ber)\b)"
+    rf"|the (?P<ordinal>{_ORDINALS})(?=[.,!?]|$| (?:is|works|then|it is)\b)"
     r"|(?:am|vom|zum|der|den|dem|bis) (?P<german>\d{1,2})(?=\.)"
     r"|(?:le|el|il)(?: día)? (?P<romance>\d{1,2})(?!\s*(?:%|h\b|heures|por|pour|euros)|[.,]?\d)))\b",
     re.IGNORECASE,

@@ -16,7 +16,7 @@ from context_builder.analysis.text.phrases import Marker
 from context_builder.analysis.text.pronouns import NAMED
 from context_builder.analysis.text.replies import LOOKED_AT, NEAR, SHORT, Replies
 from context_builder.analysis.text.sentences import is_foreign
-from context_builder.analysis.text.statements import Statement, sameness
+from context_builder.analysis.text.statements import PAST, Statement, sameness
 from context_builder.quoting import begins_with_a_name, of_one_speaker, quoted_name
 
 LONGEST_EXCHANGE: Final = 340
@@ -41,6 +41,13 @@ _CONSIDERS: Final = re.compile(
 """Words with which something is only thought of: it reads as undecided, whoever likes the idea."""
 
 _SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
+_RESOLVES: Final = re.compile(
+    r"\b(?:we(?:['’]ll)?|let['’]s) (?!(?:can|could|might|may)\b)\w+|\b(?:no|not)\b|(?<!haben )(?<!sind )\bwir\b"
+    r"|\bkeine?n?\b|\b(?:on|nous) (?!(?:a|est|avons|sommes)\b)\w+|\bpas d|\b\w+mos\b|\bsin\b",
+    re.IGNORECASE,
+)
+"""Words of a conclusion about what the speakers do, rather than about how things are."""
+
 _AGREES: Final = frozenset({Marker.ACCEPTS, Marker.NODS, Marker.REQUESTS})
 _OFFERS: Final = re.compile(r"(?:should|shall) I |do you want me to |soll ich |dois-je |debo ", re.IGNORECASE)
 """How a question begins whose asker offers to do something."""
@@ -151,6 +158,8 @@ class Exchanges:
         kind = statement.kind
         if Marker.CHATTERS in statement.markers and not statement.is_labelled:
             return
+        if kind is not PointKind.DECISION and not statement.is_labelled and self._replies.is_withdrawn(place):
+            return
         if kind is PointKind.CONSILIENCE:
             yield from self._contributed(place, statement)
         elif kind is PointKind.QUESTION:
@@ -173,9 +182,14 @@ class Exchanges:
         accepted = self._replies.confirms(place) if said.stems and said.kind is PointKind.CLAIM else None
         if accepted is None and (Marker.CONCLUDES in said.markers or self._replies.seeks_assent(place)):
             accepted = self._replies.assent(place)
+        resolves = (_RESOLVES.search(said.text) or days_in(said.text)) and not PAST.search(said.text)
+        if accepted is None and Marker.CONCLUDES in said.markers and resolves:
+            accepted = self._replies.accepted_before(place)
         if accepted is None:
             return None
         told = self._with_context(place) if said.is_thin else (said,)
+        if told is None and not said.refers_back and max(said.stems.values(), default=0) > NAMED:
+            told = (said,)
         if told is None or not said.stems:
             return None
         support = (self._statements[accepted],)
@@ -275,6 +289,10 @@ class Exchanges:
         if answer.kind is PointKind.CLAIM and Marker.CONCLUDES in answer.markers:
             accepted = self._replies.assent(replies[-1])
         self._told.update(replies)
+        if self._replies.is_withdrawn(replies[-1]) and answer.kind is PointKind.ACTION:
+            return
+        if accepted is None and self._replies.asks_to_conclude(place):
+            accepted = self._replies.acceptance(place, beyond_nods=True)
         if _OFFERS.match(asking[0].text) and answer.is_thin and answer.markers & _AGREES:
             yield PointCandidate(PointKind.ACTION, told, by=_speakers(*asking))
         elif answer.offers and self._replies.taken_up(replies[-1]) is not None:
@@ -310,6 +328,8 @@ class Exchanges:
         kind = said.kind
         if accepted is not None and self._statements[accepted].word_count <= SHORT:
             self._told.add(accepted)
+        if told is not None and kind is PointKind.ACTION and not days_in(said.text):
+            told = (*told, *self._due(place))
         if accepted is not None and kind is PointKind.PROPOSAL and not _CONSIDERS.search(said.text):
             kind = PointKind.DECISION
         if (
@@ -329,20 +349,35 @@ class Exchanges:
         support: tuple[Statement, ...] = ()
         if accepted is not None and kind is PointKind.DECISION:
             support = (self._statements[accepted],)
+        is_laughed_at = not said.is_labelled and self._replies.is_laughed_at(place)
+        if is_laughed_at and kind is PointKind.PROPOSAL:
+            return
         is_aside = kind is PointKind.ACTION and accepted is None and not said.is_labelled and _is_aside(said)
         yield PointCandidate(
             kind, told, support, _speakers(said, *support), reverses=_reverses(said), is_aside=is_aside
         )
+
+    def _due(self, place: int) -> tuple[Statement, ...]:
+        """Return the next sentence of the message, if it tells of "it" by what day a task will be done."""
+        after = place + 1
+        if after >= len(self._statements) or self._statements[after].order != self._statements[place].order:
+            return ()
+        due = self._statements[after]
+        if not due.refers_back or not days_in(due.text) or due.is_question or not due.is_whole:
+            return ()
+        self._told.add(after)
+        return (due,)
 
     def _with_context(self, place: int) -> tuple[Statement, ...] | None:
         """Return the statement, with the one before where it says too little by itself; None if that is no help."""
         said = self._statements[place]
         if not said.is_thin or (said.kind is PointKind.ACTION and said.names_something and not said.refers_back):
             return self._with_own_context(place, replies=said.kind in (PointKind.ACTION, PointKind.QUESTION)) or (said,)
-        for before in range(place - 1, max(-1, place - 4), -1):
+        near = [
+            at for at in range(place - 1, max(-1, place - 4), -1) if said.order - self._statements[at].order <= NEAR
+        ]
+        for before in sorted(near, key=lambda at: _is_apart(self._statements[at], said)):
             context = self._statements[before]
-            if said.order - context.order > NEAR:
-                break
             is_own = context.speaker == said.speaker and context.word_count > SHORT and bool(context.stems)
             is_told = context.kind is PointKind.ACTION or (context.kind is PointKind.DECISION and is_own)
             if (context.is_thin and not is_own) or not context.is_whole or is_told:
@@ -367,7 +402,8 @@ class Exchanges:
             if said.order - context.last_order > 2 or context.known is not None:
                 break
             is_own = context.speaker == said.speaker
-            if not _names_something(context, said):
+            is_brief = replies and said.order - context.last_order == 1 and _is_brief(context)
+            if not is_brief and not _names_something(context, said):
                 if is_own or context.is_thin:
                     continue
                 break
@@ -387,11 +423,31 @@ class Exchanges:
                 return
             self._told.add(after)
         view = self._replies.view_before(place)
-        if view is not None and _length((view, own)) <= LONGEST_EXCHANGE:
-            support = () if own is said else (said,)
-            yield PointCandidate(PointKind.DISAGREEMENT, (view, own), support, _speakers(view, own))
+        if view is not None and self._replies.agrees_to_no(place, view):
+            return
+        if view is not None and _length((view, said, own)) <= LONGEST_EXCHANGE:
+            is_told = own is not said and own.refers_back and bool(said.stems)
+            support = () if own is said or is_told else (said,)
+            told = (view, said, own) if is_told else (view, own)
+            yield PointCandidate(PointKind.DISAGREEMENT, told, support, _speakers(view, own))
         else:
             yield PointCandidate(PointKind.CLAIM, (own,), reverses=Marker.REVERSES in said.markers)
+
+
+def _is_apart(context: Statement, said: Statement) -> bool:
+    """Return whether a statement in another message names nothing of what ``said`` is about, but says only "it"."""
+    return context.order != said.order and context.refers_back and not context.stems.keys() & said.stems.keys()
+
+
+def _is_brief(context: Statement) -> bool:
+    """Return whether a conclusion of few words names something: "We do an ultrasound instead." """
+    concludes = bool(context.markers & {Marker.CONCLUDES, Marker.REVERSES}) and not context.refers_back
+    return (
+        concludes
+        and context.is_whole
+        and context.kind is PointKind.CLAIM
+        and max(context.stems.values(), default=0) > NAMED
+    )
 
 
 def _names_something(context: Statement, said: Statement) -> bool:

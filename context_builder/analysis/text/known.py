@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -73,11 +73,11 @@ class KnownSubjects:
 
     def first(
         self,
-        kinds: Set[PointKind],
+        may_be: Callable[[PointKind, Sequence[str]], bool],
         place_among: Callable[[Iterable[tuple[frozenset[str], frozenset[str]]]], int | None],
     ) -> KnownPoint | None:
-        """Return the point of the ``kinds`` whose place is chosen among the days and stems of all, the newest first."""
-        points = [(point, stems) for point, stems in reversed(self._known.values()) if point.kind in kinds]
+        """Return the point that ``may_be`` it, whose place is chosen among the days and stems of all, newest first."""
+        points = [(point, stems) for point, stems in reversed(self._known.values()) if may_be(point.kind, point.by)]
         place = place_among((frozenset(days_in(point.text)), frozenset(stems)) for point, stems in points)
         return None if place is None else points[place][0]
 

@@ -49,8 +49,8 @@ _ENGLISH: Final = {
         carried; the final decision; our decision is; let's agree that; ^agreed … we; ^so we'll go with; ^we'll go
         with; ^we're going with; ^we go with; we will stick with; we'll stick with; we'll stay with""",
     Marker.CONCLUDES: """^okay then; ^ok then; ^alright then; ^all right then; ^right then; ^good then; ^fine then;
-        ^then it's; ^then we; ^then let's; ^then leave; ^then keep; ^then take; ^then use; ^okay so; ^ok so;
-        ^so we; ^so it's; ^so not; ^okay no; ^okay it's; ^okay we; ^then no;
+        ^then it's; ^then it has to; ^then we; ^then let's; ^then leave; ^then keep; ^then take; ^then use; ^okay so;
+        ^ok so; ^okay we'll; ^ok we'll; ^so we; ^so it's; ^so not; ^okay no; ^okay it's; ^okay we; ^then no;
         ^no … then; ^okay wait with""",
     Marker.SEEKS_ASSENT: """okay with that; ok with that; fine with that; happy with that; agreed; all agree;
         everyone agree; everybody agree; any objections; does that work; is that okay; is that ok; is that fine;
@@ -69,10 +69,11 @@ _ENGLISH: Final = {
         by the end of""",
     Marker.REQUESTS: """can you; could you; would you; will you; please; would you like to; would you mind""",
     Marker.ACCEPTS: """^fine; ^agreed; ^i agree; ^sounds good; ^sounds great; ^good idea; ^great idea; ^deal;
-        ^perfect; ^works for me; ^that works; ^no objection; ^no objections; ^fair enough; ^let's do that; ^let's do
+        ^perfect; ^that works; ^no objection; ^no objections; ^fair enough; ^let's do that; ^let's do
         it; ^let's do so; ^will do; ^i'm fine with; ^i can live with; ^yes let's; ^ok let's; ^okay let's; ^yes
         please; ^i'm with; ^makes sense; ^approved; ^of course; ^gladly; ^i'll do that; ^i'll do it; ^you'll get;
-        ^happy to; ^done; ^so be it; ^i like that; ^love it; ^that's fine; ^good for me""",
+        ^happy to; ^done; ^so be it; ^i like that; ^love it; ^that's fine; ^good for me; is fine with me;
+        is fine by me; works for me; ^me too; ^same here""",
     Marker.NODS: """^yes; ^yep; ^yeah; ^ok; ^okay; ^sure; ^alright; ^all right; ^absolutely; ^definitely; ^right;
         ^certainly; ^exactly; ^good; ^great""",
     Marker.DISAGREES: """i disagree; i don't agree; i do not agree; i strongly disagree; i can't agree; i object; ^i
@@ -87,7 +88,8 @@ _ENGLISH: Final = {
     Marker.ASKS: """^what is; ^what are; ^what was; ^what do; ^what does; ^what did; ^what should; ^what would;
         ^what about; ^how is; ^how are; ^how do; ^how does; ^how did; ^how can; ^how could; ^how should; ^how would;
         ^how many; ^how much; ^how long; ^how about; ^why is; ^why are; ^why do; ^why does; ^why did; ^why don't;
-        ^who is; ^who does; ^who will; ^who owns; ^who has; ^where is; ^where are; ^where do; ^when is; ^when do;
+        ^who is; ^who's;
+        ^who does; ^who will; ^who owns; ^who has; ^where is; ^where are; ^where do; ^when is; ^when do;
         ^when will; ^which … is; ^which … do; ^do you; ^do we; ^do they; ^does it; ^does that; ^did you; ^did we;
         ^can you; ^can we; ^could you; ^could we; ^would you; ^should we; ^are you; ^are we; ^are there; ^is there;
         ^is it; ^is that; ^has anyone; ^does anyone; ^does anybody; ^have you; ^have we; ^will you; ^will we""",
@@ -97,7 +99,8 @@ _ENGLISH: Final = {
         we need to know; need to find out; remains to be seen""",
     Marker.DOUBTS: """i don't know; i do not know; we don't know; not sure; no idea; good question; no clue; that's
         open; ^open; who knows; i can't say; i wonder; hard to say; nobody knows; remains open; i didn't know; let
-        me check; have to think about; need to think about; it depends; my question is; i have one question""",
+        me check; have to think about; need to think about; no answer
+        yet; haven't answered; hasn't answered; haven't heard back; it depends; my question is; i have one question""",
     Marker.CHATTERS: """can you hear; can everybody hear; good morning; good afternoon; is everybody here; is
         everyone here; are we all on; are we all here; am i on; is this on; is it on; my turn; sorry i'm late; nice
         to meet; how are you; you're wired; want me to grab; hold that thought; see you; have a good; thank you all;
@@ -115,10 +118,11 @@ _ENGLISH: Final = {
         he'll love; she'll love; he'll know; she'll know; he'll like; she'll like; i wouldn't have; i don't think so
         either; what if we had; not only … but; i'm going to go; i'll be back; i'll stop; i'll shut; i have to go;
         i'll let you; what about you; how about you; he will be; she will be; she'll be; he'll be; i have to ask; i'll
-        pick up on; i'll think; i'll explain; i'll talk; i'll come back; i'll come to; i'll go through; i'll leave it;
-        i'll turn to; i will not; i won't; what was; i'll put the kettle; i'll hold you to; i'll cry; i'll die;
+        pick up on; i'll think; i'll explain; i'll talk about; i'll come back; i'll come to; i'll go through; i'll leave
+        it; i'll turn to; i will not; i won't; what was; i'll put the kettle; i'll hold you to; i'll cry; i'll die;
         i'll kill myself; i'll kill you; i'll kill him; i'll kill her; i'm going to kill myself; i'm going to kill you;
-        i'm going to die; i have to think; i need to think""",
+        i'm going to die; i have to think; i need to think; i'm going to set … on fire;
+        i'll set … on fire; good point""",
 }
 
 _GERMAN: Final = {
@@ -151,7 +155,8 @@ _GERMAN: Final = {
         ^bitte; machst du; schickst du; übernimmst du""",
     Marker.ACCEPTS: """^einverstanden; ^abgemacht; ^gut; ^in ordnung; ^gute idee; ^klingt gut; ^passt; ^machen wir;
         ^mach ich; ^mache ich; ^so machen wir; ^geht klar; ^alles klar; ^gerne; ^gern; ^dafür; ^stimme zu; ^ich
-        stimme … zu; ^bin dabei; ^beschlossen; ^wird gemacht; ^das passt; ^kein einwand; ^von mir aus""",
+        stimme … zu; ^bin dabei; ^beschlossen; ^wird gemacht; ^das passt; ^kein einwand; ^von mir aus; passt mir;
+        ^mir auch; ^finde ich auch; ^sehe ich auch so""",
     Marker.NODS: "^ja; ^okay; ^klar; ^sicher; ^genau; ^jawohl; ^richtig; ^natürlich",
     Marker.DISAGREES: """^nein; ^nee; ich sehe das anders; sehe ich anders; sehe ich nicht so; ich bin dagegen; ich
         bin anderer meinung; da bin ich anderer meinung; stimmt nicht; das stimmt so nicht; ich glaube nicht; ich
@@ -167,7 +172,8 @@ _GERMAN: Final = {
         wie; unklar ob; unklar ist; unklar wer; unklar wie; ich frage mich ob; ich frage mich wie; offen ist; bleibt
         die frage""",
     Marker.DOUBTS: """weiß ich nicht; weiß nicht; ich weiß es nicht; keine ahnung; gute frage; nicht sicher; ist
-        offen; bleibt offen; ^offen; noch unklar; kommt darauf an; muss ich nachsehen""",
+        offen; bleibt offen; ^offen; noch unklar; keine antwort; noch nicht geantwortet;
+        kommt darauf an; muss ich nachsehen""",
     Marker.CHATTERS: """guten morgen; guten tag; hallo zusammen; hört ihr mich; hört man mich; kannst du mich hören;
         sind alle da; wie geht es dir; wie geht's; bis nächste woche dann; schönes wochenende; danke euch; schönen
         tag; schönen abend""",
@@ -183,7 +189,8 @@ _FRENCH: Final = {
         on a convenu; nous avons convenu; on retient; nous retenons; on part sur; on garde donc; on a choisi; nous
         avons choisi; on fait comme ça; on laisse tomber""",
     Marker.CONCLUDES: """^alors non; ^bon alors; ^d'accord alors; ^ok alors; ^alors on; ^donc on; ^alors nous; ^donc
-        nous; ^alors c'est; ^donc c'est; ^alors pas; ^donc pas; ^donc; ^alors … donc""",
+        nous; ^alors c'est; ^donc c'est; ^alors pas; ^donc pas; ^donc; ^d'accord donc;
+        ^très bien donc; ^alors … donc""",
     Marker.SEEKS_ASSENT: """d'accord; ça convient; ça vous va; ça te va; tout le monde est d'accord; des objections""",
     Marker.PROPOSES: """on pourrait; nous pourrions; on devrait; nous devrions; je propose; je suggère; ^et si on;
         ^si on; et si nous; pourquoi ne pas; pourquoi on ne; il faudrait; allons-y pour; prenons; gardons;
@@ -201,7 +208,7 @@ _FRENCH: Final = {
     Marker.ACCEPTS: """^d'accord; ^entendu; ^ça marche; ^ça me convient; ^ça me va; ^bonne idée; ^très bien;
         ^parfait; ^accepté; ^adopté; ^c'est bon; ^je suis d'accord; ^volontiers; ^avec plaisir; ^faisons ça;
         ^faisons comme ça; ^on fait ça; ^on fait comme ça; ^c'est noté; ^marché conclu; ^allons-y; ^pas d'objection;
-        ^oui d'accord; ^vendu; ^c'est ça""",
+        ^oui d'accord; ^vendu; ^c'est ça; ^moi aussi""",
     Marker.NODS: "^oui; ^ouais; ^bien sûr; ^exactement; ^exact; ^bien; ^absolument",
     Marker.DISAGREES: """^non; je ne suis pas d'accord; pas d'accord; je ne crois pas; je ne pense pas; j'en doute;
         je doute; c'est faux; ce n'est pas vrai; au contraire; je suis contre; je ne suis pas convaincu; je ne suis
@@ -214,7 +221,7 @@ _FRENCH: Final = {
     Marker.RAISES: """la question est; on ne sait pas si; on ne sait pas comment; on ne sait pas qui; je ne sais pas
         si; je ne sais pas comment; pas sûr que; je me demande si; je me demande comment; reste à savoir""",
     Marker.DOUBTS: """je ne sais pas; je sais pas; aucune idée; bonne question; on ne sait pas; pas sûr; pas sûre;
-        reste ouvert; reste ouverte; à voir; ça dépend""",
+        reste ouvert; reste ouverte; point ouvert; pas de réponse; à voir; ça dépend""",
     Marker.CHATTERS: """bonjour; bonsoir; bonne semaine; bonne soirée; vous m'entendez; tu m'entends; tout le monde
         est; ça va; salut; bonne journée; merci à tous""",
     Marker.IDLE: """je vais bien; je vais mourir; je vais dire; je vais être; je vais voir; on pourrait dire; pas
@@ -245,7 +252,7 @@ _SPANISH: Final = {
         favor … antes""",
     Marker.ACCEPTS: """^de acuerdo; ^vale; ^me parece bien; ^buena idea; ^perfecto; ^hecho; ^trato hecho; ^muy bien;
         ^está bien; ^acordado; ^aprobado; ^estoy de acuerdo; ^claro que sí; ^adelante; ^sin objeciones; ^me gusta la
-        idea; ^hagámoslo; ^sí de acuerdo; ^conforme; ^con gusto""",
+        idea; ^hagámoslo; ^sí de acuerdo; ^conforme; ^con gusto; ^yo también""",
     Marker.NODS: "^sí; ^si; ^claro; ^exacto; ^bueno; ^por supuesto; ^bien",
     Marker.DISAGREES: """^no; no estoy de acuerdo; no lo creo; no creo que; no me parece; lo dudo; dudo que; es
         falso; no es verdad; no es cierto; al contrario; estoy en contra; no estoy convencido; no estoy convencida;
@@ -258,7 +265,7 @@ _SPANISH: Final = {
     Marker.RAISES: """la pregunta es; no sabemos si; no sabemos cómo; no sabemos quién; no sé si; no sé cómo; me
         pregunto si; me pregunto cómo; falta saber; queda por saber""",
     Marker.DOUBTS: """no lo sé; no sé; no tengo idea; ni idea; buena pregunta; no sabemos; no estoy seguro; no estoy
-        segura; queda abierto; queda abierta; depende de; habrá que ver""",
+        segura; queda abierto; queda abierta; no han contestado; no ha contestado; depende de; habrá que ver""",
     Marker.CHATTERS: """buenos días; buenas tardes; hola; me oís; me oyen; me escuchan; estamos todos; cómo estás;
         cómo estáis; gracias a todos; hasta luego; que tenga; que tengas; que tengan; buen día""",
     Marker.IDLE: """voy a decir; voy a ser; voy a morir; tengo que decir; no solo … sino; puedes repetir; me oís; me

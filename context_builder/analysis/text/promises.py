@@ -17,14 +17,19 @@ DOING: Final = frozenset(
 _SOON: Final = re.compile(
     r"\b(?:demain|aujourd['’]hui|ce (?:soir|matin)|cet après-midi|cette semaine|la semaine prochaine"
     r"|(?:lun|mar|mercre|jeu|vendre)di|mañana|hoy|ahora mismo|est[ae] (?:tarde|noche|semana)"
+    r"|heute|morgen|nachher|gleich|(?:diese|nächste) woche|bis (?:mon|diens|donners|frei)tag|bis mittwoch"
     r"|la semana que viene|el (?:lunes|martes|miércoles|jueves|viernes))\b",
     re.IGNORECASE,
 )
 """A time that is still to come."""
 
+_FEELS: Final = "(?:glaube|denke|finde|sehe|hoffe|meine|hasse|liebe|kenne|mag|brauche|vermisse|verstehe)"
 _OWN_DEED: Final = re.compile(
     r"\bje (?:passe(?! mon temps)|prépare|vérifie|commande|réserve|relis|demande)\b"
     r"|\bj['’](?:appelle|envoie|apporte|écris)\b"
+    r"|\bje (?:vous |te )?(?:les?|la|lui|leur) (?!pense|trouve|crois|vois)\w+e\b"
+    rf"|\bich (?!{_FEELS}\b)\w+e (?:es|sie|ihn|ihm|dir|euch)\b"
+    rf"|\b(?!{_FEELS}\b)\w+e ich (?:es|sie|ihn|ihm|dir|euch)\b"
     r"|\b(?:(?:te|os|se) )?(?:l[oae]s?|te|os) (?:llevo|traigo|mando|envío|preparo|reviso|compro|pido|arreglo|entrego"
     r"|recojo|busco|miro)\b",
     re.IGNORECASE,

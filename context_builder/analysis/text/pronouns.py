@@ -32,6 +32,9 @@ _REFERS_IN_GERMAN: Final = re.compile(
 )
 """Pronouns that stand for what was named before; in German that is a noun, which has a capital."""
 
+_DOES_IT: Final = re.compile(r"(?:then |and )?I(?:['’]ll| will) \w+ (?-i:it|them|him|her)\b", re.IGNORECASE)
+"""How a promise begins whose verb alone stands before the pronoun: a verb names nothing."""
+
 NAMED: Final = 0.5
 """Specificity of a word that a pronoun after it may stand for."""
 
@@ -58,7 +61,7 @@ def refers_back(text: str, lower: Sequence[str], names: Set[str], *, is_short: b
     ``lower`` are its words in lower case, ``names`` those that name people. A short one refers back wherever the
     pronoun is.
     """
-    if hangs(lower, is_short=is_short):
+    if hangs(lower, is_short=is_short) or _DOES_IT.match(text):
         return True
     if (refers := _REFERS_IN_GERMAN.search(text)) and is_foreign(text):
         return not any(word.text[0].isupper() and word.lower not in names for word in words(text[: refers.start()])[1:])

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from context_builder.analysis.analyst import PointKind
+from context_builder.analysis.text.days import days_in
 from context_builder.analysis.text.phrases import Marker
 from context_builder.analysis.text.sentences import is_foreign
-from context_builder.analysis.text.statements import Statement
+from context_builder.analysis.text.statements import PAST, Statement
 
 REPLIES_WITHIN: Final = 6
 """Messages after a statement among which its reply is looked for."""
@@ -35,7 +36,8 @@ _AND: Final = (
 _TAKES_UP: Final = re.compile(
     rf"(?:{_AND}[,.!]* )*(?:yes,? please|please do|do that|go ahead|that(?:['’]d| would) be (?:great|good|lovely|nice)"
     r"|great idea|good idea|sounds good|perfect|wonderful|works for me|let['’]s try that|ja,? bitte"
-    r"|that(?:['’]d| would) help(?: a lot)?|(?:many )?thanks(?: a lot| so much)?|thank you(?: very much| so much)?"
+    r"|that(?:['’]d| would) help(?: a lot)?|\+1|I will|will do|mach(?:e)? ich|je le fais|lo haré"
+    r"|(?:many )?thanks(?: a lot| so much)?|thank you(?: very much| so much)?"
     r"|(?:much |even )?better|(?:viel )?besser|mejor|(?:prima,? )?mach das|finde? ich gut|gerne?"
     r"|prima|super|meinetwegen|passt|einverstanden"
     r"|oui,? s['’]il (?:te|vous) plaît|d['’]accord|parfait"
@@ -48,6 +50,62 @@ _TAKES_UP: Final = re.compile(
 _TAKES_BACK: Final = re.compile(
     r"\b(?:actually|can['’]t|cannot|won['’]t|kann [^.,;!?]{0,60}nicht|doch nicht|al final no|no puedo|finalement"
     r"|je ne peux)\b",
+    re.IGNORECASE,
+)
+
+_WITHDRAWS: Final = re.compile(
+    r"(?<!n['’]t )(?<!not )(?<!never )\b(?:never ?mind|forget (?:about )?it|scratch that|(?:just|only|i['’]m) kidding"
+    r"|(?:was|i['’]m) jok(?:e|ing)|was a joke|changed my mind|vergiss es|vergesst es|vergessen sie es"
+    r"|war (?:nur )?(?:ein )?(?:witz|scherz|spaß)|laisse(?:z)? tomber|oublie(?:z)?|je plaisante"
+    r"|(?:était|est) une blague"
+    r"|olvídal[oa]|olvidadl[oa]|déjal[oa]|(?:es|era) (?:una )?broma)(?=\W*$|[,.;!–—]| then\b)",
+    re.IGNORECASE,
+)
+"""Words with which somebody takes back what they proposed, promised or asked."""
+
+_NO_WAIT: Final = re.compile(
+    r"(?:no|nein|nee|non),? (?:wait|hold on|halt|warte\w*|moment|attend\w*|espera\w*)\b", re.IGNORECASE
+)
+"""How a speaker begins who at once takes back what they just said."""
+
+_BEFORE_WITHDRAWING: Final = 4
+"""Words before those, at most, of a sentence that takes back what was said before rather than what it says itself."""
+
+_DECLINES: Final = re.compile(
+    r"(?:(?:oh|no|nah|nein|nee|non|ach),? )*(?:there['’]s |das ist |c['’]est |ce n['’]est )?"
+    r"(?:no need(?! to)|not (?:needed|necessary)|don['’]t bother|you don['’]t (?:have|need) to"
+    r"|nicht nötig|(?:musst|brauchst) du nicht|lass mal|pas la peine|pas (?:besoin|nécessaire)|no hace falta"
+    r"|no es necesario)\b",
+    re.IGNORECASE,
+)
+"""How a reply begins with which another turns down what was promised or offered."""
+
+_LAUGHS: Final = re.compile(r"(?:ha|(?:ha|he|hi){2,}\w*|(?:ja){3,}|lol|mdr|träum weiter)\b(?!')", re.IGNORECASE)
+"""How a reply begins that takes what was proposed for a joke."""
+
+_PROTESTS: Final = re.compile(
+    r"(?:no,? )?(?:i['’]m serious|im ernst|das mein(?:e)? ich ernst|je suis sérieu|lo digo en serio)", re.IGNORECASE
+)
+"""How somebody shows that what seemed to accept their proposal made fun of it."""
+
+_FITS: Final = re.compile(
+    r"\b(?:works|fine|okay|perfect|passt|geht|perfekt|marche|me va|convient|parfait|vale|perfecto|me viene bien)\b",
+    re.I,
+)
+_FITS_NOT: Final = re.compile(
+    r"\b(?:not|no|only|but|if|nicht|kein\w*|nur|aber|wenn|pas|mais|si|pero|works? (?:on|at|in|from))\b|n['’]t\b", re.I
+)
+"""Words of a reply that says of a day that it is a good one, and words with which it says something else."""
+
+_SAYS_NO: Final = re.compile(r"(?:no|nope|nein|nee|non)\b", re.IGNORECASE)
+_DENIES: Final = re.compile(
+    r"\b(?:no|not|nobody|nothing|nicht|kein\w*|pas|aucune?|sin)\b|n['’]t\b|(?<=[a-z],) no\b", re.IGNORECASE
+)
+"""A reply that says no, and words with which a statement does."""
+
+_CHOICE: Final = re.compile(
+    r"\b(?:do we want|(?:wollen|sollen|brauchen) wir|best|better|rather|am besten|am liebsten|lieber"
+    r"|mieux|mejor|on veut|voulons-nous|queremos)\b",
     re.IGNORECASE,
 )
 
@@ -117,6 +175,8 @@ class Replies:
         for order in self._after(asked.last_order, ANSWERS_WITHIN):
             reply = self._messages[order][:LOOKED_AT]
             if self._statements[reply[0]].speaker == asked.speaker:
+                if any(Marker.DOUBTS in self._statements[at].markers for at in reply[:2]):
+                    return QuestionAnswer(is_open=True, is_doubted=True)
                 if any(self._asks(at) for at in reply):
                     return QuestionAnswer()
                 continue
@@ -125,12 +185,23 @@ class Replies:
             found = self._told_in_answer(reply, told)
             if asks_who and found and self._statements[found[-1]].kind is PointKind.ACTION:
                 continue  # it promises something else
+            if found and self._is_doubted_later(order, asked, found):
+                return QuestionAnswer(is_open=True, is_doubted=True)
             if found and (asked.is_asked or self._statements[found[0]].kind is PointKind.PROPOSAL):
                 return QuestionAnswer(found)
             guesses = self._statements[reply[0]].is_question
             if not found and (guesses or any(not self._statements[at].is_thin for at in reply if at not in told)):
                 return QuestionAnswer()
         return QuestionAnswer(is_open=True)
+
+    def _is_doubted_later(self, order: int, asked: Statement, found: Sequence[int]) -> bool:
+        """Return whether the next message says that the answer is not known, after one that tells nothing."""
+        if any(not self._statements[at].is_thin or self._statements[at].markers & _POLAR for at in found):
+            return False
+        if any(self._statements[at].has_number or self._statements[at].names_something for at in found):
+            return False
+        later = [self._messages[then][:2] for then in self._after(order, 1)]
+        return any(Marker.DOUBTS in self._statements[at].markers for reply in later for at in reply)
 
     def _taken_on(self, place: int, told: Set[int]) -> int | None:
         """Return the place of the statement in which somebody takes on what the question asks somebody to do.
@@ -184,14 +255,23 @@ class Replies:
                 if any(self._statements[at].kind in _NEEDS_REPLY for at in reply):
                     return None
                 continue
+            if self.agrees_to_no(reply[0], proposed):
+                return reply[0]
             if self._refuses(reply):
                 return None
             accepting = next((at for at in reply[:3] if self._accepts(at, proposed, is_asked=is_asked)), None)
+            if accepting is not None and self._is_in_irony(accepting, proposed):
+                return None
             if accepting is not None and not (beyond_nods and self._only_nods(accepting, proposed)):
                 return accepting
             if any(not self._statements[at].is_thin for at in reply):
                 return None
         return None
+
+    def _is_in_irony(self, place: int, proposed: Statement) -> bool:
+        """Return whether who proposed something protests that they mean it, after what accepted it in jest."""
+        after = (self._statements[self._messages[order][0]] for order in self._after(self._statements[place].order, 1))
+        return any(then.speaker == proposed.speaker and _PROTESTS.match(then.text) for then in after)
 
     def _repeats(self, place: int, proposed: Statement) -> bool:
         """Return whether the statement reads back what was proposed, and says nothing else."""
@@ -203,7 +283,7 @@ class Replies:
         said = self._statements[place]
         if said.is_question:
             return False
-        if Marker.ACCEPTS in said.markers or self._takes_up(place):
+        if Marker.ACCEPTS in said.markers or self._takes_up(place) or _fits(said, proposed):
             return True
         if is_asked and said.kind is PointKind.ACTION and Marker.PROMISES in said.markers:
             return True
@@ -216,7 +296,10 @@ class Replies:
         return self.acceptance(place, beyond_nods=not is_asked)
 
     def _only_nods(self, place: int, proposed: Statement) -> bool:
-        return Marker.ACCEPTS not in self._statements[place].markers and not self._repeats(place, proposed)
+        said = self._statements[place]
+        accepts = Marker.ACCEPTS in said.markers or _fits(said, proposed) or self._takes_up(place)
+        accepts |= any(self._statements[at].kind is PointKind.ACTION for at in (place, *self._following(place)[:1]))
+        return not accepts and not self._repeats(place, proposed)
 
     def is_turned_down(self, place: int) -> bool:
         """Return whether the message goes on by asking whether that may be, and another speaker says no to it."""
@@ -226,6 +309,75 @@ class Replies:
         after = next(iter(self._after(said.last_order, 1)), None)
         reply = None if after is None else self._statements[self._messages[after][0]]
         return reply is not None and reply.speaker != said.speaker and Marker.DISAGREES in reply.markers
+
+    def is_withdrawn(self, place: int) -> bool:
+        """Return whether the speaker takes the statement back, in it or soon after, or another turns it down."""
+        said = self._statements[place]
+        if self._withdraws_itself(said):
+            return True
+        if any(
+            _NO_WAIT.match(spoken) for at in self._following(place)[:1] for _, spoken in self._statements[at].quotes
+        ):
+            return True
+        after = self._after(said.last_order, 1)
+        if after and said.kind is PointKind.ACTION and not said.is_question:
+            reply = self._statements[self._messages[after[0]][0]]
+            if reply.speaker != said.speaker and _DECLINES.match(reply.text):
+                return True
+        later = [at for order in self._after(said.last_order, NEAR) for at in self._messages[order][:LOOKED_AT]]
+        for then in (self._statements[at] for at in (*self._following(place), *later)):
+            if then.speaker != said.speaker:
+                continue
+            if _WITHDRAWS.search(then.text):
+                return not self._withdraws_itself(then)
+            if then.kind in _NEEDS_REPLY:
+                return False
+        return False
+
+    def _withdraws_itself(self, said: Statement) -> bool:
+        found = _WITHDRAWS.search(said.text)
+        return found is not None and len(said.text[: found.start()].split()) > _BEFORE_WITHDRAWING
+
+    def is_laughed_at(self, place: int) -> bool:
+        """Return whether another speaker takes the statement for a joke."""
+        said = self._statements[place]
+        return any(
+            reply.speaker != said.speaker and _LAUGHS.match(reply.quotes[0][1] if reply.quotes else reply.text)
+            for reply in (self._statements[self._messages[order][0]] for order in self._after(said.last_order, 2))
+        )
+
+    def accepted_before(self, place: int) -> int | None:
+        """Return the place of the statement that accepted what the one at ``place`` sums up: "Fine." "So we take it."
+
+        It is about what was proposed just before.
+        """
+        said = self._statements[place]
+        before = [at for at in range(max(0, place - 3 * LOOKED_AT), place) if self._statements[at].order < said.order]
+        accepted = next(
+            (
+                at
+                for at in reversed(before)
+                if said.order - self._statements[at].last_order < NEAR and self._agrees(at, said)
+            ),
+            None,
+        )
+        if accepted is None:
+            return None
+        for at in before:
+            raised = self._statements[at]
+            if said.order - raised.last_order > 2 * REPLIES_WITHIN or not raised.stems.keys() & said.stems.keys():
+                continue
+            is_choice = raised.markers & {Marker.PROPOSES, Marker.CONCLUDES} or _CHOICE.search(raised.text)
+            same_day = {*days_in(raised.text)} & {*days_in(said.text)}
+            if is_choice or same_day or (at == accepted and raised.has_number):
+                return accepted
+        return None
+
+    def _agrees(self, place: int, said: Statement) -> bool:
+        reply = self._statements[place]
+        if reply.speaker == said.speaker or reply.is_question or Marker.DISAGREES in reply.markers:
+            return False
+        return bool(reply.markers & {Marker.ACCEPTS, Marker.NODS}) or self._takes_up(place)
 
     def confirms(self, place: int) -> int | None:
         """Return the place of the statement that accepted what the one at ``place`` says again as settled."""
@@ -244,6 +396,12 @@ class Replies:
         if Marker.PROPOSES in said.markers or self.seeks_assent(place):
             return True
         return Marker.CONCLUDES in said.markers and (is_foreign(said.text) or bool(_OF_US.search(said.text)))
+
+    def asks_to_conclude(self, place: int) -> bool:
+        """Return whether a question asks whether a conclusion about what the speakers do is right: "So we sell it?" """
+        said = self._statements[place]
+        is_conclusion = Marker.CONCLUDES in said.markers and PAST.search(said.text) is None
+        return is_conclusion and said.is_question and self._wants_assent(place)
 
     def taken_up(self, place: int) -> int | None:
         """Return the place of the next reply if another speaker takes up an offer in it, and says nothing else."""
@@ -280,6 +438,13 @@ class Replies:
         end = min(place + 1 + LOOKED_AT, len(self._statements))
         return [at for at in range(place + 1, end) if self._statements[at].order == order]
 
+    def agrees_to_no(self, place: int, proposed: Statement) -> bool:
+        """Return whether a reply says no to what says no itself: "So no castle then." "No, no castle." """
+        said = self._statements[place]
+        says_more = said.stems.keys() - proposed.stems.keys()
+        spoken = " ".join(words for _, words in said.quotes)
+        return not says_more and _SAYS_NO.match(spoken) is not None and _DENIES.search(proposed.text) is not None
+
     def _refuses(self, reply: Sequence[int]) -> bool:
         return any(
             Marker.DISAGREES in said.markers or said.text.lower().startswith(("but ", "aber ", "mais ", "pero "))
@@ -301,6 +466,12 @@ class Replies:
     def _after(self, order: int, within: int) -> Sequence[int]:
         """Return the messages that say something, of those ``within`` so many after ``order``."""
         return self._orders[bisect_right(self._orders, order) : bisect_right(self._orders, order + within)]
+
+
+def _fits(said: Statement, proposed: Statement) -> bool:
+    """Return whether a statement says of the day that was proposed that it is a good one: "The ninth, that works." """
+    same_day = {*days_in(said.text)} & {*days_in(proposed.text)}
+    return bool(same_day) and _FITS.search(said.text) is not None and _FITS_NOT.search(said.text) is None
 
 
 def _only_listens(text: str) -> bool:

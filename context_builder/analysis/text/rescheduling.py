@@ -82,6 +82,11 @@ class Rescheduling:
             on_old_day.append(place)
         return on_old_day[0] if self.is_moved and len(on_old_day) == 1 else None
 
+    def may_move(self, kind: PointKind, by: Sequence[str]) -> bool:
+        """Return whether a point may give way: what somebody promised does where they say so themselves or agree."""
+        is_promise_of_others = kind is PointKind.ACTION and self.candidate.kind is PointKind.DECISION
+        return kind in MOVABLE and not (is_promise_of_others and by and {*by}.isdisjoint(self.candidate.by))
+
     def leads_to(self, other: PointCandidate) -> bool:
         """Return whether another candidate is but how the new day came up."""
         return self.recalled in other.told and other.kind not in _SETTLED
@@ -123,7 +128,8 @@ def _moved(moved: Rescheduling, kept: list[_Kept], known: KnownSubjects) -> Poin
 
     None if neither has it.
     """
-    dated = islice((one for one in reversed(kept) if one.days and one.candidate.kind in MOVABLE), REMEMBERED)
+    movable = (one for one in reversed(kept) if one.days and moved.may_move(one.candidate.kind, one.candidate.by))
+    dated = islice(movable, REMEMBERED)
     earlier = [one for one in dated if one.candidate.order < moved.recalled.order]
     place = moved.place_of_old((one.days, one.stems) for one in earlier)
     if place is not None:
@@ -131,7 +137,7 @@ def _moved(moved: Rescheduling, kept: list[_Kept], known: KnownSubjects) -> Poin
         kept[:] = [one for one in kept if one.candidate is not old and not moved.leads_to(one.candidate)]
         candidate = moved.instead_of(old.kind)
         return candidate if candidate.replaces is not None else replace(candidate, replaces=old.replaces)
-    point = known.first(MOVABLE, moved.place_of_old)
+    point = known.first(moved.may_move, moved.place_of_old)
     if point is None:
         return None
     kept[:] = [one for one in kept if not moved.leads_to(one.candidate)]

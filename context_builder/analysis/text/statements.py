@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind
+from context_builder.analysis.evidence.words import TABLES
 from context_builder.analysis.text.days import days_in
 from context_builder.analysis.text.markers import (
     is_plain,
@@ -26,6 +27,7 @@ from context_builder.analysis.text.sentences import (
     fluent,
     without_opening,
 )
+from context_builder.analysis.text.vocabulary import SUBJECTS, VERBS
 from context_builder.analysis.text.words import Word, words
 from context_builder.quoting import names_speakers
 
@@ -86,6 +88,34 @@ _IN_JEST: Final = re.compile(
 )
 """What is promised for a day that may never come, how somebody asks not to be taken at their word, or leaves."""
 
+_REPORTED: Final = re.compile(
+    r"(?!(?:i|we|you|ich|wir|du|je|j['’]|on|nous|yo)\b)(?:[\w'’-]+ ){1,4}"
+    r"(?:say|says|said|thinks?|thought|told (?:me|us)|wants?|wanted|sagt|sagte|sagen|meint|meinte|meinen|will|wollte"
+    r"|dit|disent|disait|pense|dice|dicen|dijo)(?: que| that|,)? (?=we|us|wir|on|nous|you|they|he|she|i\b|dass|\w+mos)",
+    re.IGNORECASE,
+)
+"""How a sentence begins that tells what another said or wants."""
+
+_RECAPS: Final = re.compile(
+    r"(?:so|ok|okay|gut|donc|bon|d['’]accord|entonces|vale|(?:gut,? )?also)\b(?!\s+(?:far|much|many))", re.IGNORECASE
+)
+"""How a sentence begins that sums up what was found."""
+
+_SO_WE_DO: Final = re.compile(
+    r"(?:(?:gut|okay|ok|ja|schön),? )*also (?!haben|hatten|sind|waren|wären|können|könnten|wissen)\w+n wir\b",
+    re.IGNORECASE,
+)
+"""How a German sentence begins that concludes what the speakers do, whatever the verb; after "dann" it may be past."""
+
+_ADDRESSES: Final = re.compile(r"\w, (\w+)[.!]*$")
+_IMPERATIVE: Final = frozenset(verb for verb in VERBS | DOING if not verb.endswith(("s", "ed", "ing"))) - {"thank"}
+"""Verbs that ask for something at the beginning of a sentence which ends in the name of who is asked."""
+
+_COUNTED: Final = re.compile(
+    rf"\d|\b(?:{'|'.join(spelled[0] for spelled in TABLES['numbers'].values())})\b(?!\s*$)", re.IGNORECASE
+)
+"""A figure of something, unlike "that one"."""
+
 _THEN: Final = re.compile(
     r"\w(?<!\b(?:back|even|from|just|till))(?<!\band)(?<!\b(?:since|until))(?<!\bby) then[.!]*$"
     r"|(?<!jusqu['’])\balors[.!]*$|(?<!desde )(?<!hasta )\bentonces[.!]*$",
@@ -93,9 +123,10 @@ _THEN: Final = re.compile(
 )
 """How a conclusion ends: "Thursday at eight then." """
 
-_PAST: Final = re.compile(
+PAST: Final = re.compile(
     r"\b(?:was|were|had|did|used|went|came|got|made|knew|lost|took|said|saw|told|left|kept|held|paid|sold|sent|spent|bought"
-    r"|brought|thought|felt|found|gave|wrote|ran|began|met|\w{2,}ed|\w+(?:ais|ait|aient|aba|aban|ía|ían)|era|eran|fue)\b",
+    r"|brought|thought|felt|found|gave|wrote|ran|began|(?<!\bon )met|\w{2,}ed"
+    r"|\w+(?:ais|ait|aient|aba|aban|ía|ían)|era|eran|fue)\b",
     re.IGNORECASE,
 )
 """Verbs with which "then" is a time in the past."""
@@ -335,17 +366,26 @@ def _markers(spoken: str, found: list[Word], opened: list[Word], names: Set[str]
     marked = markers(_lower(spoken, found), names, denies=denies) | markers_of_unspaced(spoken)
     if len(opened) < len(found):
         marked |= markers(_lower(spoken, opened), names, denies=denies)
+    if found and found[0].lower in names and not _SIGNS.search(spoken):
+        marked |= markers(_lower(spoken, found[1:]), names, denies=denies)
+    addressed = _ADDRESSES.search(spoken)
+    if addressed and addressed[1].lower() in names and opened[0].lower in _IMPERATIVE:
+        marked.add(Marker.REQUESTS)
     if denies_its_verb(spoken):
         marked.discard(Marker.PROMISES)
     elif will_do_soon(spoken):
         marked.add(Marker.PROMISES)
     if _IN_JEST.search(spoken):
         marked -= {Marker.PROMISES, Marker.REQUESTS}
-    if _THEN.search(spoken) and not _PAST.search(spoken):
+    if _THEN.search(spoken) and not PAST.search(spoken):
+        marked.add(Marker.CONCLUDES)
+    if _SO_WE_DO.match(spoken):
+        marked.add(Marker.CONCLUDES)
+    if _RECAPS.match(spoken) and days_in(spoken) and not PAST.search(spoken):
         marked.add(Marker.CONCLUDES)
     if settled := _SO_IT_IS.match(spoken):
         begun, chosen = spoken[: settled.start("chosen")], settled["chosen"]
-        if days_in(chosen) or _NAME.search(f"{begun and ' '}{chosen}"):
+        if days_in(chosen) or _COUNTED.search(chosen) or _NAME.search(f"{begun and ' '}{chosen}"):
             marked.add(Marker.DECIDES)
     for name, will, verb in zip(opened, opened[1:], opened[2:], strict=False):
         if will.lower == "will" and verb.lower in DOING and name.text[0].isupper() and name.is_content:
@@ -362,7 +402,7 @@ def _kind(text: str, found: list[Word], marked: Set[Marker], is_question: bool) 
         if Marker.PROMISES in marked:
             return PointKind.ACTION
         if Marker.PROPOSES in marked:
-            return PointKind.PROPOSAL
+            return PointKind.CLAIM if _REPORTED.match(text) else PointKind.PROPOSAL
         if Marker.REQUESTS in marked or (Marker.IS_DUE in marked and not _NOT_TO_DO.search(text)):
             return PointKind.ACTION
     return PointKind.DISAGREEMENT if Marker.DISAGREES in marked else PointKind.CLAIM
@@ -374,8 +414,8 @@ def _is_whole(text: str, spoken: str, found: list[Word]) -> bool:
     if spoken.endswith(BROKEN_OFF):
         return False
     if len(found) > 1 and found[0].lower in _CONJUNCTIONS and found[1].lower in _PREPOSITIONS:
-        return False
-    if found and spoken[:1].islower() and found[0].lower in _DEPENDENT:
+        return any(word.lower in SUBJECTS for word in found)
+    if found and spoken[:1].islower() and found[0].lower in _DEPENDENT and not _ASKED.search(text):
         return False
     return bool(_ENDED.search(text)) or not found or found[-1].lower not in _BREAKS_OFF
 
