@@ -1,4 +1,4 @@
-"""``ingest``: a folder's files as artifacts."""
+"""``ingest``: files as artifacts."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _LONGEST_NAME: Final = 200
 
 
 def ingest(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder to read.", show_default=False, exists=True, file_okay=False, readable=True)
+    path: Annotated[
+        Path, typer.Argument(help="Folder or file to read.", show_default=False, exists=True, readable=True)
     ],
     project: Annotated[
         str, typer.Option("--project", help="Project that the files belong to.", show_default=False, callback=legible)
@@ -56,12 +56,15 @@ def ingest(
     wait: Annotated[bool, typer.Option("--wait", help="Return only when all passages are embedded.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Store a folder's text files as artifacts, and the links and imports between them as edges.
+    """Store a folder's text files, or one file, as artifacts, and the links and imports between them as edges.
 
     The command reads Markdown, other text and source code. It skips hidden files, symbolic links and files that
     .gitignore matches, in the folder or above it up to the repository's root. It sends nothing for unchanged files, so
     run it whenever files change: new content creates the artifact's next version. If a model is configured, the model
     writes shorter texts of public and internal documents. If interrupted, the command continues the next time.
+
+    A single file is read whatever its name is, and stored as if its folder had been given; its links to other files
+    follow when the folder is.
 
     If there is an embedding engine or EMBEDDING_MODEL, passages are embedded for ten seconds. The command then says how
     many are left and how long they will take: `serve` embeds them in the background, or `ingest --wait` now. Until
@@ -70,6 +73,8 @@ def ingest(
     Examples:
 
         context-builder ingest docs --project kelp
+
+        context-builder ingest permit.pdf --project kelp
 
         context-builder ingest . --project kelp --sensitivity confidential --prune
     """
@@ -85,11 +90,11 @@ def ingest(
         options = IngestOptions(project, module, Status(status), Sensitivity(sensitivity), prune)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    run(_ingest(folder, tenant, options, wait=wait, as_json=as_json))
+    run(_ingest(path, tenant, options, wait=wait, as_json=as_json))
 
 
-async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, wait: bool, as_json: bool) -> None:
-    from context_builder.knowledge.ingest.ingest import ingest as ingest_folder
+async def _ingest(path: Path, tenant: str | None, options: IngestOptions, *, wait: bool, as_json: bool) -> None:
+    from context_builder.knowledge.ingest.ingest import ingest as ingest_path
     from context_builder.wiring.knowledge import open_knowledge, open_package_service
 
     settings = settings_in_force()
@@ -98,7 +103,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, w
     with Progress(*_columns("Reading"), console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("files", total=None)
         async with open_knowledge(settings) as knowledge:
-            result = await ingest_folder(knowledge.store, tenant_id, folder, options, _shown_in(progress, bar))
+            result = await ingest_path(knowledge.store, tenant_id, path, options, _shown_in(progress, bar))
             projected = await _projected(settings, knowledge.store, tenant_id)
     if result.erased:
         async with open_package_service(settings, tenant_id) as packages:

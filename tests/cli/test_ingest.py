@@ -54,6 +54,26 @@ def test_one_file_is_told_as_one(folder: Path) -> None:
     assert "1 file: 1 new" in ingest(str(folder), "--project", "kelp").stdout
 
 
+def test_a_single_file_is_stored_whatever_its_name_is(folder: Path) -> None:
+    (folder / ".notes.md").write_text("# Notes")
+    (folder / ".gitignore").write_text("*.md")
+    assert "1 file: 1 new" in ingest(str(folder / "a.md"), "--project", "kelp").stdout
+    assert "1 file: 1 new" in ingest(str(folder / ".notes.md"), "--project", "kelp").stdout
+
+
+def test_pruning_needs_a_folder(folder: Path) -> None:
+    told = ingest(str(folder / "a.md"), "--project", "kelp", "--prune")
+    assert told.exit_code == 1
+    assert told.stderr.strip().startswith("context-builder: --prune needs the project's folder")
+
+
+def test_a_folder_whose_rules_cannot_be_read_is_told_in_a_line(folder: Path) -> None:
+    (folder / ".gitignore").write_text("*.md\n" * 100_000)
+    told = ingest(str(folder), "--project", "kelp")
+    assert told.exit_code == 1
+    assert "cannot be read: its .gitignore is larger" in told.stderr
+
+
 def test_files_belong_to_no_module_but_the_one_that_is_named(folder: Path, migrated_url: str) -> None:
     async def modules() -> set[str]:
         database = PostgresDatabase(migrated_url)
