@@ -15,7 +15,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
@@ -100,7 +99,7 @@ async def _ingest(path: Path, tenant: str | None, options: IngestOptions, *, wai
     settings = settings_in_force()
     log.configure("error", settings.process.log_format)  # what cannot be embedded is said in the output
     tenant_id = tenant or settings.memory.tenant_id
-    with Progress(*_columns("Reading"), console=Console(stderr=True), transient=True) as progress:
+    with _progress("Reading") as progress:
         bar = progress.add_task("files", total=None)
         async with open_knowledge(settings) as knowledge:
             result = await ingest_path(knowledge.store, tenant_id, path, options, _shown_in(progress, bar))
@@ -139,8 +138,11 @@ async def _ingest(path: Path, tenant: str | None, options: IngestOptions, *, wai
         typer.echo(f"Documents are found by words alone: {plain(embedded.hint, 200)}", err=True)
 
 
-def _columns(what: str) -> tuple[ProgressColumn, ...]:
-    return TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+def _progress(what: str) -> Progress:
+    """Return a bar on standard error, which only a terminal shows: of a log it would be an empty line."""
+    console = Console(stderr=True)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _shown_in(progress: Progress, bar: TaskID) -> Callable[[int, int], None]:
@@ -191,7 +193,7 @@ async def _embedded(settings: Settings, tenant_id: str, patience: float | None) 
         return _Embedding(hint=described.hint)
     made = _Embedding()
     try:
-        with Progress(*_columns("Embedding"), console=Console(stderr=True), transient=True) as progress:
+        with _progress("Embedding") as progress:
             bar = progress.add_task("passages", total=None)
             began = time.monotonic()
 
