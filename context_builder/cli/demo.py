@@ -239,6 +239,7 @@ async def _tell(client: SessionClient, console: Console, seen: DemoSighting, sto
                 f"about: {domains or 'not known yet'}",
                 highlight=False,
                 markup=False,
+                soft_wrap=True,  # a log's line is as long as what it tells
             )
 
 

@@ -1,4 +1,4 @@
-"""``ingest``: a folder's files as artifacts."""
+"""``ingest``: files as artifacts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
@@ -40,8 +39,8 @@ _LONGEST_NAME: Final = 200
 
 
 def ingest(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder to read.", show_default=False, exists=True, file_okay=False, readable=True)
+    path: Annotated[
+        Path, typer.Argument(help="Folder or file to read.", show_default=False, exists=True, readable=True)
     ],
     project: Annotated[
         str, typer.Option("--project", help="Project that the files belong to.", show_default=False, callback=legible)
@@ -56,12 +55,15 @@ def ingest(
     wait: Annotated[bool, typer.Option("--wait", help="Return only when all passages are embedded.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Store a folder's text files as artifacts, and the links and imports between them as edges.
+    """Store a folder's text files, or one file, as artifacts, and the links and imports between them as edges.
 
     The command reads Markdown, other text and source code. It skips hidden files, symbolic links and files that
     .gitignore matches, in the folder or above it up to the repository's root. It sends nothing for unchanged files, so
     run it whenever files change: new content creates the artifact's next version. If a model is configured, the model
     writes shorter texts of public and internal documents. If interrupted, the command continues the next time.
+
+    A single file is read whatever its name is, and stored as if its folder had been given; its links to other files
+    follow when the folder is.
 
     If there is an embedding engine or EMBEDDING_MODEL, passages are embedded for ten seconds. The command then says how
     many are left and how long they will take: `serve` embeds them in the background, or `ingest --wait` now. Until
@@ -70,6 +72,8 @@ def ingest(
     Examples:
 
         context-builder ingest docs --project kelp
+
+        context-builder ingest permit.pdf --project kelp
 
         context-builder ingest . --project kelp --sensitivity confidential --prune
     """
@@ -85,20 +89,20 @@ def ingest(
         options = IngestOptions(project, module, Status(status), Sensitivity(sensitivity), prune)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    run(_ingest(folder, tenant, options, wait=wait, as_json=as_json))
+    run(_ingest(path, tenant, options, wait=wait, as_json=as_json))
 
 
-async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, wait: bool, as_json: bool) -> None:
-    from context_builder.knowledge.ingest.ingest import ingest as ingest_folder
+async def _ingest(path: Path, tenant: str | None, options: IngestOptions, *, wait: bool, as_json: bool) -> None:
+    from context_builder.knowledge.ingest.ingest import ingest as ingest_path
     from context_builder.wiring.knowledge import open_knowledge, open_package_service
 
     settings = settings_in_force()
     log.configure("error", settings.process.log_format)  # what cannot be embedded is said in the output
     tenant_id = tenant or settings.memory.tenant_id
-    with Progress(*_columns("Reading"), console=Console(stderr=True), transient=True) as progress:
+    with _progress("Reading") as progress:
         bar = progress.add_task("files", total=None)
         async with open_knowledge(settings) as knowledge:
-            result = await ingest_folder(knowledge.store, tenant_id, folder, options, _shown_in(progress, bar))
+            result = await ingest_path(knowledge.store, tenant_id, path, options, _shown_in(progress, bar))
             projected = await _projected(settings, knowledge.store, tenant_id)
     if result.erased:
         async with open_package_service(settings, tenant_id) as packages:
@@ -134,8 +138,11 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, w
         typer.echo(f"Documents are found by words alone: {plain(embedded.hint, 200)}", err=True)
 
 
-def _columns(what: str) -> tuple[ProgressColumn, ...]:
-    return TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+def _progress(what: str) -> Progress:
+    """Return a bar on standard error, which only a terminal shows: of a log it would be an empty line."""
+    console = Console(stderr=True)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _shown_in(progress: Progress, bar: TaskID) -> Callable[[int, int], None]:
@@ -186,7 +193,7 @@ async def _embedded(settings: Settings, tenant_id: str, patience: float | None) 
         return _Embedding(hint=described.hint)
     made = _Embedding()
     try:
-        with Progress(*_columns("Embedding"), console=Console(stderr=True), transient=True) as progress:
+        with _progress("Embedding") as progress:
             bar = progress.add_task("passages", total=None)
             began = time.monotonic()
 

@@ -67,7 +67,7 @@ def _table(found: Outcomes) -> Table:
             table.add_row(Text(part, style="bold cyan"))
         for one in groups[:_MOST_SHOWN]:
             bounds = f"{one.low:.2f} – {one.high:.2f}"
-            table.add_row(Text(f"  {plain(one.name, 60)}"), f"{one.packages:,}", f"{one.mean:.2f}", bounds)
+            table.add_row(Text(f"  {plain(one.title or one.name, 60)}"), f"{one.packages:,}", f"{one.mean:.2f}", bounds)
     if found.notes:
         table.add_row(Text("latest notes", style="bold cyan"))
     for note in found.notes[:_MOST_SHOWN]:

@@ -28,6 +28,9 @@ SIZES: Final = (500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
 
 _Z: Final = 1.96
 
+_SHOWN_OF_HASH: Final = 12
+"""Characters by which versions of policies are told apart."""
+
 
 class RatedSource(BaseModel):
     """A source of a rated package."""
@@ -53,9 +56,13 @@ class RatedPackage(BaseModel):
 
 
 class OutcomeGroup(CamelModel):
-    """The mean outcome of a group of packages, 0 to 1, how many there are, and the bounds of the mean at 95 %."""
+    """The mean outcome of a group of packages, 0 to 1, how many there are, and the bounds of the mean at 95 %.
+
+    ``title`` says in words what a ``name`` means that people cannot read, and is empty for the others.
+    """
 
     name: str
+    title: str = ""
     packages: int
     mean: float
     low: float
@@ -87,15 +94,18 @@ class Outcomes(CamelModel):
     notes: tuple[OutcomeNote, ...]
 
 
-def outcomes_of(rated: Sequence[RatedPackage]) -> Outcomes:
-    """Return the outcomes of rated packages."""
+def outcomes_of(rated: Sequence[RatedPackage], policies_now: str = "") -> Outcomes:
+    """Return the outcomes of rated packages; ``policies_now`` is the version of the policies in force, if known."""
     told = [one for one in rated if one.outcome is not None]
     notes = (one for one in rated if one.note)
     return Outcomes(
         packages=len(told),
         overall=_group("all", told),
         by_size=_groups(_by(told, lambda one: [_size(one.tokens_used)]), order=_SIZE_NAMES),
-        by_policy=_groups(_by(told, lambda one: [one.policy_version])),
+        by_policy=tuple(
+            one.model_copy(update={"title": _policies_title(one.name, policies_now)})
+            for one in _groups(_by(told, lambda one: [one.policy_version]))
+        ),
         by_signal=_by_signal(told),
         by_source=_groups(_by(told, lambda one: {source.ref for source in one.sources}))[:MOST_SOURCES],
         notes=tuple(
@@ -111,6 +121,16 @@ _SIZE_NAMES: Final = (*(f"at most {most:,} tokens" for most in SIZES), f"more th
 def _size(tokens: int) -> str:
     """Return the name of the size that so many tokens are."""
     return next((name for most, name in zip(SIZES, _SIZE_NAMES, strict=False) if tokens <= most), _SIZE_NAMES[-1])
+
+
+def _policies_title(version: str, policies_now: str) -> str:
+    """Return what policies are called: a version is a hash, so they are those in force or earlier ones."""
+    if not version:
+        return "no policies"
+    if version == policies_now:
+        return "the policies in force"
+    which = "earlier policies" if policies_now else "policies"
+    return f"{which}, {version.partition(':')[2][:_SHOWN_OF_HASH]}"
 
 
 def _by(
@@ -159,5 +179,6 @@ def _by_signal(rated: Sequence[RatedPackage]) -> tuple[OutcomeGroup, ...]:
             f"{name}: higher": [one for one, score in zip(shown, scores, strict=True) if score > middle],
             f"{name}: lower": [one for one, score in zip(shown, scores, strict=True) if score <= middle],
         }
-        made += _groups(halves, order=list(halves))
+        if all(halves.values()):  # a half alone compares nothing
+            made += _groups(halves, order=list(halves))
     return tuple(made)

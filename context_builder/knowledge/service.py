@@ -363,7 +363,8 @@ class PackageService:
 
     async def outcomes(self, agent: Agent, since: datetime) -> Outcomes:
         """Return how packages did that feedback since then tells of: by size, policy and signal, and of each source."""
-        found = outcomes_of(await self._record.outcomes(agent.tenant, since, MOST_RATED))
+        rated = await self._record.outcomes(agent.tenant, since, MOST_RATED)
+        found = outcomes_of(rated, await self.viewer.policy_version(agent) if rated else "")
         shown = await self.viewer.redacted(*(one.note for one in found.notes))
         notes = [one.model_copy(update={"note": note}) for one, note in zip(found.notes, shown, strict=True)]
         return found.model_copy(update={"notes": tuple(notes)})

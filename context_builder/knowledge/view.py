@@ -67,8 +67,17 @@ class Viewer:
 
     async def governance(self, agent: Agent) -> int | None:
         """Return which version of governance holds; None where that cannot be told."""
+        report = await self._report(agent)
+        return report.governance if report else None
+
+    async def policy_version(self, agent: Agent) -> str:
+        """Return the version of the policies in force; empty where that cannot be told."""
+        report = await self._report(agent)
+        return report.policy_version if report else ""
+
+    async def _report(self, agent: Agent) -> AccessReport | None:
         try:
-            return (await self._policy.decide(agent, (), _NOTHING)).governance
+            return await self._policy.decide(agent, (), _NOTHING)
         except ContextBuilderError:
             return None
 

@@ -28,7 +28,7 @@ from context_builder.session.conversation.changes import CORRECTION
 from context_builder.session.conversation.memory_batch import MemoryBatch, with_speaker
 from context_builder.session.conversation.state import read_correction
 from context_builder.session.keys import Keys
-from context_builder.session.store.registry import RegisteredSession
+from context_builder.session.store.registry import RegisteredSession, SessionRegistry
 from context_builder.session.stored import MESSAGE, Checkpoint
 from context_builder.storage.redis_availability import read_together, translated
 
@@ -55,7 +55,7 @@ class SessionMessages:
         state = await SessionClient(self._redis, session_id).remembered()
         arguments = {"session": session_id, "after": after, "most": limit}
         stored = await self._database.call("context_said_after", self._tenant_id, arguments)
-        if state is None and not stored and not await self._was_stored(session_id, after):
+        if state is None and not stored and not await self._exists(session_id, after):
             return None
         waiting = await self._waiting(session_id)
         responses, buffer = (
@@ -68,7 +68,10 @@ class SessionMessages:
 
         return await beside_loop(merged)
 
-    async def _was_stored(self, session_id: str, after: int) -> bool:
+    async def _exists(self, session_id: str, after: int) -> bool:
+        """Return whether Redis knows the session, whose first messages may wait, or some of its messages are stored."""
+        if await SessionRegistry(self._redis).find(session_id) is not None:
+            return True
         arguments = {"session": session_id, "after": -1, "most": 1}
         return after >= 0 and bool(await self._database.call("context_said_after", self._tenant_id, arguments))
 

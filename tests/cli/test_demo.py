@@ -64,8 +64,8 @@ async def running(redis: Redis) -> AsyncIterator[None]:
         task.cancel()
 
 
-async def test_without_a_terminal_it_tells_in_lines(redis: Redis) -> None:
-    console, stop = Console(file=io.StringIO(), width=110), asyncio.Event()
+async def test_without_a_terminal_it_tells_in_lines_that_are_not_broken(redis: Redis) -> None:
+    console, stop = Console(file=io.StringIO(), width=20), asyncio.Event()
     async with running(redis):
         seen = await play(SessionClient(redis, "point-arlen"), stop=stop, console=console, speed=SPEED)
     text = written(console)

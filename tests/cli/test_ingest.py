@@ -36,6 +36,7 @@ def test_what_was_done_is_told(folder: Path) -> None:
     assert told.exit_code == 0
     assert "2 files: 2 new, 0 changed, 0 as before; 1 edge between them." in told.stdout
     assert "not UTF-8 text" in told.stderr
+    assert all(line.strip() for line in told.stderr.splitlines())
     assert "\x1b[2J" not in told.output
     assert "0 new, 0 changed, 2 as before" in ingest(str(folder), "--project", "kelp").stdout
 
@@ -52,6 +53,26 @@ def test_a_folder_with_nothing_to_read_is_told_so(folder: Path, tmp_path: Path) 
 def test_one_file_is_told_as_one(folder: Path) -> None:
     (folder / "b.md").unlink()
     assert "1 file: 1 new" in ingest(str(folder), "--project", "kelp").stdout
+
+
+def test_a_single_file_is_stored_whatever_its_name_is(folder: Path) -> None:
+    (folder / ".notes.md").write_text("# Notes")
+    (folder / ".gitignore").write_text("*.md")
+    assert "1 file: 1 new" in ingest(str(folder / "a.md"), "--project", "kelp").stdout
+    assert "1 file: 1 new" in ingest(str(folder / ".notes.md"), "--project", "kelp").stdout
+
+
+def test_pruning_needs_a_folder(folder: Path) -> None:
+    told = ingest(str(folder / "a.md"), "--project", "kelp", "--prune")
+    assert told.exit_code == 1
+    assert told.stderr.startswith("context-builder: --prune needs the project's folder")
+
+
+def test_a_folder_whose_rules_cannot_be_read_is_told_in_a_line(folder: Path) -> None:
+    (folder / ".gitignore").write_text("*.md\n" * 100_000)
+    told = ingest(str(folder), "--project", "kelp")
+    assert told.exit_code == 1
+    assert "cannot be read: its .gitignore is larger" in told.stderr
 
 
 def test_files_belong_to_no_module_but_the_one_that_is_named(folder: Path, migrated_url: str) -> None:

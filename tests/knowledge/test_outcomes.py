@@ -48,6 +48,21 @@ def test_packages_are_grouped_by_size_policy_source_and_signal() -> None:
     assert [(one.context_package_id, one.note) for one in found.notes] == [("c", "It lacks the schema.")]
 
 
+def test_policies_are_called_by_whether_they_are_in_force() -> None:
+    packages = [rated("a", 1.0), rated("b", 0.0, policy="sha256:0123456789abcdef"), rated("c", 0.5, policy="")]
+    titles = {one.name: one.title for one in outcomes_of(packages, "sha256:a").by_policy}
+    assert titles == {
+        "sha256:a": "the policies in force",
+        "sha256:0123456789abcdef": "earlier policies, 0123456789ab",
+        "": "no policies",
+    }
+    assert outcomes_of(packages[:1]).by_policy[0].title == "policies, a"
+
+
+def test_a_signal_that_tells_no_packages_apart_is_left_out() -> None:
+    assert outcomes_of([rated("a", 1.0, "artifact:good")]).by_signal == ()
+
+
 def test_few_packages_say_little() -> None:
     few, many = interval(0.8, 4), interval(0.8, 400)
     assert few == pytest.approx((0.34, 0.97), abs=0.03)

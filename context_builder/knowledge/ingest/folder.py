@@ -1,4 +1,7 @@
-"""This module reads a folder's text files, except those that ``.gitignore`` files match; symbolic links are skipped."""
+"""This module reads a folder's text files, except those that ``.gitignore`` files match; symbolic links are skipped.
+
+A path may also name a single file, which is read whatever its name and the rules are.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +63,17 @@ class Skipped(NamedTuple):
 
 
 def files_in(folder: Path) -> Iterator[TextFile | Skipped]:
-    """Yield the folder's text files in the order of their paths, and what cannot be taken.
+    """Yield the folder's text files in the order of their paths, and what cannot be taken; of a file, that file alone.
 
     Hidden files and folders are passed over, as are those that a ``.gitignore`` names: in the folder, below it, or
     above it up to the top of its Git repository, where rules that ignore the folder itself do not hold. Raises
     :class:`OSError` for a folder that cannot be read.
     """
     folder = folder.resolve()
+    if is_single_file(folder):
+        with closing(Converter()) as converter:
+            yield _read(folder, folder.name, converter)
+        return
     ignoring: _Rules = ()
     for parent in _parents_in_repository(folder):
         ignoring = _with_rules_of(parent, ignoring)
@@ -74,6 +81,11 @@ def files_in(folder: Path) -> Iterator[TextFile | Skipped]:
         ignoring = _without_rules_on(folder, ignoring)
     with closing(Converter()) as converter:
         yield from _walk(folder, folder, ignoring, converter)
+
+
+def is_single_file(path: Path) -> bool:
+    """Return whether the path names a file, and no folder."""
+    return path.is_file()
 
 
 def _without_rules_on(folder: Path, ignoring: _Rules) -> _Rules:

@@ -17,9 +17,10 @@ from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
 
+from context_builder.errors import KnowledgeError
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge, Sensitivity, Status
 from context_builder.knowledge.ingest.conversion import CONVERTERS
-from context_builder.knowledge.ingest.folder import DOCUMENTS, Skipped, TextFile, files_in
+from context_builder.knowledge.ingest.folder import DOCUMENTS, Skipped, TextFile, files_in, is_single_file
 from context_builder.knowledge.passages import passages
 from context_builder.knowledge.store import ArtifactOutline, KnowledgeStore
 
@@ -318,18 +319,27 @@ async def ingest(
 ) -> IngestResult:
     """Store the folder's text files as artifacts, and their links and imports as edges.
 
-    Of a file that is as it was nothing is sent. Raises :class:`~context_builder.errors.DatabaseError`,
-    :class:`OSError` for a folder that cannot be read, and :class:`ValueError` for more than :data:`MOST_FILES`.
+    Of a file that is as it was nothing is sent. ``folder`` may be a single file: it is stored as if its folder had been
+    given, and keeps the edges that it has, because the files at their other ends are not read. Raises
+    :class:`~context_builder.errors.DatabaseError`, and :class:`~context_builder.errors.KnowledgeError` for a folder
+    that cannot be read, for more than :data:`MOST_FILES`, and for a single file with ``prune``, which would erase all
+    others.
     """
     result = IngestResult()
+    is_alone = is_single_file(folder)
+    if is_alone and options.prune:
+        raise KnowledgeError("--prune needs the project's folder; a single file was given")
     files: list[TextFile] = []
-    for one in files_in(folder):
-        if isinstance(one, Skipped):
-            result.skipped.append(one)
-        else:
-            files.append(one)
-        if len(files) > MOST_FILES:
-            raise ValueError(f"more than {MOST_FILES:,} files; ingest its folders one by one")
+    try:
+        for one in files_in(folder):
+            if isinstance(one, Skipped):
+                result.skipped.append(one)
+            else:
+                files.append(one)
+            if len(files) > MOST_FILES:
+                raise KnowledgeError(f"{folder} has more than {MOST_FILES:,} files; ingest its folders one by one")
+    except OSError as error:
+        raise KnowledgeError(f"{folder} cannot be read: {error.strerror or error}") from error
     index = FolderIndex(files)
     for start in range(0, len(files), _AT_ONCE):
         some = {ref_of(options.project_id, file.path): file for file in files[start : start + _AT_ONCE]}
@@ -339,6 +349,8 @@ async def ingest(
                 Edge(from_ref=ref, to_ref=ref_of(options.project_id, one.path), type=one.type)
                 for one in references(file, index)
             }
+            if is_alone and ref in held:
+                wanted |= held[ref].edges
             await _store(store, tenant_id, ref, artifact_of(file, options), wanted, held.get(ref), result)
             if on_file is not None:
                 on_file(done, len(files))

@@ -71,7 +71,10 @@ async def answer_error(request: Request, error: Exception) -> Response:
         return document
     found = problem.problem_document(problem.as_problem(error), current_trace())
     found["detail"] = found["detail"].partition("; GET /")[0]  # where a program looks; people have links
-    page = await render(request, "error.html", title=found["title"], status=document.status_code, problem=found)
+    view = next((one for one in VIEWS if one.leads_to(request.scope["path"])), VIEWS[0])
+    page = await render(
+        request, "error.html", title=found["title"], status=document.status_code, problem=found, view=view
+    )
     for name in ("retry-after",):
         if name in document.headers:
             page.headers[name] = document.headers[name]
@@ -131,19 +134,27 @@ def short(name: str) -> str:
 
 
 class NavigationLink(NamedTuple):
-    """Names a view; ``path`` follows ``/ui/``, or a session's own address. Phones show the ``short`` name."""
+    """Names a view; ``path`` follows ``/ui/``, or a session's own address. Phones show the ``short`` name.
+
+    What is below ``other_path`` belongs to the view, too.
+    """
 
     name: str
     path: str
     short: str = ""
     role: Role = Role.READER
+    other_path: str = ""
+
+    def leads_to(self, path: str) -> bool:
+        """Return whether the address of a page is the view's, or below it."""
+        return any(f"{path}/".startswith(f"{PAGE}/{one}/") for one in (self.path, self.other_path) if one)
 
 
 VIEWS: Final = (
-    NavigationLink("Sessions", "sessions"),
+    NavigationLink("Sessions", "sessions", other_path="dead"),
     NavigationLink("Back in time", "recordings", "Past"),
     NavigationLink("Prompt", "prompt"),
-    NavigationLink("Packages", "packages"),
+    NavigationLink("Packages", "packages", other_path="audit"),
     NavigationLink("Memory", "memory"),
     NavigationLink("Health & cost", "health", "Health"),
 )

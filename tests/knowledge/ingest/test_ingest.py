@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from context_builder.errors import KnowledgeError
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Link
 from context_builder.knowledge.ingest.folder import Skipped, TextFile, files_in
 from context_builder.knowledge.ingest.ingest import (
@@ -229,6 +231,22 @@ async def test_a_folder_is_stored_and_only_what_changed_is_stored_again(
     assert counts(await ingest(knowledge, "lab", tmp_path, KELP)) == (0, 1, 3)
     around = await knowledge.neighbourhood("lab", ["artifact:kelp/a.md"], depth=1)
     assert around.edges == (Link("artifact:kelp/a.md", "artifact:kelp/tool.py", "links_to"),)
+
+
+@pytest.mark.engines
+async def test_a_single_file_is_the_same_artifact_as_in_its_folder_and_keeps_its_edges(
+    knowledge: KnowledgeStore, tmp_path: Path
+) -> None:
+    write(tmp_path, {"a.md": "# Labels\n\nSee [b](b.md).", "b.md": "Clips."})
+    await ingest(knowledge, "lab", tmp_path, KELP)
+    assert counts(await ingest(knowledge, "lab", tmp_path / "a.md", KELP)) == (0, 0, 1)
+    write(tmp_path, {"a.md": "# Labels, again\n\nSee [b](b.md)."})
+    result = await ingest(knowledge, "lab", tmp_path / "a.md", KELP)
+    assert (counts(result), result.edges) == ((0, 1, 0), 1)
+    around = await knowledge.neighbourhood("lab", ["artifact:kelp/a.md"], depth=1)
+    assert around.edges == (Link("artifact:kelp/a.md", "artifact:kelp/b.md", "links_to"),)
+    with pytest.raises(KnowledgeError, match="--prune"):
+        await ingest(knowledge, "lab", tmp_path / "a.md", replace(KELP, prune=True))
 
 
 @pytest.mark.engines

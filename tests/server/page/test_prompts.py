@@ -130,12 +130,12 @@ async def test_what_cannot_be_built_is_told(session: str, visitor: Visitor) -> N
     await page.goto("/ui/prompt")
     await check_in_every_dress(page)
     await asked(visitor, "nowhere")
-    await expect(page.get_by_role("alert")).to_contain_text("there is no session of this name")
+    await expect(page.get_by_role("alert")).to_contain_text("this session does not exist, has not run yet")
     await asked(visitor, session, budget="5")
     await expect(page.get_by_role("alert")).to_contain_text("more than the limit of 5")
     await expect(page.get_by_role("textbox", name="Message")).to_have_value(MESSAGE)
     await asked(visitor, "../etc")
-    await expect(page.get_by_role("alert")).to_contain_text("there is no session of this name")
+    await expect(page.get_by_role("alert")).to_contain_text("this session does not exist, has not run yet")
     visitor.complaints.clear()  # the browser reports the status
 
 

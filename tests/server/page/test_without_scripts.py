@@ -104,3 +104,21 @@ async def test_what_was_said_is_corrected_renamed_and_struck(redis: Redis, reade
             return [(one["speaker"], one["text"]) for one in now["raw_recent_buffer"]] == [("Bo", "Whales sing.")]
 
         await wait_until(published(redis, struck), "all of it is done")
+
+
+async def test_a_session_whose_first_messages_wait_can_be_opened_to_correct(redis: Redis, reader: Visitor) -> None:
+    await push(redis, said(1, "Whales sing."), session_id="waiting")
+    await reader.page.goto("/ui/sessions/waiting")
+    await reader.page.get_by_role("link", name="Correct", exact=True).click()
+    await expect(reader.page.locator("main")).to_contain_text("No message is there.")
+
+
+async def test_what_is_not_there_leads_to_the_view_that_it_would_be_in(reader: Visitor) -> None:
+    page = reader.page
+    for path, view in (("packages/cpk_none", "Packages"), ("recordings/none", "Back in time"), ("none", "Sessions")):
+        await page.goto(f"/ui/{path}")
+        await page.get_by_role("link", name=f"Go to {view}").click()
+        await expect(page.get_by_label("Views", exact=True).locator("[aria-current]")).to_contain_text(view)
+    await page.goto("/ui/audit")
+    await expect(page.get_by_label("Views", exact=True).locator("[aria-current]")).to_contain_text("Packages")
+    reader.complaints.clear()  # the browser tells the answers' status

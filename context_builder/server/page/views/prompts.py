@@ -312,7 +312,7 @@ async def _redis(services: Services, caller: Caller, session_id: str) -> Redis |
 
 
 def _no_session() -> Problem:
-    return Problem(404, "not_found", "there is no session of this name, or it is no longer kept")
+    return Problem(404, "not_found", "this session does not exist, has not run yet, or is no longer kept")
 
 
 @router.post("/prompt/helped", openapi_extra=READER)
