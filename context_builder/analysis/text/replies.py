@@ -104,8 +104,8 @@ _DENIES: Final = re.compile(
 """A reply that says no, and words with which a statement does."""
 
 _CHOICE: Final = re.compile(
-    r"\b(?:do we want|(?:wollen|sollen|brauchen) wir|best|better|rather|am besten|am liebsten|lieber"
-    r"|mieux|mejor|on veut|voulons-nous|queremos)\b",
+    r"\b(?:do we want|wants|asked for|möchte|verlangt|(?:wollen|sollen|brauchen) wir|best|better|rather|am besten"
+    r"|am liebsten|lieber|mieux|mejor|on veut|voulons-nous|queremos)\b",
     re.IGNORECASE,
 )
 

@@ -97,7 +97,8 @@ _REPORTED: Final = re.compile(
 """How a sentence begins that tells what another said or wants."""
 
 _RECAPS: Final = re.compile(
-    r"(?:so|ok|okay|gut|donc|bon|d['’]accord|entonces|vale|(?:gut,? )?also)\b(?!\s+(?:far|much|many))", re.IGNORECASE
+    r"(?:so|ok|okay|then|dann|alors|gut|donc|bon|d['’]accord|entonces|vale|(?:gut,? )?also)\b(?!\s+(?:far|much|many))",
+    re.IGNORECASE,
 )
 """How a sentence begins that sums up what was found."""
 

@@ -73,6 +73,12 @@ def test_what_others_want_is_no_proposal_of_who_tells_it(said: str) -> None:
             ("Ben", "All right."),
             ("Ann", "So we give the library 200."),
         ],
+        [("Ann", "Could he start then?"), ("Ann", "Then the 11th."), ("Ben", "The 11th works.")],
+        [
+            ("Ann", "The cleaner wants 16 an hour."),
+            ("Ben", "No objection from me."),
+            ("Ann", "So we pay her 16 from May."),
+        ],
         [("Mo", "So we drop Redis for the sessions?"), ("Ann", "Yes."), ("Tom", "Fine by me.")],
         [
             ("Ann", "Retro on Monday at two?"),
