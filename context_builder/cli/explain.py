@@ -57,8 +57,6 @@ def show(points: Sequence[ExplainedPoint], console: Console) -> None:
         console.print(Text.assemble((f"{sign} ", f"bold {colour}"), (text, "bold"), f"  {point.point.kind.value}"))
         for source in point.sources:
             console.print(Padding(_line(source, colours), (0, 0, 0, 4)))
-        if point.missing:
-            console.print(Padding(Text(_missing(len(point.missing)), style="dim italic"), (0, 0, 0, 4)))
 
 
 def _line(source: CitedMessage, colours: SpeakerColours) -> Text:
@@ -76,8 +74,3 @@ def _said_at(timestamp: str) -> str:
     """Return when a message was said, in local time; a timestamp that cannot be read as it is."""
     said = moment(timestamp)
     return plain(timestamp, 40) if said is None else f"{said.astimezone():%Y-%m-%dT%H:%M:%S}"
-
-
-def _missing(count: int) -> str:
-    messages = "1 more message" if count == 1 else f"{count} more messages"
-    return f"and {messages}, whose words were not kept: summarized by an earlier version"

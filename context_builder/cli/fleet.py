@@ -86,7 +86,7 @@ async def _work() -> None:
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.process import WorkloadMeter, collect_seldom, log_room, raise_open_files
     from context_builder.fleet.worker import run_workers
-    from context_builder.wiring.fleet import check_servers, open_apps, open_workers
+    from context_builder.wiring.app import check_servers, open_apps, open_workers
     from context_builder.wiring.tracing import sending_spans
 
     log.configure(settings.process.log_level, settings.process.log_format)

@@ -20,6 +20,7 @@ from context_builder.session.conversation.memory_batch import (
     Amendment,
     MemoryBatch,
     StruckMessage,
+    cited_by,
     preferences_in,
     with_speaker,
 )
@@ -87,7 +88,7 @@ class _MemoryCorrections:
             return
         ids = {known for one in struck for known in (one.id, *one.points)}
         entries = {one.entry_id for one in struck}
-        rested = [one.id for one in await self._of_kind(POINT) if not entries.isdisjoint(_cited(one))]
+        rested = [one.id for one in await self._of_kind(POINT) if not entries.isdisjoint(cited_by(one))]
         stated = [one.id for one in await self._of_kind(PREFERENCE) if one.metadata.get("source_message") in ids]
         histories = [one.id for one in await self._of_kind(HISTORY)]
         gone = tuple({*ids, *rested, *stated, *histories})
@@ -123,8 +124,3 @@ def _with_names(point: Memory, names: Sequence[tuple[str, str]]) -> Memory:
     for old, new in names:
         point = with_speaker(point, old, new)
     return point
-
-
-def _cited(point: Memory) -> list[int]:
-    cites = point.metadata.get("cites")
-    return [one for one in cites if isinstance(one, int)] if isinstance(cites, list | tuple) else []

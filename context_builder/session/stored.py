@@ -32,12 +32,12 @@ class TaskCost(TypedDict):
 
 
 class Cost(TypedDict):
-    """What all calls have cost; ``history`` is read by whoever shows it."""
+    """What all calls have cost; who shows its ``history`` checks that."""
 
     dollars: Number
     unpriced: list[str]
     tasks: dict[str, TaskCost]
-    history: NotRequired[Any]
+    history: Any
 
 
 class FailingCalls(TypedDict):
@@ -50,7 +50,7 @@ class FailingCalls(TypedDict):
 
 
 class Counters(TypedDict):
-    """Counters that the state and the head of a checkpoint share; those that came later may be missing."""
+    """Counters that the state and the head of a checkpoint share."""
 
     last_message_time: Time
     last_summary_time: Time
@@ -60,11 +60,11 @@ class Counters(TypedDict):
     highest_message_number: Count
     received_messages: Count
     dead_letters: Count
-    undeliverable: NotRequired[dict[str, Count]]
-    topic_changed_at: NotRequired[Time | None]
+    undeliverable: dict[str, Count]
+    topic_changed_at: Time | None
     domain_calls_skipped: Count
     analyst: dict[str, str | None]
-    failing: NotRequired[dict[str, FailingCalls]]
+    failing: dict[str, FailingCalls]
     ended_at: Time | None
     cost: Cost
 
@@ -129,7 +129,7 @@ class StoredPoint(TypedDict):
     unconfirmed: bool
     merges: list[MergedPoint]
     rewrites: Count
-    said_on: NotRequired[str | None]
+    said_on: str | None
     undated_text: NotRequired[str]
 
 
@@ -236,8 +236,8 @@ class StoredSummary(TypedDict):
     covers: tuple[Count, Count] | None
     start: tuple[Number, str] | None
     end: tuple[Number, str] | None
-    talk: NotRequired[tuple[Number, Number] | None]
-    times: NotRequired[list[Number]]
+    talk: tuple[Number, Number] | None
+    times: list[Number]
     last_updated: str | None
     seq: Count
     message_count: Count
@@ -246,7 +246,7 @@ class StoredSummary(TypedDict):
     points: list[StoredPoint]
     replaced: list[tuple[Count, Number]]
     next_point: Count
-    parts: NotRequired[list[tuple[Count, int]]]
+    parts: list[tuple[Count, int]]
 
 
 Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
@@ -288,7 +288,7 @@ class StoredStrike(TypedDict):
 
     id: str
     entry_id: Count
-    points: NotRequired[list[str]]
+    points: list[str]
 
 
 class StoredBatch(TypedDict):
@@ -308,7 +308,7 @@ class StoredLetter(TypedDict):
     reason: str
     time: Time
     raw: str
-    size: NotRequired[Count]
+    size: Count
 
 
 class StoredCitation(TypedDict):

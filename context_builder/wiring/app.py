@@ -1,4 +1,7 @@
-"""The app of a daemon: the parts that the settings choose, and that all sessions of a process share."""
+"""The app of a daemon: the parts that the settings choose, and that all sessions of a process share.
+
+A fleet's process has an app and a worker for each Redis server.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from redis.asyncio import Redis
 
 from context_builder.analysis.processes import AnalysisProcess
-from context_builder.errors import DatabaseError, StoreUnavailable
+from context_builder.errors import DatabaseError, StoreError, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
 from context_builder.recording.file import FileRecorder, RecordingWriter, file_name
 from context_builder.session.host import SessionHost, open_host
@@ -27,6 +31,10 @@ from context_builder.wiring.embedded import embedding_engine, start_embeddings
 from context_builder.wiring.part_description import PartDescription
 from context_builder.wiring.servers import connected_redis
 from context_builder.wiring.stores import open_stores
+
+if TYPE_CHECKING:
+    from context_builder.fleet.process import WorkloadMeter
+    from context_builder.fleet.worker import FleetWorker
 
 log = structlog.get_logger(__name__)
 
@@ -132,3 +140,52 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
 def recording_of(session_id: str, settings: Settings) -> Path | None:
     """Return the file in which every run of the session is recorded, if the settings want that."""
     return settings.process.record_dir / file_name(session_id) if settings.process.record_dir else None
+
+
+def fleet_settings(settings: Settings) -> Settings:
+    """Return the settings with a lease that has run out when a dead worker's sessions are run elsewhere."""
+    from context_builder.fleet.worker import LEASE  # needs the extra
+
+    session = settings.session
+    lease = min(session.lease, max(LEASE, 2 * session.tick + 1))
+    return settings.model_copy(update={"session": replace(session, lease=lease)})
+
+
+@asynccontextmanager
+async def open_apps(settings: Settings) -> AsyncIterator[tuple[App, ...]]:
+    """Open an app for each Redis server; they share everything else. Each runs many sessions."""
+    first, *others = (fleet_settings(one) for one in settings.of_each_server())
+    async with open_app(first, many=True) as app, AsyncExitStack() as stack:
+        yield (app, *[await stack.enter_async_context(app.beside(one)) for one in others])
+
+
+async def check_servers(apps: tuple[App, ...]) -> None:
+    """Raise the :class:`StoreError` that makes a Redis unfit for sessions, which of several it names."""
+    for app in apps:
+        try:
+            await app.check()
+        except StoreError as error:
+            raise StoreError(str(error) if len(apps) == 1 else f"{app.redis_is.what}: {error}") from None
+
+
+@asynccontextmanager
+async def open_workers(apps: tuple[App, ...], meter: WorkloadMeter) -> AsyncIterator[tuple[FleetWorker, ...]]:
+    """Open a worker for each of the apps, with a host that its sessions share."""
+    from context_builder.fleet.worker import FleetWorker  # as above
+
+    async with AsyncExitStack() as stack:
+        workers = []
+        for app in apps:
+            host, settings = await stack.enter_async_context(app.host()), app.settings
+            worker = FleetWorker(
+                settings.redis.server_name,
+                app.redis_url,
+                host.client,
+                partial(app.session, host=host),
+                settings.fleet,
+                settings.session,
+                meter,
+                host.arrivals,
+            )
+            workers.append(worker)
+        yield tuple(workers)

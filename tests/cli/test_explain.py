@@ -98,7 +98,6 @@ async def test_points_are_explained_after_they_were_rewritten_and_a_restart(live
     for point in points:
         assert [source.id for source in point.sources] == list(point.point.ids)
         assert [source.text for source in point.sources] == [text_of(i) for i in point.point.ids]
-        assert not point.missing
     cited = {entry_id for point in points for entry_id in point.point.ids}
     assert await sources_in_redis(redis) == cited
     assert len(cited) == 30, "a sentence keeps the quotes of what it was made of"
@@ -127,16 +126,6 @@ async def test_what_people_say_draws_nothing_but_itself(live: Live, redis: Redis
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(output)
     assert [(len(source.text), source.clipped) for source in points[0].sources][1] == (500, True)
     assert [source["speaker"] for source in points[0].wire()["sources"]] == ["Ma\x1b[2Jllory", "Consilience"]
-
-
-async def test_what_an_earlier_version_summarized_is_said_to_be_missing(live: Live, redis: Redis) -> None:
-    await converse(live, 1, 2)
-    await redis.hdel(KEYS.checkpoint, "s:1", "s:2")
-    await converse(live, 3, 4)
-    [old, new] = await SessionClient(redis, "monday").points()
-    assert (old.missing, len(old.sources)) == ([1, 2], 0)
-    assert (new.missing, len(new.sources)) == ([], 2)
-    assert "and 2 more messages, whose words were not kept: summarized by an earlier version" in shown([old])
 
 
 async def test_words_behind_points_are_not_published_and_forgotten_with_the_session(live: Live, redis: Redis) -> None:

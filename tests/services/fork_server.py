@@ -33,7 +33,7 @@ ROOT = Path(context_builder.__file__).parents[1]
 
 IMPORTED = (
     *("asyncpg", "docket", "openai", "uvloop", "context_builder.analysis.openai", "context_builder.archive.postgres"),
-    *("context_builder.wiring.app", "context_builder.wiring.fleet", "context_builder.wiring.server"),
+    *("context_builder.fleet.worker", "context_builder.wiring.app", "context_builder.wiring.server"),
     *("context_builder.server.app", "context_builder.server.grpc.serving", "context_builder.server.page.app"),
 )
 """What the commands import within database."""

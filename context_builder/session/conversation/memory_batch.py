@@ -20,8 +20,7 @@ from context_builder.session.messages.message import UNKNOWN_SPEAKER
 from context_builder.session.stored import BATCH, MEMORY
 from context_builder.session.summary.cited_change import with_name
 from context_builder.session.summary.ledger import LedgerUpdate
-from context_builder.session.summary.point import Point
-from context_builder.session.summary.supersession import replaced_by
+from context_builder.session.summary.point import Point, replaced_by
 
 log = structlog.get_logger(__name__)
 
@@ -192,7 +191,7 @@ class MemoryBatch:
         cited = {one.entry_id for one in struck}
         return replace(
             self,
-            memories=[one for one in self.memories if one.id not in gone and cited.isdisjoint(_cites(one))],
+            memories=[one for one in self.memories if one.id not in gone and cited.isdisjoint(cited_by(one))],
             amended=[one for one in self.amended if one.id not in gone],
         )
 
@@ -294,7 +293,8 @@ def message_id(session_id: str, origin: str) -> str:
     return f"{session_id}:message:{origin}"
 
 
-def _cites(memory: Memory) -> Sequence[int]:
+def cited_by(memory: Memory) -> list[int]:
+    """Return the ids of the messages that the memory of a point cites; none for any other memory."""
     cited = memory.metadata.get("cites") if memory.kind == POINT else ()
     return [one for one in cited if isinstance(one, int)] if isinstance(cited, list | tuple) else []
 

@@ -69,7 +69,7 @@ def restore_counters(conversation: Conversation, written: Mapping[str, Any], las
     conversation.dead_letters = written["dead_letters"]
     conversation.domain_tracker.skipped = written["domain_calls_skipped"]
     conversation.analysts = dict(written["analyst"])
-    conversation.failing.restore(written.get("failing", {}))
+    conversation.failing.restore(written["failing"])
     conversation.ended_at = written["ended_at"]
     conversation.usage_totals.restore(written["cost"])
     conversation.last_id = last_id

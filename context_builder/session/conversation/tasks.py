@@ -168,7 +168,7 @@ class UsageTotals:
         self._encoded = None
         self.tasks |= {task: TaskUsage(**spent) for task, spent in fields["tasks"].items()}
         self.unpriced = set(fields["unpriced"])
-        self.history.restore(fields.get("history"))
+        self.history.restore(fields["history"])
 
 
 LONGEST_REASON: Final = 300

@@ -57,7 +57,7 @@ class UsageHistory:
         return {"seconds": self.seconds, "steps": [[one.begin, one.tokens, round(one.dollars, 9)] for one in self]}
 
     def restore(self, fields: object) -> None:
-        """Restore what :meth:`wire` gave; nothing where it is missing or has another form, as in other releases."""
+        """Restore what :meth:`wire` gave; nothing where it has another form: another program may have written it."""
         written = fields if isinstance(fields, Mapping) else {}
         seconds, steps = written.get("seconds"), written.get("steps")
         self.seconds, self._spent = STEPS[0], {}

@@ -91,7 +91,7 @@ class DeadLetter:
             fields = LETTER.whole(encoded)
             raw = base64.b64decode(fields["raw"])
             datetime.fromtimestamp(fields["time"], UTC)  # raises where it cannot be shown
-            return cls(fields["reason"], fields["time"], raw, fields.get("size", len(raw)))
+            return cls(fields["reason"], fields["time"], raw, fields["size"])
         except (ValueError, OverflowError, OSError):
             return cls(FOREIGN, 0.0, b"", max(1, len(encoded)))
 

@@ -54,9 +54,6 @@ class CitedMessage:
         """Return the name of the checkpoint field that holds this source."""
         return f"{SOURCE}{self.id}"
 
-    def wire(self) -> dict[str, Any]:
-        return asdict(self)
-
     def encode(self) -> bytes:
         return orjson.dumps(self)
 
@@ -68,36 +65,24 @@ class CitedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPoint:
-    """A point and the messages behind it, in the order it cites them.
-
-    ``missing`` are ids of cited messages whose words were not kept: they were summarized by an earlier version.
-    """
+    """A point and the messages behind it, in the order it cites them."""
 
     point: Point
     sources: Sequence[CitedMessage]
-    missing: Sequence[int]
 
     def wire(self) -> dict[str, Any]:
-        cited = [source.wire() for source in self.sources]
-        return {**self.point.wire(), "sources": cited, "missing": list(self.missing)}
+        return {**self.point.wire(), "sources": [asdict(source) for source in self.sources]}
 
 
 def explain(fields: Mapping[str, bytes]) -> list[ExplainedPoint]:
     """Return the points of the checkpoint whose ``fields`` these are, in chronological order."""
-    points = SUMMARY.whole(fields["summary"])["points"] if "summary" in fields else []
     sources = read_sources(fields)
-    return [_explained(Point.from_wire(point), sources) for point in points]
+    written = SUMMARY.whole(fields["summary"])["points"] if "summary" in fields else []
+    points = map(Point.from_wire, written)
+    return [ExplainedPoint(one, [sources[cited] for cited in one.ids if cited in sources]) for one in points]
 
 
 def read_sources(fields: Mapping[str, bytes]) -> dict[int, CitedMessage]:
     """Return the cited messages that a checkpoint holds, by id, in the order they were said."""
     found = (CitedMessage.decode(value) for name, value in fields.items() if name.startswith(SOURCE))
     return {source.id: source for source in sorted(found, key=lambda source: source.id)}
-
-
-def _explained(point: Point, sources: Mapping[int, CitedMessage]) -> ExplainedPoint:
-    return ExplainedPoint(
-        point,
-        [sources[cited] for cited in point.ids if cited in sources],
-        [cited for cited in point.ids if cited not in sources],
-    )

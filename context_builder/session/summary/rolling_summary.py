@@ -95,10 +95,6 @@ class Summary:
         if self._talk is not None:
             self.ledger.grow(self._budget.after(self._talk[1] - self._talk[0]))
 
-    def _first_and_last(self) -> tuple[float, float] | None:
-        """Return the times of the first and the last message, by which checkpoints without ``talk`` measured it."""
-        return None if self._start is None or self._end is None else (self._start[0], self._end[0])
-
     def take_again(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> LedgerUpdate:
         """Replace the degraded points of ``entries`` by a better result, and return what it changed."""
         self.degraded_messages -= len(entries) - result.refused
@@ -270,8 +266,8 @@ class Summary:
     def restore(self, fields: Mapping[str, Any], sources: Mapping[int, CitedMessage]) -> None:
         self._start = _pair(fields["start"])
         self._end = _pair(fields["end"])
-        self._talk = _pair(fields["talk"]) if "talk" in fields else self._first_and_last()
-        self._times.extend(fields.get("times", ()))
+        self._talk = _pair(fields["talk"])
+        self._times.extend(fields["times"])
         self._grow()
         points = map(Point.from_wire, fields["points"])
         self.ledger.restore(points, map(tuple, fields["replaced"]), fields["next_point"])
@@ -282,7 +278,7 @@ class Summary:
         self.degraded_messages = fields["degraded_messages"]
         self.rejected_points = fields["rejected_points"]
         self.last_updated = fields["last_updated"]
-        self._parts = [(seq, highest) for seq, highest in fields.get("parts", ((1, 2**53),) if self.seq else ())]
+        self._parts = [(seq, highest) for seq, highest in fields["parts"]]
 
 
 def _archived(moment: tuple[float, str] | None) -> str | None:

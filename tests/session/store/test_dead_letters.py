@@ -171,12 +171,6 @@ async def test_numbers_count_from_the_oldest_and_stay_when_more_come(redis: Redi
             await letters.get(absent)
 
 
-async def test_letters_of_an_earlier_version_can_be_read(redis: Redis) -> None:
-    old = {"reason": "not JSON", "time": 1.5, "raw": "cG9pc29u"}
-    await redis.lpush("context_builder:monday:dead", orjson.dumps(old))  # type: ignore[misc]
-    assert await DeadLetters(redis, "monday").all() == [DeadLetter("not JSON", 1.5, b"poison", 6)]
-
-
 @pytest.mark.parametrize("changed", [{"reason": 5}, {"reason": None}, {"time": "now"}, {"raw": [1]}, {"size": "x"}])
 def test_a_letter_of_another_form_says_that_another_program_wrote_it(changed: dict[str, object]) -> None:
     letter = {"reason": "not JSON", "time": 1.5, "raw": "cG9pc29u", "size": 6, **changed}

@@ -101,12 +101,6 @@ def test_only_so_many_ancestors_are_named() -> None:
     assert lineage.knows(HeldRevision(2 * ANCESTORS, str(2 * ANCESTORS - 2).encode()))
 
 
-def test_what_an_earlier_version_wrote_is_a_writer_too() -> None:
-    lease = '{"token":3,"host":"büro"}'.encode()
-    bob = Lineage(b"bob").loaded(HeldRevision(7, lease), None)
-    assert Lineage(b"cid").loaded(HeldRevision(8, b"bob"), bob.encode()).knows(HeldRevision(6, lease))
-
-
 def written(
     *ids: int, outbox: tuple[int, ...] = (), identities: Sequence[bytes] = (), dead: Sequence[bytes] = ()
 ) -> Commit:

@@ -25,7 +25,6 @@ def written(clock: ManualClock) -> dict[str, bytes]:
 def test_a_point_is_explained_by_whom_when_and_in_which_words(clock: ManualClock) -> None:
     first, second = explain(written(clock))
     assert first.wire()["messages"] == [7]
-    assert first.wire()["missing"] == []
     assert first.wire()["sources"] == [
         {
             "id": 1, "number": 7, "speaker": "Alice", "timestamp": at(7), "text": TEXT,
@@ -33,13 +32,6 @@ def test_a_point_is_explained_by_whom_when_and_in_which_words(clock: ManualClock
         }
     ]  # fmt: skip
     assert [source.id for source in second.sources] == [2]
-
-
-def test_words_that_were_not_kept_are_told_as_missing(clock: ManualClock) -> None:
-    fields = {name: value for name, value in written(clock).items() if name != "s:1"}
-    first, second = explain(fields)
-    assert (first.wire()["sources"], first.wire()["missing"]) == ([], [1])
-    assert second.wire()["missing"] == []
 
 
 def test_a_session_without_a_summary_has_nothing_to_explain() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.analyst import PointKind
-from context_builder.session.summary.point import Point, PointQuote
-from context_builder.session.summary.supersession import replaced_by
+from context_builder.session.summary.point import Point, PointQuote, replaced_by
 
 
 def point(number: int, text: str, kind: PointKind = PointKind.DECISION) -> Point:
