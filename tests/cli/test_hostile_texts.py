@@ -43,7 +43,7 @@ def poisoned(value: Any) -> Any:
 
 def cost(name: str) -> Mapping[str, Any]:
     task = {"calls": 1, "prompt_tokens": 1, "cached_tokens": 0, "completion_tokens": 1, "dollars": 0.1}
-    return {"dollars": 0.1, "unpriced": [name], "tasks": {name: task}}
+    return {"dollars": 0.1, "unpriced": [name], "tasks": {name: task}, "history": None}
 
 
 @pytest.fixture(autouse=True)

@@ -162,8 +162,10 @@ def _reshaped(reply: type[R], text: str) -> R | None:
     """
     value = _value(text) or _value(_LOOSE.sub(_as_json, text))
     if isinstance(value, list) and value and reply.bare_list:
-        others = {name: _EMPTY[field["type"]] for name, field in schema_of(reply)["properties"].items()}
-        value = {**others, reply.bare_list: value}
+        fields = schema_of(reply)["properties"]
+        if any(isinstance(item, dict) != (fields[reply.bare_list]["items"]["type"] == "object") for item in value):
+            return None
+        value = {**{name: _EMPTY[field["type"]] for name, field in fields.items()}, reply.bare_list: value}
     if not isinstance(value, dict):
         return None
     if isinstance(inner := value.get("properties"), dict):
