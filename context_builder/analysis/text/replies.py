@@ -83,6 +83,13 @@ _DECLINES: Final = re.compile(
 _LAUGHS: Final = re.compile(r"(?:ha|(?:ha|he|hi){2,}\w*|(?:ja){3,}|lol|mdr|träum weiter)\b(?!')", re.IGNORECASE)
 """How a reply begins that takes what was proposed for a joke."""
 
+_SAYS_YES: Final = re.compile(
+    r"[\W_]*(?:(?:yes|yeah|yep|ja|oui|s[ií]|ok|okay)\b[\W_]*(?=\w)|good|great|fine|agreed|let['’]s|gut|gerne?"
+    r"|machen wir|einverstanden|bonne idée|d['’]accord|buena idea|de acuerdo|vale)",
+    re.IGNORECASE,
+)
+"""How a reply goes on after a laugh that is none at the proposal: "Haha yes, good idea"."""
+
 _PROTESTS: Final = re.compile(
     r"(?:no,? )?(?:i['’]m serious|im ernst|das mein(?:e)? ich ernst|je suis sérieu|lo digo en serio)", re.IGNORECASE
 )
@@ -341,10 +348,13 @@ class Replies:
     def is_laughed_at(self, place: int) -> bool:
         """Return whether another speaker takes the statement for a joke."""
         said = self._statements[place]
-        return any(
-            reply.speaker != said.speaker and _LAUGHS.match(reply.quotes[0][1] if reply.quotes else reply.text)
-            for reply in (self._statements[self._messages[order][0]] for order in self._after(said.last_order, 2))
-        )
+        for order in self._after(said.last_order, 2):
+            reply = self._statements[self._messages[order][0]]
+            words = reply.quotes[0][1] if reply.quotes else reply.text
+            laughs = _LAUGHS.match(words) if reply.speaker != said.speaker else None
+            if laughs is not None:
+                return _SAYS_YES.match(words, laughs.end()) is None
+        return False
 
     def accepted_before(self, place: int) -> int | None:
         """Return the place of the statement that accepted what the one at ``place`` sums up: "Fine." "So we take it."

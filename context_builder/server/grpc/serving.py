@@ -85,9 +85,11 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
             except StopAsyncIteration:
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NO_MESSAGE)
             try:
-                return await handler.unary_unary(handler.request_deserializer(message), context)
-            except DecodeError:
-                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NO_MESSAGE)
+                try:
+                    request = handler.request_deserializer(message)
+                except DecodeError:
+                    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NO_MESSAGE)
+                return await handler.unary_unary(request, context)
             finally:
                 self._shares.end(*whose)
 

@@ -197,3 +197,12 @@ def test_work_is_a_task_in_whatever_words_it_is_taken_on(talk: Talk) -> None:
 )
 def test_what_only_sounds_like_work_is_no_task(talk: Talk) -> None:
     assert PointKind.ACTION not in kinds(talk)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["Haha yes, good idea.", "Haha, good idea.", "Haha ja, machen wir.", "Hahaha oui, bonne idée."],
+)
+def test_a_laugh_before_a_yes_takes_nothing_back(reply: str) -> None:
+    talk = [("Anna", "Let's move the launch to Friday."), ("Ben", reply)]
+    assert not {PointKind.PROPOSAL, PointKind.DECISION}.isdisjoint(kinds(talk))
