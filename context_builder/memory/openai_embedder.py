@@ -157,11 +157,15 @@ class _Answer(BaseModel):
 
 
 class _TooMuch(DatabaseRejected):
-    """Raised when a server takes no request of this size; ``most_texts`` is how many it takes, where it says so."""
+    """Raised when a server takes no request of this size; ``most_texts`` is how many it takes, where it says so.
 
-    def __init__(self, message: str, most_texts: int | None) -> None:
+    ``passes`` tells that it may take a larger one later, as when another program used its memory.
+    """
+
+    def __init__(self, message: str, most_texts: int | None, *, passes: bool = False) -> None:
         super().__init__(message)
         self.most_texts = most_texts
+        self.passes = passes
 
 
 class OpenAIEmbedder:
@@ -207,7 +211,7 @@ class OpenAIEmbedder:
                     continue
                 half = min(len(batch[0]), self._options.longest) // 2
                 if len(batch) == 1 and half < _SHORTEST:
-                    raise
+                    raise (DatabaseUnavailable(str(error)) if error.passes else error) from None
                 parts = [batch[: len(batch) // 2], batch[len(batch) // 2 :]] if len(batch) > 1 else [[batch[0][:half]]]
                 for part in parts:
                     embeddings += await self._embedded(input_type, part)
@@ -308,6 +312,8 @@ class OpenAIEmbedder:
             return _TooMuch(f"{where} takes {fewer} texts at once ({status})", fewer)
         if error.is_too_long:
             return _TooMuch(f"{where} finds the text too long ({status})", None)
+        if error.is_out_of_memory:
+            return _TooMuch(f"{where} has too little memory ({status})", None, passes=True)
         if status in _REFUSED and "input_type" in error.text and not self._options.input_types:
             return DatabaseRejected(f"{where} wants an input_type ({status}); set EMBEDDING_INPUT_TYPES=true")
         if error.is_about_model or status == _UNKNOWN:

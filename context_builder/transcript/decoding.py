@@ -47,6 +47,7 @@ _DECLARED: Final = re.compile(
 )
 """Where e-mails, pages and XML say what they are encoded in."""
 
+_OF_ASCII: Final = b"Encoding"
 _AS_WRITTEN: Final = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949",
     "shift_jis": "cp932",
@@ -109,6 +110,8 @@ def _declared(raw: bytes, others: bytes) -> str | None:
             name = codecs.lookup(found[1].decode("ascii")).name
             encoding = _AS_WRITTEN.get(name, name)
             others.decode(encoding)
+            if _OF_ASCII.decode(encoding) != _OF_ASCII.decode("ascii"):
+                continue  # UTF-16, for example, in which nobody could have read its name
         except (LookupError, ValueError):
             continue
         return encoding

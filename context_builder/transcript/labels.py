@@ -73,6 +73,15 @@ _SOUNDS: Final = frozenset(
 )  # fmt: skip
 """What is heard besides, in brackets."""
 
+_REACTIONS: Final = _SOUNDS | {
+    "heiterkeit", "zuruf", "zurufe", "zwischenruf", "zwischenrufe", "unruhe", "widerspruch", "lachend", "glocke",
+    "interruption", "interruptions", "exclamations", "protestations", "sourires", "rumores", "protestas", "proteste",
+}  # fmt: skip
+"""Also what parliaments write of it."""
+
+_FIRST: Final = 3
+"""Words of a remark, one of which is what is heard: ``Anhaltender Beifall bei …``."""
+
 _TURN: Final = re.compile(r"\s*\[SPEAKER_TURN\]\s*")
 _REMARKS: Final = frozenset(
     (
@@ -204,6 +213,12 @@ def _behind_dashes(lines: Sequence[str]) -> list[str]:
 def _inside(found: re.Match[str]) -> str:
     """Return what stands in the brackets, of whichever kind."""
     return str(next(one for one in found.groups() if one))
+
+
+def is_heard_beside(remark: str) -> bool:
+    """Return whether a remark without its brackets is of what is heard beside speech, such as applause."""
+    words = re.findall(r"[^\W\d_]+", remark.lower())[:_FIRST]
+    return not _REACTIONS.isdisjoint(words)
 
 
 def unbold(line: str) -> str:

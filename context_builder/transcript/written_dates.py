@@ -122,6 +122,11 @@ def _shape(text: str) -> _Shape:
     return _Shape()
 
 
+def _usual(number: re.Match[str]) -> str:
+    """Return a number of as many digits that any date or time may have in its place."""
+    return {1: "1", 2: "01", 4: "2001"}.get(len(number[0]), number[0])
+
+
 @lru_cache(maxsize=1_024)  # a program writes the same minute beside many messages
 def named_date(text: str, **settings: Any) -> datetime | None:
     """Return the moment of a date in words and numbers; None for another text, or one longer than any date is.
@@ -136,14 +141,21 @@ def named_date(text: str, **settings: Any) -> datetime | None:
     shape = _shape(re.sub(r"\d+", "0", text))
     if shape.failures >= _MOST_FAILURES and not shape.is_date:
         return None
-    try:
-        found: datetime | None = dateparser.parse(
-            text, settings={"REQUIRE_PARTS": ["day", "month", "year"], **settings}
-        )
-    except OverflowError:
-        found = None
+
+    def parsed(written: str) -> datetime | None:
+        try:
+            found: datetime | None = dateparser.parse(
+                written, settings={"REQUIRE_PARTS": ["day", "month", "year"], **settings}
+            )
+        except OverflowError:
+            return None
+        return found
+
+    found = parsed(text)
     shape.failures += found is None
     shape.is_date |= found is not None
+    if shape.failures == _MOST_FAILURES and not shape.is_date:  # by impossible days, perhaps, as of another file
+        shape.is_date = parsed(re.sub(r"\d+", _usual, text)) is not None
     return found
 
 

@@ -123,6 +123,24 @@ async def test_what_to_set_is_told(
         await embedder.embed(TEXTS)
 
 
+_NO_MEMORY = {"error": "CUDA out of memory. Tried to allocate 20.00 MiB", "error_type": "backend"}
+
+
+async def test_texts_for_which_a_server_has_too_little_memory_are_asked_for_in_smaller_requests(
+    embedder: OpenAIEmbedder, served: ModelServer
+) -> None:
+    served.model.refuses_texts = refusing(500, _NO_MEMORY, 1, longest=2_000)
+    long = "words " * 1_000
+    assert await embedder.embed([*TEXTS, long]) == [*(one["embedding"] for one in GOOD), embedding_of(long[:1_500])]
+
+
+async def test_a_server_without_any_memory_is_waited_for(embedder: OpenAIEmbedder, served: ModelServer) -> None:
+    served.model.refuses_texts = refusing(500, _NO_MEMORY, 0)
+    with pytest.raises(DatabaseUnavailable, match="too little memory") as raised:
+        await embedder.embed(TEXTS)
+    assert type(raised.value) is DatabaseUnavailable, "no text is given up"
+
+
 ODD = [[], [1.0], [0.0] * 9, [math.nan] * 9, [math.inf] * 9, [1e300] * 9, [10**400] * 9, ["x"] * 9, "x", None]
 
 

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from context_builder.transcript.live.plain_lines import PlainLines
 from context_builder.transcript.live_speech import LiveSpeech
 from context_builder.transcript.utterance import corrected
+from tests.growth import is_linear
 
 
 def _kaldi(text: str, *, final: bool) -> dict[str, object]:
@@ -236,3 +238,13 @@ def test_hypotheses_of_azure_are_not_said() -> None:
 def test_a_line_of_blanks_is_read_at_once() -> None:
     with pytest.raises(ValueError, match="not JSON"):
         LiveSpeech().read("\u3000" * 100_000)
+
+
+@pytest.mark.parametrize("sentence", ["Der Termin (14:30) passt mir nicht.", "The Board [10:30] decided it."])
+def test_a_time_in_a_sentence_makes_no_name_of_what_stands_before_it(sentence: str) -> None:
+    assert listened(["Ida: Hear this.", sentence]) == [("Ida", "Hear this."), ("Ida", sentence)]
+
+
+@pytest.mark.parametrize("blank", [" ", "\t"])
+def test_a_line_of_blanks_takes_no_time_by_their_square(blank: str) -> None:
+    assert is_linear(PlainLines().read, blank, most=16_000)

@@ -57,3 +57,11 @@ def test_an_encoding_that_a_file_names_and_does_not_have(tmp_path: Path) -> None
 def test_a_line_of_ones_own_above_what_is_quoted(tmp_path: Path) -> None:
     mail = f"{FIELDS}Content-Type: text/plain; charset=utf-8\n\nWhat you said at 9:00:\n> At noon.\nNo.\n"
     assert heard(tmp_path, "a.eml", mail) == ["Ida Lind | What you said at 9:00: No."]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "cp037"])
+def test_an_encoding_in_which_nobody_could_have_read_its_name(tmp_path: Path, encoding: str) -> None:
+    fields = f"{FIELDS}Content-Type: text/plain; charset={encoding}\n\n"
+    for said in ("Die Brücke ist größer als üblich.", "Die Brücke ist größer als üblich!?"):
+        found = transcript(tmp_path, "a.eml", fields.encode() + f"{said}\n".encode("cp1252"))
+        assert [one.text for one in found.utterances] == [said]

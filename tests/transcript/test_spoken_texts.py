@@ -190,7 +190,7 @@ def test_messages_of_a_telephone_with_several_kinds_of_parts(tmp_path: Path) -> 
     assert found.notes == ("1 draft and the like not read",)
 
 
-@pytest.mark.parametrize(("begin", "end", "at"), [("11s", "12s", 11.0), ("1s", "2s", 11.0)])
+@pytest.mark.parametrize(("begin", "end", "at"), [("11s", "12s", 11.0), ("1s", "2s", 11.0), ("0s", "12s", 10.0)])
 def test_times_of_captions_count_from_the_beginning_where_they_would_lie_behind_their_section(
     tmp_path: Path, begin: str, end: str, at: float
 ) -> None:
@@ -316,3 +316,24 @@ def test_other_files_are_refused_by_what_they_look_like(tmp_path: Path, name: st
         heard(tmp_path, name, content)
     assert "\n" not in str(told.value)
     assert "Ida" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "(Correction: the board decided on ten.)",
+        "(Nachtrag: Bo zahlt die Miete bis Freitag.)",
+        "（ただし雨なら中止。）",
+    ],
+)
+def test_what_somebody_adds_in_brackets_was_said(tmp_path: Path, added: str) -> None:
+    text = f"Ida: We sail at nine.\n{added}\nBo: Fine.\n(Applause)\nIda: Good.\n"
+    assert heard(tmp_path, "a.txt", text) == [f"Ida | We sail at nine. {added}", "Bo | Fine.", "Ida | Good."]
+
+
+def test_a_line_of_a_message_that_begins_with_a_moment_was_said(tmp_path: Path) -> None:
+    text = (
+        "May 03, 2023  9:00:01 AM\nIda Lind\nWhen?\n\n"
+        "May 03, 2023  9:00:02 AM\nMe\nHow about\nMay 05, 2023 9:00:00 AM at the quay?\n"
+    )
+    assert heard(tmp_path, "a.txt", text)[1] == "Me | How about May 05, 2023 9:00:00 AM at the quay?"

@@ -250,3 +250,11 @@ def test_a_cue_without_a_voice_among_others_that_have_one_is_nobodys(tmp_path: P
         "Unknown | [Applause]",
         "Ida | Then at noon.",
     ]
+
+
+def test_a_voice_goes_on_in_a_cue_without_one_also_where_most_have_one(tmp_path: Path) -> None:
+    cues = ["<v Ida>Shall we sail", "at noon?", "<v Bo>Not in this", "[Thunder]", "wind.", "<v Ida>No?", "<v Bo>No."]
+    text = "WEBVTT\n\n" + "\n\n".join(f"00:0{at}.000 --> 00:0{at}.900\n{cue}" for at, cue in enumerate(cues)) + "\n"
+    assert [one.speaker for one in transcript(tmp_path, "a.vtt", text).utterances] == [
+        "Ida", "Ida", "Bo", "Unknown", "Bo", "Ida", "Bo",
+    ]  # fmt: skip

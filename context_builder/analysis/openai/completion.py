@@ -215,7 +215,7 @@ _FILTERED: Final = re.compile(
 """Finish reasons of servers that filter what their model writes."""
 
 
-_CUT_OFF: Final = re.compile(r"length|max_(?:\w+_)?tokens|token_limit|context_window")
+_CUT_OFF: Final = re.compile(r"length|max_(?:\w{1,40}_)?tokens|token_limit|context_window")
 """Finish reasons of servers that stop at a limit."""
 
 

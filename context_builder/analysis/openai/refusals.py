@@ -171,7 +171,7 @@ class ServerError(Exception):
         path = (404,) if _NO_SUCH_PATH.search(text) else ()
         numbers = (int(code) for code in codes if code.isdecimal() and len(code) == 3)
         words = (_STATUS_OF_WORD[code] for code in sorted(codes) if code in _STATUS_OF_WORD)
-        named = [status for status in (*path, *sorted(numbers), *words) if 400 <= status < 600]
+        named = [status for status in (*sorted(numbers), *path, *words) if 400 <= status < 600]
         return cls(named[0] if named else 502, codes, text, {})
 
     @property
@@ -221,6 +221,10 @@ class ServerError(Exception):
         if any(map(_MODEL_CODES.search, self.codes)):
             return True
         return self.status in {400, 404, 422} and _NO_SUCH_MODEL.search(self.text) is not None
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        return self.status >= _FAILED and _NO_MEMORY.search(self.text) is not None
 
     @property
     def is_unexplained(self) -> bool:
@@ -295,7 +299,7 @@ def explained(error: ServerError, endpoint: Endpoint, model: str, sent: str) -> 
         # a firewall before the server may forbid what people said, and says no more of it than of a key
         forbids = status == _FORBIDDEN and not error.codes
         return RequestRefused(f"{server} {told}") if forbids else Refused(f"{server} {told}")
-    if _NO_MEMORY.search(error.text) and status >= _FAILED:
+    if error.is_out_of_memory:
         return AnalystUnavailable(f"{server} has too little memory for {model} ({status}); set a smaller one")
     if status in _WORTH_ANOTHER_TRY or status >= 500:
         what = "is over its rate limit" if status == 429 else "failed"

@@ -36,9 +36,9 @@ _MOST_SEARCHED: Final = 300_000
 more than a model writes.
 """
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|(?P<open>\\?\Z))|[\[\]{}]', re.DOTALL)
 _EMPTY: Final[dict[str, Any]] = {"array": [], "boolean": False, "string": "", "integer": 0, "number": 0.0}
-_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*+[}\]])', re.DOTALL)
 """A text, or a comma behind which nothing follows."""
 
 _LOOSE: Final = re.compile(
@@ -224,7 +224,7 @@ def _end_of_items(text: str, start: int) -> int | None:
     end = None
     for token in _TOKEN.finditer(text, start):
         mark = token[0]
-        if mark == '"':
+        if token["open"] is not None:
             break
         if mark in ("{", "["):
             inside.append(mark)

@@ -13,7 +13,7 @@ from typing import Final
 
 from context_builder.transcript.fields import plain
 from context_builder.transcript.formats.markdown import is_of_model
-from context_builder.transcript.labels import Labels, is_written_as_name
+from context_builder.transcript.labels import Labels, is_heard_beside, is_written_as_name
 from context_builder.transcript.moments import in_heading
 from context_builder.transcript.offsets import CLOCK, HALF, offset, since_first_of_day
 from context_builder.transcript.repeats import once
@@ -191,7 +191,7 @@ def read_lines(source: Source) -> Transcript:
     by_time = timed >= _SHARE * max(1, len(lines)) or (timed > 1 and all(named))
     by_time = by_time and not any(line.is_below for line in lines)
     begins_one = [not by_time or line.at is not None for line in lines]
-    beside = [line.at is None and _REMARK.fullmatch(line.text) is not None for line in lines]
+    beside = [line.at is None and _is_remark(line.text) for line in lines]
     labels = Labels(
         [
             line.text
@@ -243,7 +243,7 @@ _MARKED_HEADING: Final = re.compile(r"#{1,6} \S")
 """A heading in Markdown: nobody says it, and what has no label below it is not known to be whose."""
 
 _REMARK: Final = re.compile(r"\([^()]+\)|\uff08[^\uff08\uff09]+\uff09")
-"""What stands in brackets on a line of its own between what was said, such as applause."""
+"""What stands in brackets on a line of its own between what was said: applause, or what somebody adds."""
 
 _LABEL: Final = re.compile(r"\s*(?P<label>[^\s:\uff1a][^:\uff1a\n]{0,59}?)\s?(?::(?:\s|$)|\uff1a)")
 _HEADS: Final = frozenset(
@@ -258,6 +258,11 @@ _HEADS: Final = frozenset(
     )
 )  # fmt: skip
 """Labels above minutes that tell of the meeting."""
+
+
+def _is_remark(line: str) -> bool:
+    """Return whether a line is a remark, which nobody said; what else is in brackets, somebody did."""
+    return _REMARK.fullmatch(line) is not None and is_heard_beside(line)
 
 
 def _of_minutes(lines: Sequence[str]) -> int:

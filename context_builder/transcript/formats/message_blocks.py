@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 from context_builder.transcript.fields import plain, unedited
@@ -77,11 +78,15 @@ def is_message_blocks(text: str) -> bool:
 
 
 def read_message_blocks(source: Source) -> Transcript:
-    """Return what was said in the chat; what a program tells of its people stands behind a moment, on one line."""
+    """Return what was said in the chat; what a program tells of its people stands behind a moment, on one line
+    below an empty one."""
     lines = _BOXED.sub(lambda box: "\n" * box[0].count("\n"), source.text).split("\n")
     headings = _headings(lines)
     if headings and _ALONE.fullmatch(lines[headings[0].line]):
-        kept = ["" if (found := _ALONE.match(line)) and found.end() < len(line) else line for line in lines]
+        kept = [
+            "" if not above.strip() and (found := _ALONE.match(line)) and found.end() < len(line) else line
+            for above, line in pairwise(["", *lines])
+        ]
         source.left_out(sum(a != b for a, b in zip(lines, kept, strict=True)), "line", "of who joined and left")
         lines = kept
     order = order_of([one.at for one in headings])

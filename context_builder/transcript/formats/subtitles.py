@@ -312,23 +312,22 @@ def _utterances(found: list[Cue]) -> Iterator[Utterance]:
     goes_on = any(voices) and _are_at_changes([one.speaker for _, one in told])
     speaker: str | None = None
     for cue, one in told:
+        if one.speaker is None and _HEARD_BESIDE.fullmatch(one.text):
+            yield Utterance(UNKNOWN_SPEAKER, one.text, cue.at, until=cue.until)
+            continue
         is_of_one = goes_on and not any(map(_OF_SEVERAL.match, cue.lines))
         speaker = one.speaker or (speaker if is_of_one else None)
         yield Utterance(speaker or UNKNOWN_SPEAKER, one.text, cue.at, until=cue.until)
 
 
-_SHARE_AT_CHANGES: Final = 0.5
-"""Part of the cues that have a voice, at most, where voices stand where the speaker changes."""
+_HEARD_BESIDE: Final = re.compile(r"\[[^\[\]]+\]|\([^()]+\)|♪.*")
+"""What a cue has that is nobody's, such as applause."""
 
 
 def _are_at_changes(speakers: list[str | None]) -> bool:
-    """Return whether voices stand where the speaker changes: the first cue has one, and none follows on itself.
-
-    Where most cues have a voice, one without is nobody's, such as applause.
-    """
+    """Return whether voices stand where the speaker changes: the first cue has one, and none follows on itself."""
     named = [one for one in speakers if one is not None]
-    is_rare = len(named) <= _SHARE_AT_CHANGES * len(speakers)
-    return is_rare and len(named) > 1 and speakers[0] is not None and all(a != b for a, b in pairwise(named))
+    return len(named) > 1 and speakers[0] is not None and all(a != b for a, b in pairwise(named))
 
 
 def _named(cue: Cue) -> list[str]:

@@ -191,7 +191,8 @@ def _paragraphs(
 def _place(element: Element, outer: _Place, agents: Mapping[str, str], rates: _Rates) -> _Place:
     begin, end, long = (element.get(key) for key in ("begin", "end", "dur"))
     since = outer.begin
-    if end and outer.end is not None and since + rates.seconds(end) > outer.end >= rates.seconds(end):
+    is_within = begin is None or rates.seconds(begin) >= since
+    if end and is_within and outer.end is not None and since + rates.seconds(end) > outer.end >= rates.seconds(end):
         since = 0.0  # of programs whose times all count from the beginning: none goes on behind what it stands in
     start = since + rates.seconds(begin) if begin else outer.begin
     until = since + rates.seconds(end) if end else start + rates.seconds(long) if long else outer.end

@@ -14,12 +14,12 @@ from context_builder.transcript.offsets import CLOCK
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance, name_of
 
 _TIME: Final = re.compile(
-    rf"\s*[\[(]\d{{1,6}}(?:\.\d{{1,6}})?\s?s[\])]\s+|\s*[\[(]?\s*{CLOCK}(?:\s?[AaPp][Mm])?(?:\s*(?:-+>|[-–—])\s*{CLOCK})?\s*[\])]?\s+(?:[-–—|]\s+)?"
+    rf"\s*[\[(]\d{{1,6}}(?:\.\d{{1,6}})?\s?s[\])]\s+|\s*+(?:[\[(]\s*+)?{CLOCK}(?:\s?[AaPp][Mm])?(?:\s*(?:-+>|[-–—])\s*{CLOCK})?\s*[\])]?\s+(?:[-–—|]\s+)?"
 )
 _TIMED_NAME: Final = re.compile(
-    rf"\s*(?P<who>[^\s:\[(][^:\[(\n]{{0,78}}?)\s{{0,4}}(?:\[{CLOCK}\]|\({CLOCK}\)):?\s+(?P<text>\S.*)"
+    rf"\s*(?P<who>[^\s:\[(][^:\[(\n]{{0,78}}?)\s{{0,4}}(?:\[{CLOCK}\]|\({CLOCK}\))(?P<colon>:?)\s+(?P<text>\S.*)"
 )
-"""A name with a time in brackets behind it, before what is said."""
+"""A name with a time in brackets behind it, before what is said; without a colon, a sentence may have one, too."""
 
 _NICK: Final = re.compile(r"\s*<[ @+%~&!]?([^\s<>]{1,64})>\s+(\S.*)")
 _PRIVATE_MESSAGE: Final = re.compile(r"(?:@\S+ )?:([^\s!]{1,64})!\S+ PRIVMSG \S+ :(.+)")
@@ -140,7 +140,9 @@ class PlainLines:
         rest = plain(line[time.end() :] if time else line)
         if time and (nick := _NICK.fullmatch(rest)):
             return self._said(nick[1], nick[2])
-        if not time and (named := _TIMED_NAME.fullmatch(line)) and is_written_as_name(named["who"]):
+        named = None if time else _TIMED_NAME.fullmatch(line)
+        goes_on = named is not None and not named["colon"] and named["text"][0].islower()  # a sentence, with a time
+        if named is not None and not goes_on and is_written_as_name(named["who"]):
             return self._said(named["who"], named["text"])
         if not rest or ("\ufffd" in rest and not any(one.isalnum() for one in rest)):
             return None

@@ -403,3 +403,13 @@ def test_an_address_without_v1_is_named(answer: Response) -> None:
     assert "/v1 at" not in str(explained(said, Endpoint("key", "http://127.0.0.1:1234/v1"), "gpt-4o", ""))
     unknown = ServerError.of_body({"error": {"message": "The model `x` does not exist.", "code": 404}})
     assert "does not know x" in str(explained(unknown, Endpoint("key", "http://127.0.0.1:1234"), "x", ""))
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(503, "Could not route to a healthy upstream"), (429, "No route matched with free capacity")],
+)
+def test_an_answer_that_names_its_status_and_a_route_has_that_status(status: int, message: str) -> None:
+    told = ServerError.of_body({"error": {"code": status, "message": message}})
+    failed = explained(told, Endpoint("key", "http://127.0.0.1:1234/v1"), "gpt-4o", "")
+    assert (told.status, type(failed)) == (status, AnalystUnavailable)

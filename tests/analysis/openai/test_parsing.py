@@ -20,6 +20,7 @@ from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
 from tests.analysis.openai.conversation import TEXTS, said
 from tests.analysis.talk_in_languages import TALKS
+from tests.growth import is_linear
 
 KNOWN = KnownPoint(70, "Alice asks how DNA replication works in human cells.", PointKind.QUESTION)
 REQUEST = SummaryRequest(said(*TEXTS), known=[KNOWN])
@@ -231,3 +232,13 @@ def test_what_does_not_fit_is_invalid_and_not_quoted(content: str) -> None:
     with pytest.raises(ReplyInvalid) as raised:
         parse_reply(KeywordReply, content)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("before", ["{", '{"points":['])
+@pytest.mark.parametrize("is_cut_off", [False, True])
+def test_a_reply_of_escaped_quotation_marks_takes_no_time_by_their_square(before: str, is_cut_off: bool) -> None:
+    def read(text: str) -> None:
+        with pytest.raises(ReplyInvalid):
+            parse_reply(SummaryReply, text, is_cut_off=is_cut_off)
+
+    assert is_linear(read, '\\"', before=before, after="}", most=8_000)
